@@ -358,6 +358,16 @@ _command(
 )
 _command(
     webhook,
+    "api.cli.webhooks:send_test",
+    name="test",
+    help="""
+    Send a webhook one test message now, from here, and say what came back.
+
+    Nothing else changes. The command fails unless the receiver accepts the message.
+    """,
+)
+_command(
+    webhook,
     "api.cli.webhooks:remove_webhook",
     name="remove",
     help="Remove a webhook. No further events are sent to it.",

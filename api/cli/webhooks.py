@@ -8,9 +8,10 @@ from cyclopts.validators import Number
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Slug, Where, database_at, known, writing_to
-from api.webhooks import webhooks
+from api.webhooks import sending, webhooks
 from api.webhooks.message import secret_text
 from api.webhooks.webhooks import WebhookId
+from engine.domain.errors import Conflict
 from engine.domain.terms import ID_MAX, Sequence
 
 _WebhookNumber = Annotated[int, Parameter(validator=Number(gte=1, lte=ID_MAX))]
@@ -71,6 +72,18 @@ async def list_webhooks(slug: str | None = None, /, *, json: Json = False, where
         async with database.connection() as connection:
             found = await webhooks.listed_webhooks(connection, tournament_id)
     printing.rows(list(map(msgspec.structs.asdict, found)), webhooks.ListedWebhook.__struct_fields__, as_json=json)
+
+
+async def send_test(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with database_at(where) as database:
+        tournament_id = await known(database, slug)
+        answered = await sending.send_test(database, tournament_id, WebhookId(webhook_id))
+    if json:
+        printing.json({"id": webhook_id, "answered": answered.status, "problem": answered.problem})
+    if answered.problem is not None:
+        raise Conflict(f"Webhook {webhook_id} did not accept the test message: {answered.problem}.")
+    if not json:
+        printing.say(f"webhook {webhook_id} accepted the test message with status {answered.status}")
 
 
 async def remove_webhook(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = False, where: Where = HERE) -> None:

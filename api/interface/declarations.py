@@ -153,13 +153,18 @@ class Stream(Struct, frozen=True):
     fields: Fields = ()
 
 
-class Issue(Struct, frozen=True):
-    """Gives the token that asks something of its own, which is no event: nothing of it is in the log."""
+class Action(Struct, frozen=True):
+    """Does something that is no event: nothing of it is in the log. `perform` is called with the database, the ids of
+    the tournament and of the token, and those of the path, and returns the payload of the answer. `at_once_max`: how
+    many requests a process performs at the same time; None: any number."""
 
     path: str
     summary: str
     operation_id: str
     answer: Answer
+    perform: Callable[..., Awaitable[Any]]
+    scope: Scope = Scope.READ
+    at_once_max: int | None = None
 
 
 Operation = Read | Recall | Write | Preview

@@ -34,6 +34,7 @@ from api.http.sessions import Opener, Session, open_session, session_digest
 from api.http.throttle import Throttle, address_of
 from api.interface.declarations import (
     TOURNAMENT,
+    Action,
     Operation,
     Preview,
     Read,
@@ -45,14 +46,12 @@ from api.interface.declarations import (
 )
 from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
 from api.interface.lookup import ranking_of
-from api.interface.operations import OPERATIONS
+from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public_view import PublicViews
-from api.interface.rendering import TaggedBody
+from api.interface.rendering import TaggedBody, encode
 from api.interface.stream import (
     EVENTS,
-    TICKETS,
     StreamQuestion,
-    answer_ticket,
     first_after,
     format_of,
     refuse_unknown_ranking,
@@ -63,9 +62,17 @@ from api.interface.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
-from api.stream.tickets import create_ticket, use_ticket
+from api.stream.tickets import use_ticket
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
-from engine.domain.errors import NO_TOURNAMENT, Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
+from engine.domain.errors import (
+    NO_TOURNAMENT,
+    Forbidden,
+    HistoryReplaced,
+    NotFound,
+    QueueFull,
+    Unauthenticated,
+    Unreadable,
+)
 from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
@@ -114,7 +121,8 @@ class Handlers:
         for operation in OPERATIONS:
             router.add(method_of(operation), TOURNAMENT + operation.path, self._handler(operation))
         router.add("GET", TOURNAMENT + EVENTS.path, self._follow)
-        router.add("POST", TOURNAMENT + TICKETS.path, self._issue_ticket)
+        for action in ACTIONS:
+            router.add("POST", TOURNAMENT + action.path, self._action_handler(action))
 
     def _handler(self, operation: Operation) -> Handler:
         match operation:
@@ -398,6 +406,26 @@ class Handlers:
         read = partial(self._past.competition_sums, live.tournament_id)
         return await answer_preview(live, operation.answer, decided, read)
 
+    def _action_handler(self, action: Action) -> Handler:
+        under_way = 0
+
+        async def handle(incoming: IncomingRequest) -> Reply:
+            nonlocal under_way
+            token, tournament_id = await self._looked_up(incoming, action.scope)
+            _refuse_query(incoming.request)
+            _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
+            ids = incoming.ids
+            if under_way == action.at_once_max:
+                raise QueueFull
+            under_way += 1
+            try:
+                done = await action.perform(self._desk.database, tournament_id, token.token_id, **ids)
+            finally:
+                under_way -= 1
+            return Reply(action.answer.body(encode(done)), headers=_NOT_STORED)
+
+        return handle
+
     # ── For who has signed in ───────────────────────────────────────────────────────────────────────────
 
     @asynccontextmanager
@@ -502,15 +530,6 @@ class Handlers:
         async with self._desk.database.connection_for(tournament_id) as connection:
             token_id = await use_ticket(connection, tournament_id, ticket)
             return None if token_id is None else await good_token(connection, token_id)
-
-    async def _issue_ticket(self, incoming: IncomingRequest) -> Reply:
-        token = await self.authenticated(incoming, Scope.READ)
-        tournament_id = await self._tournament(incoming, token)
-        _refuse_query(incoming.request)
-        _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
-        async with self._desk.database.connection_for(tournament_id) as connection:
-            text, expires_at = await create_ticket(connection, tournament_id, token.token_id)
-        return Reply(answer_ticket(TICKETS.answer, text, expires_at), headers=_NOT_STORED)
 
 
 _NO_FIELDS: Final = FormReader(())

@@ -19,7 +19,7 @@ from api.interface.classifications import Criteria
 from api.interface.competitors import CompetitorShape
 from api.interface.declarations import (
     TOURNAMENT,
-    Issue,
+    Action,
     Operation,
     Preview,
     Read,
@@ -31,7 +31,7 @@ from api.interface.declarations import (
     scope_of,
 )
 from api.interface.fields import EMPTY, FROM_1, SHORT, Field, Fields, items_field, json_object_of
-from api.interface.operations import OPERATIONS, STREAMS
+from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.public import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public_stream import PUBLIC_EVENTS
@@ -60,6 +60,7 @@ RESOURCES: Final = {
     "standings": "Tables of rankings, now or at any past moment.",
     "history": "Every delta, and why a total is what it is.",
     "stream": "The events of a tournament as they are committed.",
+    "webhooks": "Addresses that receive the events of a tournament; docs/WEBHOOKS.md.",
     "public": "What everybody sees of a published tournament, up to its public end.",
     "publication": "What the public sees.",
     "service": "The service itself.",
@@ -80,9 +81,7 @@ def described() -> Document:
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
     of_items = {name_of(o): _answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many}
     types = [*answers.values(), *of_items.values()]
-    types += [
-        _body_of(_answer_name(stream.operation_id), stream.answer) for stream in STREAMS if isinstance(stream, Issue)
-    ]
+    types += [_body_of(_answer_name(action.operation_id), action.answer) for action in ACTIONS]
     public = {read.path: _body_of(_answer_name(read.operation_id), read.answer) for read in PUBLIC_READS}
     types += public.values()
     types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
@@ -100,8 +99,9 @@ def described() -> Document:
         described = _described(operation, answers[name_of(operation)].__name__)
         paths.setdefault(TOURNAMENT + operation.path, {})[method_of(operation).lower()] = described
     for stream in STREAMS:
-        method, described = _of_stream(stream) if isinstance(stream, Stream) else _of_issue(stream)
-        paths[TOURNAMENT + stream.path] = {method: described}
+        paths[TOURNAMENT + stream.path] = {"get": _of_stream(stream)}
+    for action in ACTIONS:
+        paths[TOURNAMENT + action.path] = {"post": _of_action(action)}
     for read in PUBLIC_READS:
         paths[PUBLIC + read.path] = {"get": _of_public(read, public[read.path].__name__)}
     paths[PUBLIC + PUBLIC_EVENTS.path] = {"get": _of_public_stream(PUBLIC_EVENTS)}
@@ -144,6 +144,7 @@ _RESOURCE_BY_END: Final = {
     "explain": "history",
     "events": "stream",
     "tickets": "stream",
+    "test": "webhooks",
 }
 
 
@@ -211,11 +212,11 @@ def _described(operation: Operation, answer: str) -> Document:
     return described | {"parameters": parameters, "responses": responses}
 
 
-def _of_stream(stream: Stream) -> tuple[str, Document]:
+def _of_stream(stream: Stream) -> Document:
     event: Document = {"type": "string", "description": "Events one after the other; docs/STREAM.md has their format."}
     content = {form.value: {"schema": event} for form in StreamFormat}
     statuses = sorted({*problems.ALWAYS, *problems.OF_STREAMS})
-    return "get", {
+    return {
         "operationId": stream.operation_id,
         "tags": [resource_of(stream.path)],
         "summary": stream.summary,
@@ -241,7 +242,7 @@ def _of_public(read: PublicRead, answer: str) -> Document:
 
 
 def _of_public_stream(stream: Stream) -> Document:
-    _, described = _of_stream(stream)
+    described = _of_stream(stream)
     responses = {status: its for status, its in described["responses"].items() if int(status) not in _OF_TOKENS}
     own = {"tags": ["public"], "description": _FOR_ALL, "security": []}
     return described | own | {"responses": responses}
@@ -251,17 +252,17 @@ _FOR_ALL: Final = "Needs no token; 404 unless the tournament is published."
 _OF_TOKENS: Final = frozenset({401, 403})
 
 
-def _of_issue(issue: Issue) -> tuple[str, Document]:
+def _of_action(action: Action) -> Document:
     done: Document = {
-        "description": issue.answer.message,
-        "content": {JSON: {"schema": {"$ref": SCHEMAS + _answer_name(issue.operation_id)}}},
+        "description": action.answer.message,
+        "content": {JSON: {"schema": {"$ref": SCHEMAS + _answer_name(action.operation_id)}}},
     }
-    return "post", {
-        "operationId": issue.operation_id,
-        "tags": [resource_of(issue.path)],
-        "summary": issue.summary,
-        "description": "Needs a token of scope read.",
-        "parameters": _of_path(issue.path),
+    return {
+        "operationId": action.operation_id,
+        "tags": [resource_of(action.path)],
+        "summary": action.summary,
+        "description": f"Needs a token of scope {action.scope.text}.",
+        "parameters": _of_path(action.path),
         "responses": {"200": done} | _refusals(sorted({*problems.ALWAYS, *problems.OF_CHANGES} - {409})),
     }
 

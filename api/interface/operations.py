@@ -16,8 +16,9 @@ from api.interface import (
     stream,
     tournaments,
     voiding,
+    webhooks,
 )
-from api.interface.declarations import Issue, Operation, Stream
+from api.interface.declarations import Action, Operation, Stream
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
@@ -34,5 +35,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *tournaments.OPERATIONS,
 )
 """The router tries them in this order: the most frequent come first."""
-STREAMS: Final[tuple[Stream | Issue, ...]] = (stream.EVENTS, stream.TICKETS)
-"""What belongs to streams, which are no answers about a state."""
+STREAMS: Final[tuple[Stream, ...]] = (stream.EVENTS,)
+ACTIONS: Final[tuple[Action, ...]] = (stream.TICKETS, webhooks.TESTS)

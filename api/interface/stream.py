@@ -2,17 +2,17 @@
 
 import math
 import re
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from api.http.preferences import accepted_type
 from api.http.request import HttpRequest
 from api.http.times import instant
-from api.interface.declarations import Issue, Stream
+from api.interface.declarations import Action, Stream
 from api.interface.fields import ID, Field, FieldMisread, FieldType, misread
 from api.interface.lookup import ranking_of
-from api.interface.rendering import Answer, Instant, encode
+from api.interface.rendering import Answer, Instant
 from api.stream.frames import (
     WHOLE_LOG,
     Position,
@@ -23,10 +23,10 @@ from api.stream.frames import (
     parse_position,
 )
 from api.stream.pace import PAUSE_SECONDS_MAX, SPEED_MAX
-from api.stream.tickets import TICKET_SECONDS
+from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, NotAcceptable, Unreadable
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
 from engine.log import codec, log
 from projections.live.tournament import LiveTournament
 
@@ -114,9 +114,10 @@ class TicketShape(Struct):
     expires_at: Instant
 
 
-def answer_ticket(answer: Answer, text: str, expires_at: Any) -> bytes:
-    """The body of the answer that shows a new ticket."""
-    return answer.body(encode(TicketShape(text, instant(expires_at))))
+async def _create_ticket(database: Database, tournament_id: TournamentId, token_id: ActorId) -> TicketShape:
+    async with database.connection_for(tournament_id) as connection:
+        text, expires_at = await create_ticket(connection, tournament_id, token_id)
+    return TicketShape(text, instant(expires_at))
 
 
 def parse_start(text: str) -> Position | str | None:
@@ -171,9 +172,10 @@ EVENTS: Final = Stream(
         Field("ticket", _TICKET, "opens the stream in the place of a token, see `tickets.json`"),
     ),
 )
-TICKETS: Final = Issue(
+TICKETS: Final = Action(
     "tickets.json",
     f"Get a ticket, which opens one stream in the place of the token within {TICKET_SECONDS} s",
     "createTicket",
     Answer("ticket", TicketShape, "Ticket created"),
+    _create_ticket,
 )

@@ -18,26 +18,16 @@ import time
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Final
 
 import structlog
-from aiohttp import (
-    ClientConnectorError,
-    ClientError,
-    ClientSession,
-    ClientTimeout,
-    ConnectionTimeoutError,
-    DummyCookieJar,
-    TCPConnector,
-)
+from aiohttp import ClientSession
 from aiohttp.abc import AbstractResolver
 from asyncpg import Connection, PostgresError
-from msgspec import Struct
 
 from api.webhooks import webhooks
-from api.webhooks.addresses import public_socket
 from api.webhooks.message import Message, message_of
+from api.webhooks.sending import Answered, open_client, post
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
 from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import DATABASE_TROUBLE, Database
@@ -54,9 +44,6 @@ from projections.tables.defects import DefectPart, is_defect
 
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
-ANSWER_SECONDS_MAX: Final = 15.0
-"""For a request, from the look-up of the name to the status of the answer."""
-CONNECTING_SECONDS_MAX: Final = 5.0
 DELIVERED_AT_ONCE_MAX: Final = 100
 """Webhooks that are served side by side."""
 SERVED_SECONDS_MAX: Final = 10.0
@@ -76,7 +63,6 @@ INTERRUPTED_SECONDS: Final = 1.0
 """Pause after trouble with the database."""
 SILENT_SESSION_SECONDS_MAX: Final = 5
 """The server ends the session that has the lock if it asks for nothing for so long. It asks at each look."""
-GONE: Final = 410
 _LOCK_KEY: Final = 0x7A11_B00D  # as that of migrations, but another
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
 _LIMIT_SILENCE: Final = "SELECT set_config('idle_session_timeout', $1, false)"
@@ -84,13 +70,6 @@ _STAY: Final = "SELECT 1"
 _UNLOCK: Final = "SELECT set_config('idle_session_timeout', '0', false), pg_advisory_unlock($1)"
 
 _logger = structlog.get_logger()
-
-
-class Failure(Struct, frozen=True):
-    """Why a receiver has not taken a message. `is_gone`: it never will."""
-
-    problem: str
-    is_gone: bool = False
 
 
 class Deliverer:
@@ -124,8 +103,8 @@ class Deliverer:
         try:
             await session.execute(_LIMIT_SILENCE, f"{SILENT_SESSION_SECONDS_MAX}s")
             async with (
-                _client(self._resolver, allows_private=False) as public,
-                _client(self._resolver, allows_private=True) as private,
+                self._open_client(allows_private=False) as public,
+                self._open_client(allows_private=True) as private,
                 background() as tasks,
             ):
                 await _Delivering(session, self._pauses_seconds, public, private).run(tasks)
@@ -133,6 +112,9 @@ class Deliverer:
             _show_figures({})
             with suppress(*DATABASE_TROUBLE, PostgresError):  # the session is lost, and the lock with it
                 await session.execute(_UNLOCK, _LOCK_KEY)
+
+    def _open_client(self, *, allows_private: bool) -> ClientSession:
+        return open_client(self._resolver, allows_private=allows_private, connections_max=DELIVERED_AT_ONCE_MAX)
 
 
 class _Delivering:
@@ -221,9 +203,9 @@ class _Delivering:
                 if time.monotonic() >= over_at:
                     break
                 message = message_of(delivery.webhook_id, delivery.tournament_id, delivery.slug, stored)
-                failure = await self._send(delivery, message)
-                if failure is not None:
-                    await self._note(delivery, cursor, failures, failure)
+                answered = await self._send(delivery, message)
+                if answered.problem is not None:
+                    await self._note(delivery, cursor, failures, answered.problem, is_gone=answered.is_gone)
                     return
                 failpoints.reached(Point.WEBHOOK_TAKEN)
                 to = Head(stored.sequence, stored.digest)
@@ -234,37 +216,22 @@ class _Delivering:
         if end != cursor:
             await self._move_on(delivery, cursor, end, delivered=False)
 
-    async def _send(self, delivery: NextDelivery, message: Message) -> Failure | None:
-        """Why the receiver has not taken the message; None: it has."""
+    async def _send(self, delivery: NextDelivery, message: Message) -> Answered:
         headers = message.headers(delivery.secrets, int(time.time()))
         with tracing.delivery(headers) as attributes:
             attributes["tallybook.tournament_id"] = delivery.tournament_id
             attributes["tallybook.webhook_id"] = delivery.webhook_id
-            failure = await self._post(delivery, message, headers)
-            if failure is not None:
-                attributes["error.type"] = failure.problem
-        WEBHOOK_REQUESTS.labels("taken" if failure is None else "failed").inc()
-        return failure
-
-    async def _post(self, delivery: NextDelivery, message: Message, headers: dict[str, str]) -> Failure | None:
-        client = self._clients[delivery.allows_private]
-        try:
-            async with client.post(delivery.url, data=message.body, headers=headers, allow_redirects=False) as answer:
-                return _failure(answer.status)
-        except ConnectionTimeoutError:
-            return Failure(f"no connection within {CONNECTING_SECONDS_MAX:.0f} seconds")
-        except TimeoutError:
-            return Failure(f"no answer within {ANSWER_SECONDS_MAX:.0f} seconds")
-        except ClientConnectorError as error:
-            return Failure(f"cannot connect: {error.os_error}")
-        except (ClientError, OSError, ValueError) as error:  # ValueError: a name that cannot be looked up
-            return Failure(f"no answer: {type(error).__name__}")  # its text may hold what the receiver has sent
+            answered = await post(self._clients[delivery.allows_private], delivery.url, message.body, headers)
+            if answered.problem is not None:
+                attributes["error.type"] = answered.problem
+        WEBHOOK_REQUESTS.labels("taken" if answered.problem is None else "failed").inc()
+        return answered
 
     async def _move_on(self, delivery: NextDelivery, cursor: Head, to: Head, *, delivered: bool) -> bool:
         async with self._turn:
             return await webhooks.move_on(self._session, delivery, cursor.sequence, to, delivered=delivered)
 
-    async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, failure: Failure) -> None:
+    async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, problem: str, *, is_gone: bool) -> None:
         """Notes a failure, of `failures` before it with the same event, and what follows from it."""
         _logger.warning(
             "webhook_failed",
@@ -272,19 +239,19 @@ class _Delivering:
             webhook_id=delivery.webhook_id,
             sequence=cursor.sequence,
             failures=failures + 1,
-            problem=failure.problem,
+            problem=problem,
         )
-        if failure.is_gone:
-            await self._stop(delivery, cursor, failure.problem, WebhookState.OFF)
+        if is_gone:
+            await self._stop(delivery, cursor, problem, WebhookState.OFF)
         elif failures >= len(self._pauses_seconds):
-            await self._stop(delivery, cursor, failure.problem, WebhookState.PARKED)
+            await self._stop(delivery, cursor, problem, WebhookState.PARKED)
         else:
             async with self._turn:
                 await webhooks.note_failure(
                     self._session,
                     delivery,
                     cursor.sequence,
-                    failure.problem,
+                    problem,
                     state=WebhookState.ACTIVE,
                     pause_seconds=self._pauses_seconds[failures],
                 )
@@ -303,28 +270,6 @@ class _Delivering:
                 state=state,
                 problem=problem,
             )
-
-
-def _client(resolver: AbstractResolver | None, *, allows_private: bool) -> ClientSession:
-    return ClientSession(
-        connector=TCPConnector(
-            limit=DELIVERED_AT_ONCE_MAX,
-            resolver=resolver,
-            use_dns_cache=False,
-            socket_factory=None if allows_private else public_socket,
-        ),
-        cookie_jar=DummyCookieJar(),
-        timeout=ClientTimeout(total=ANSWER_SECONDS_MAX, sock_connect=CONNECTING_SECONDS_MAX),
-        auto_decompress=False,
-        headers={"User-Agent": f"tallybook/{version('tallybook')}"},
-    )
-
-
-def _failure(status: int) -> Failure | None:
-    if 200 <= status < 300:
-        return None
-    why = "; redirects are not followed" if 300 <= status < 400 else ""
-    return Failure(f"answered {status}{why}", is_gone=status == GONE)
 
 
 def _show_figures(figures: Mapping[WebhookState, WebhookFigures]) -> None:

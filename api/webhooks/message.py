@@ -11,6 +11,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -23,6 +24,8 @@ from engine.log.log import Stored
 
 SECRET_BYTES: Final = 32
 """The specification asks for 24 to 64."""
+TEST: Final = "test"
+"""The type of a message that an operator sends to try a webhook."""
 
 
 class _Ids(Struct):
@@ -90,6 +93,16 @@ def message_of(webhook_id: int, tournament_id: TournamentId, slug: str, stored: 
     )
     body = _Body(SET_ASIDE if stored.kind is None else stored.kind, instant(stored.recorded_at), data)
     return Message(f"{webhook_id}-{event_id}", msgspec.json.encode(body))
+
+
+def message_of_test(
+    webhook_id: int, tournament_id: TournamentId, slug: str, sequence: Sequence, *, at: datetime, nonce: str
+) -> Message:
+    """A message that says only that messages arrive. `sequence`: the last event that the webhook has received, so a
+    receiver that drops repeats drops this one too. `nonce` makes its id unique."""
+    data = _Data(tournament=slug, tournament_id=tournament_id, sequence=sequence, id=TEST)
+    body = _Body(TEST, instant(at), data)
+    return Message(f"{webhook_id}-{TEST}-{nonce}", msgspec.json.encode(body))
 
 
 def secret_text(secret: bytes) -> str:

@@ -85,11 +85,11 @@ _NEXT: Final = """
     SELECT
         t.slug, w.url, w.kinds, w.allows_private, w.secret,
         CASE WHEN w.old_secret_until > now() THEN w.old_secret END,
-        w.sequence, w.digest, c.sequence, w.failures
+        w.sequence, w.digest, coalesce(c.sequence, w.sequence), w.failures
     FROM webhook AS w
-    JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
     JOIN tournament AS t ON t.tournament_id = w.tournament_id
-    WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND w.state = 'active'
+    LEFT JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
+    WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND (w.state = 'active' OR $3)
 """
 # Each change of a cursor names the event that it stands at, so that it does not undo an operator's change.
 _MOVE_ON: Final = """
@@ -259,10 +259,11 @@ async def due_webhooks(
 
 
 async def next_delivery(
-    connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId
+    connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId, *, in_any_state: bool = False
 ) -> NextDelivery | None:
-    """What the webhook is to be sent; None: it is not active any more."""
-    row: Any = await connection.fetchrow(_NEXT, tournament_id, webhook_id)
+    """What the webhook is to be sent. None: there is no such webhook, or it is not active, which `in_any_state` does
+    not ask for."""
+    row: Any = await connection.fetchrow(_NEXT, tournament_id, webhook_id, in_any_state)
     if row is None:
         return None
     slug, url, kinds, allows_private, secret, old_secret, sequence, digest, upto, failures = row

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from api.http.auth import Scope
-from api.interface.declarations import Issue, Operation, Stream, Write, method_of, scope_of
+from api.interface.declarations import Action, Operation, Stream, Write, method_of, scope_of
 from api.interface.fields import Fields
-from api.interface.operations import OPERATIONS, STREAMS
+from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public import PUBLIC_READS, PublicRead
 from tests.api import examples, limits
 
@@ -34,7 +34,9 @@ stream is `GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-
 
 def page() -> str:
     """docs/PATHS.md, whole."""
-    operations = "".join(_row(declared) for declared in sorted((*OPERATIONS, *STREAMS), key=lambda one: one.path))
+    operations = "".join(
+        _row(declared) for declared in sorted((*OPERATIONS, *STREAMS, *ACTIONS), key=lambda one: one.path)
+    )
     public = "".join(_public_row(read) for read in PUBLIC_READS)
     return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_PUBLIC}\n{_HEAD}{public}"
 
@@ -51,12 +53,12 @@ def _named(fields: Fields) -> str:
     return ", ".join(f"**`{one.name}`**" if one.required else f"`{one.name}`" for one in fields)
 
 
-def _row(declared: Operation | Stream | Issue) -> str:
+def _row(declared: Operation | Stream | Action) -> str:
     match declared:
         case Stream():
             method, taken, needed = "GET", declared.fields, Scope.READ
-        case Issue():
-            method, taken, needed = "POST", (), Scope.READ
+        case Action():
+            method, taken, needed = "POST", (), declared.scope
         case Write():
             method, taken, needed = declared.method, declared.takes, scope_of(declared)
         case _:

@@ -7,9 +7,10 @@ from typing import Final
 from api.desk import desk, docket
 from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
 from api.interface import competitor_standings, form, public_view, questions, standings, voiding, windows
+from api.interface.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
-from api.webhooks import addresses, deliverer, webhooks
+from api.webhooks import addresses, deliverer, sending, webhooks
 from engine.domain import terms
 from engine.log import log
 from engine.process import pace as waiting_pace
@@ -247,7 +248,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("the address of a webhook", f"{addresses.URL_CHARACTERS_MAX:,} characters", "refused"),
             (
                 "an answer",
-                f"{_seconds(deliverer.ANSWER_SECONDS_MAX)}, of which {_seconds(deliverer.CONNECTING_SECONDS_MAX)} for "
+                f"{_seconds(sending.ANSWER_SECONDS_MAX)}, of which {_seconds(sending.CONNECTING_SECONDS_MAX)} for "
                 "the connection",
                 "a failure",
             ),
@@ -264,6 +265,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{_bytes(deliverer.SERVED_BYTES_MAX)} of their bodies; or one larger event",
                 "others come first",
             ),
+            ("test messages over HTTP", f"{TESTS_AT_ONCE_MAX} at once in a process", "503"),
             ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "it no longer signs"),
         ),
     }

@@ -17,7 +17,7 @@ from api.http import auth
 from api.http.auth import Scope
 from api.interface.declarations import TOURNAMENT, Recall
 from api.interface.fields import ID, IDS
-from api.interface.operations import OPERATIONS, STREAMS
+from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public import PUBLIC, PUBLIC_READS
 from api.service.app import make_front
 from engine.database.pool import Database
@@ -60,7 +60,7 @@ async def test_whatever_is_not_named_as_open_wants_a_token(service: Service, cli
     nobody = service.client(client.tournament, None)
     routes = routes_of(service)
     public = {template for template in routes if template.startswith(("/board/", "/static/"))}
-    declared = {TOURNAMENT + operation.path for operation in (*OPERATIONS, *STREAMS)}
+    declared = {TOURNAMENT + operation.path for operation in (*OPERATIONS, *STREAMS, *ACTIONS)}
     assert {PUBLIC + operation.path for operation in PUBLIC_READS} < public
     assert routes.keys() - public == declared | OPEN | {"/metrics"}
     for (template, taken), method in product(routes.items(), METHODS):

@@ -105,6 +105,7 @@ def path_of(name: str, season: Season) -> str:
         unity_id=season.unity_id,
         competitor_id=season.ids[0],
         competition_id=season.voided_competition_id if "unvoid" in name else season.competition_id,
+        webhook_id=1,
     )
 
 

@@ -20,7 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from api.webhooks import deliverer, webhooks
+from api.http.auth import Scope
+from api.interface.webhooks import TESTS_AT_ONCE_MAX
+from api.webhooks import deliverer, sending, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, url_fault
 from api.webhooks.deliverer import PAUSES_SECONDS, SILENT_SESSION_SECONDS_MAX
 from api.webhooks.message import Message, message_of, secret_text
@@ -34,8 +36,9 @@ from engine.log.log import Stored
 from projections.tables import sweep
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
+from tallybook_client import verify_webhook
 from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, receiver_on, verify
-from tests.api.service import slug_of
+from tests.api.service import Season, Service, make_token, slug_of
 from tests.conftest import only_distributed
 from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
@@ -421,7 +424,7 @@ async def test_a_receiver_that_does_not_answer_holds_up_nobody_else_and_its_requ
             await world.happens(2, 3)  # the tables follow meanwhile
             await until(world.has(other_id, lambda webhook: webhook.behind == 0))
             assert (len(slow.got), len(receiver.got)) == (1, 3)
-        monkeypatch.setattr(deliverer, "ANSWER_SECONDS_MAX", 0.2)
+        monkeypatch.setattr(sending, "ANSWER_SECONDS_MAX", 0.2)
         async with delivering(world.database, NEVER):
             await until(world.has(slow_id, lambda webhook: webhook.failures == 1))
         assert "no answer within" in str((await world.listed(slow_id)).problem)
@@ -712,6 +715,60 @@ async def test_faults_are_named_and_nothing_is_added(world: World) -> None:
         await world.resume(webhook_id, after=await world.head() + 1)
     with pytest.raises(NotFound):
         await world.resume(WebhookId(webhook_id + 1))
+
+
+# ── Trying one ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_test_message_is_sent_at_once_whatever_the_state_and_changes_nothing(
+    season: Season, service: Service, owner: asyncpg.Connection, receiver: Receiver
+) -> None:
+    slug, database = season.client.tournament, service.database
+    async with database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+        assert tournament_id
+        webhook_id, head, secret = await webhooks.add_webhook(
+            connection, tournament_id, receiver.url, kinds={"RankingClosed"}, allows_private=True, after=None
+        )
+    path = f"webhook/{webhook_id}/test.json"
+    receiver.statuses = [204, 410]
+    for state, answered, problem in ((WebhookState.PARKED, 204, None), (WebhookState.OFF, 410, "answered 410")):
+        await owner.execute("UPDATE webhook SET state = $1, failures = 7", state)
+        before = await owner.fetchrow("SELECT * FROM webhook")
+        answer = await season.client.post(path)
+        assert answer.status == 200
+        assert answer.json["test"] == {"accepted": problem is None, "answered": answered, "problem": problem}
+        assert await owner.fetchrow("SELECT * FROM webhook") == before
+        got = receiver.got[-1]
+        assert verify(secret_text(secret), got.headers, got.body) == got.message_id
+        assert got.json["type"] == got.json["data"]["id"] == "test"
+        assert got.sequence == head
+        assert verify_webhook(secret_text(secret), got.headers, got.body).data.tournament == slug
+    assert len({got.message_id for got in receiver.got}) == 2
+    writer = service.client(slug, await make_token(database, Scope.WRITE))
+    assert (await writer.post(path)).status == 403
+    assert (await season.client.post(f"webhook/{webhook_id + 1}/test.json")).status == 404
+    assert (await season.client.post(path, {"url": "https://example.org"})).status == 422
+    assert len(receiver.got) == 2
+
+
+async def test_a_process_waits_for_a_bounded_number_of_tests_at_once(
+    season: Season, service: Service, receiver: Receiver
+) -> None:
+    async with service.database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, season.client.tournament)
+        assert tournament_id
+        webhook_id, *_ = await webhooks.add_webhook(
+            connection, tournament_id, receiver.url, kinds=None, allows_private=True, after=None
+        )
+    path = f"webhook/{webhook_id}/test.json"
+    receiver.open.clear()
+    waiting = [asyncio.create_task(season.client.post(path)) for _ in range(TESTS_AT_ONCE_MAX)]
+    await until(lambda: receiver.under_way == TESTS_AT_ONCE_MAX)
+    assert (await season.client.post(path)).status == 503
+    receiver.open.set()
+    assert {(await answer).status for answer in waiting} == {200}
+    assert (await season.client.post(path)).status == 200
 
 
 # ── The log and its tables ──────────────────────────────────────────────────────────────────────────────

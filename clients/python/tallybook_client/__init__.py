@@ -66,6 +66,7 @@ from tallybook_client.shapes import (
     Unity,
     UnityStanding,
     UnityStandings,
+    WebhookTest,
     Window,
 )
 from tallybook_client.stream import (
@@ -151,6 +152,7 @@ __all__ = [
     "WebhookData",
     "WebhookMessage",
     "WebhookRefused",
+    "WebhookTest",
     "Window",
     "new_key",
     "verify_webhook",

@@ -47,6 +47,7 @@ from tallybook_client.shapes import (
     Standing,
     Standings,
     Ticket,
+    WebhookTest,
     Window,
     utc_text,
 )
@@ -499,6 +500,12 @@ class Client:
         """What opens one stream in the place of the token, for a browser."""
         reply = await self._sender.send(Request(method="POST", path=_path(slug, "tickets"), body=b"{}", headers=_JSON))
         return _decoded(reply.body, "ticket", Ticket)
+
+    async def test_webhook(self, slug: str, webhook_id: int) -> WebhookTest:
+        """Sends a webhook one test message now. Says what came back."""
+        path = _path(slug, f"webhook/{webhook_id}/test")
+        reply = await self._sender.send(Request(method="POST", path=path, body=b"{}", headers=_JSON))
+        return _decoded(reply.body, "test", WebhookTest)
 
     # ── The public ──────────────────────────────────────────────────────────────────────────────────────
 

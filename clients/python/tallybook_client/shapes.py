@@ -390,6 +390,15 @@ class Ticket(_Shape, frozen=True, kw_only=True):
     expires_at: datetime
 
 
+class WebhookTest(_Shape, frozen=True, kw_only=True):
+    """`answered`: the status that the receiver sent; None: it sent none. `problem`: why it has not accepted the
+    message."""
+
+    accepted: bool
+    answered: int | None
+    problem: str | None
+
+
 # ── What a change has made ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -99,5 +99,6 @@ class SyncClient:
     follow = _iterating(Client.follow)
     create_ticket = _waiting(Client.create_ticket)
     rename_tournament = _waiting(Client.rename_tournament)
+    test_webhook = _waiting(Client.test_webhook)
     show_publication = _waiting(Client.show_publication)
     change_publication = _waiting(Client.change_publication)

@@ -76,9 +76,10 @@ GIVEN: Final = {
 REFUSED: Final = {
     "tournament import": "{archive}",
     "set-aside": "{slug} 1",
+    "webhook test": "{slug} {webhook}",
 }
-"""Those that are refused here: the archive is of a tournament that is there, and all events can be folded. Their own
-tests read their JSON."""
+"""Those that are refused here: the archive is of a tournament that is there, all events can be folded, and nobody
+receives the webhook. Their own tests read their JSON."""
 _IN_A_PROCESS: Final = {"competitor import", "competition import"}  # they listen to signals
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T].*")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")

@@ -1,5 +1,6 @@
 """Webhooks, on the command line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ async def test_what_is_added_is_told_and_what_is_removed_is_not(
         await until(lambda: receiver.sequences == list(range(1, head + 1)))
         last = receiver.got[-1]
         assert verify(made["secret"], last.headers, last.body) == last.message_id
+        tried = await tallybook("webhook", "test", slug, number)
+        assert tried.err == f"webhook {number} accepted the test message with status 204\n"
+        assert receiver.got.pop().json["type"] == "test"
+        receiver.statuses = [500]
+        refused = await tallybook("webhook", "test", slug, number, "--json")
+        assert (refused.code, json.loads(refused.out)) == (
+            1,
+            {"id": made["id"], "answered": 500, "problem": "answered 500"},
+        )
+        assert receiver.got.pop().message_id != last.message_id
         new = await tallybook.done("webhook", "rotate", slug, number)
         said = await tallybook("webhook", "resume", slug, number, "--after", str(last.sequence - 1))
         assert said.err == f"webhook {number} continues with the events after event {last.sequence - 1}\n"
@@ -76,6 +87,7 @@ async def test_what_is_added_is_told_and_what_is_removed_is_not(
         (("list", "nowhere"), "There is no tournament 'nowhere'"),
         (("remove", "SLUG", "99"), "This tournament has no webhook 99"),
         (("resume", "SLUG", "99"), "This tournament has no webhook 99"),
+        (("test", "SLUG", "99"), "This tournament has no webhook 99"),
         (("rotate", "SLUG", "99"), "This tournament has no webhook 99"),
     ],
 )
@@ -89,7 +101,7 @@ async def test_refused(tallybook: Tallybook, season: Season, arguments: tuple[st
 async def test_a_webhook_of_another_tournament_is_not_there(tallybook: Tallybook, season: Season) -> None:
     made = await tallybook.json("webhook", "add", season.client.tournament, URL)
     await tallybook.done("tournament", "create", "Other")
-    for command in "remove", "resume", "rotate":
+    for command in "remove", "resume", "rotate", "test":
         assert await tallybook.refused("webhook", command, "other", str(made["id"])) == [
             f"This tournament has no webhook {made['id']}."
         ]

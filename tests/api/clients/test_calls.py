@@ -147,6 +147,8 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     await tallybook.change_publication(slug, published=True)
     assert (await tallybook.show_publication(slug)).published
     assert (await tallybook.create_ticket(slug)).expires_at > datetime.now(UTC)
+    with pytest.raises(NotFound, match="webhook"):
+        await tallybook.test_webhook(slug, 1)
 
 
 def _snake(operation_id: str) -> str:

@@ -1,0 +1,41 @@
+"""Webhooks over HTTP. They are added on the command line; here, one can be tried."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.interface.declarations import Action
+from api.interface.rendering import Answer
+from api.webhooks import sending
+from api.webhooks.webhooks import WebhookId
+from engine.database.pool import Database
+from engine.domain.terms import TournamentId
+
+TESTS_AT_ONCE_MAX: Final = 10
+"""Tests that one process waits for at the same time. Each takes as long as its receiver, within a bound."""
+
+
+class WebhookTestShape(Struct, frozen=True, kw_only=True):
+    """What came back. `answered`: the status of the receiver's answer; None: there was none. `problem`: why the
+    receiver has not accepted the message; None: it has."""
+
+    accepted: bool
+    answered: int | None
+    problem: str | None
+
+
+async def _test(database: Database, tournament_id: TournamentId, _token_id: int, webhook_id: int) -> WebhookTestShape:
+    answered = await sending.send_test(database, tournament_id, WebhookId(webhook_id))
+    return WebhookTestShape(accepted=answered.problem is None, answered=answered.status, problem=answered.problem)
+
+
+TESTS: Final = Action(
+    "webhook/{webhook_id}/test.json",
+    "Send a webhook one test message now, and show what came back",
+    "testWebhook",
+    Answer("test", WebhookTestShape, "Test message sent"),
+    _test,
+    Scope.ADMIN,
+    TESTS_AT_ONCE_MAX,
+)
