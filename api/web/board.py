@@ -239,7 +239,7 @@ async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> byte
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     table = await table_of(context, TableAsked(**asked.arguments, limit=CSV_LINES_MAX, form=False))
-    columns = ["position", "moved", "competitor_id", "competitor", *map(harmless, table.columns)]
+    columns = ["position", "moved", "competitor_id", "competitor", *[harmless(one.name) for one in table.columns]]
     portions, turn = [csv_text([columns])], Turn()
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.stream.public_frames import PUBLIC_KINDS
-from api.web.html import Html, element, joined
+from api.web.html import Html, Value, element, joined
 from api.web.page import Query, Site, dot, framed, name_text, number_text, time_element, time_text
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine
@@ -23,6 +23,10 @@ FIRST_TOLD: Final = 5
 """Lines that are told where a link to a page is shown."""
 PICTURE: Final = "/picture.png"
 """The path of the picture, below that of the board."""
+TITLE_LONG: Final = 40
+"""Characters of a title, above which it is written smaller."""
+NAME_LONG: Final = 36
+"""The same of the name of a competitor, on a large screen."""
 TV_SECONDS: Final = 15
 """How long a large screen shows one page."""
 
@@ -88,14 +92,14 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
         for line in table.lines[:PICTURE_LINES]
     ]
     moment = f"As of {time_text(table.recorded_at)}"
-    return Pictured(site.name, _chosen(table), table.columns[0], moment, tuple(lines), table.count)
+    return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 
 def _first_value(line: TableLine) -> str:
     return "" if line.values[0] is None else number_text(line.values[0])
 
 
-def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, str | int]:
+def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, Value]:
     """What the script of the page is told."""
     return {
         "id": "table",
@@ -107,6 +111,8 @@ def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, str | int]:
         "data_count": table.count,
         "data_offset": table.offset,
         "data_lines": mode.lines,
+        "data_races": table.races,
+        "data_folds": table.folds,
         "data_kinds": " ".join(sorted(PUBLIC_KINDS)),
     }
 
@@ -123,7 +129,7 @@ def _head(site: Site, table: ShownTable) -> Html:
     return element(
         "header",
         element("p", name_text(site.name), class_="tournament"),
-        element("h1", name_text(_chosen(table))),
+        element("h1", name_text(_chosen(table)), class_="long" if len(_chosen(table)) > TITLE_LONG else None),
         moment,
     )
 
@@ -139,8 +145,9 @@ def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
         )
 
     rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
-    columns = [tab("Table", in_ranking, table.unity_id is None)]
-    columns += [tab(u.name, in_ranking | {"unity": str(u.id)}, u.id == table.unity_id) for u in table.unities]
+    others = [one for one in table.unities if one.id != table.sole]
+    columns = [tab("Table", in_ranking, table.unity_id in (None, table.sole))]
+    columns += [tab(one.name, in_ranking | {"unity": str(one.id)}, one.id == table.unity_id) for one in others]
     chosen = _tabs("Rankings", rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
     return joined((chosen, _tabs("Tables of this ranking", columns)))
 
@@ -164,20 +171,25 @@ def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
     )
 
 
-def _pages(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | None:
-    """The ways to the lines before and after those shown."""
-    before, after = table.offset, table.count - table.offset - len(table.lines)
-    if not before and after <= 0:
-        return None
-    back = _page_link(site, mode, query, max(before - mode.lines, 0), "Lines above") if before else None
-    further = _page_link(site, mode, query, table.offset + mode.lines, "Lines below") if after > 0 else None
+def _pages(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+    """The ways to the lines before and after those shown. The script keeps them current."""
     first, last = table.offset + 1, table.offset + len(table.lines)
     shown = f"{first}\N{EN DASH}{last} of {table.count}" if table.lines else f"None of {table.count} lines"
-    return element("nav", back, element("span", shown), further, class_="pages", aria_label="Lines")
+    if mode is TV:
+        shown = f"Page {table.offset // mode.lines + 1} of {max(-(-table.count // mode.lines), 1)}, {shown}"
+    return element(
+        "nav",
+        _page_link(site, mode, query, max(table.offset - mode.lines, 0), "Lines above", shown=table.offset > 0),
+        element("span", shown),
+        _page_link(site, mode, query, table.offset + mode.lines, "Lines below", shown=last < table.count),
+        class_="pages",
+        aria_label="Lines",
+        hidden=table.offset == 0 and last >= table.count,
+    )
 
 
-def _page_link(site: Site, mode: Mode, query: Query, offset: int, text: str) -> Html:
-    return element("a", text, href=site.address(_at_offset(query, offset), mode.below))
+def _page_link(site: Site, mode: Mode, query: Query, offset: int, text: str, *, shown: bool) -> Html:
+    return element("a", text, href=site.address(_at_offset(query, offset), mode.below), hidden=not shown)
 
 
 def _at_offset(query: Query, offset: int) -> Query:
@@ -241,9 +253,10 @@ def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Gener
     """The rows of the table on its page, with pauses for the turns of others."""
     kept = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
     compared, with_form = _columns_beside(table)
+    classes = _value_classes(table)
     rows = []
     for line in table.lines:
-        rows.append(_row(site, mode, line, kept, compared=compared, with_form=with_form))
+        rows.append(_row(site, mode, line, kept, classes, compared=compared, with_form=with_form))
         yield
     return rows
 
@@ -255,26 +268,33 @@ def _columns_beside(table: ShownTable) -> tuple[bool, bool]:
 
 def _table(table: ShownTable, rows: Items[Html]) -> Html:
     compared, with_form = _columns_beside(table)
+    classes = _value_classes(table)
     heads = [
         element("th", element("abbr", "#", title="Position"), scope="col", class_="position"),
         element("th", element("span", "Movement", class_="unseen"), scope="col", class_="moved") if compared else None,
         element("th", "Competitor", scope="col", class_="name"),
         element("th", "Form", scope="col", class_="form") if with_form else None,
-        *[element("th", text, scope="col", class_=_value_class(number)) for number, text in enumerate(table.columns)],
+        *[
+            element("th", name_text(column.name), scope="col", class_=value_class)
+            for column, value_class in zip(table.columns, classes, strict=True)
+        ],
     ]
     return element(
         "table",
-        element("caption", f"{_chosen(table)}, {', '.join(table.columns)}", class_="unseen"),
+        element("caption", f"{_chosen(table)}, {', '.join(one.name for one in table.columns)}", class_="unseen"),
         element("thead", element("tr", *heads)),
         element("tbody", *rows),
         aria_rowcount=table.count + 1,
     )
 
 
-def _row(site: Site, mode: Mode, line: TableLine, kept: Query, *, compared: bool, with_form: bool) -> Html:
+def _row(
+    site: Site, mode: Mode, line: TableLine, kept: Query, classes: Items[str], *, compared: bool, with_form: bool
+) -> Html:
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # it may not be framed
-    name = element("a", name_text(line.name), href=explained, target=target)
+    size = "long" if len(line.name) > NAME_LONG else None
+    name = element("a", name_text(line.name), href=explained, target=target, class_=size)
     return element(
         "tr",
         element("td", line.position, class_="position"),
@@ -282,15 +302,16 @@ def _row(site: Site, mode: Mode, line: TableLine, kept: Query, *, compared: bool
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(line), class_="form") if with_form else None,
         *[
-            element("td", "" if value is None else number_text(value), class_=_value_class(number))
-            for number, value in enumerate(line.values)
+            element("td", "" if value is None else number_text(value), class_=value_class)
+            for value, value_class in zip(line.values, classes, strict=True)
         ],
         data_competitor=line.competitor_id,
     )
 
 
-def _value_class(number: int) -> str:
-    return "value first" if number == 0 else "value"
+def _value_classes(table: ShownTable) -> list[str]:
+    """How each column of values is told from the others: the first, those that decide, and the rest."""
+    return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
 
 
 def _moved(places: int | None) -> Html:

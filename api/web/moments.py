@@ -13,8 +13,17 @@ from msgspec import Raw, Struct
 from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.interface.rendering import encode
-from api.web.table import ShownTable, ranking_in
-from engine.domain.errors import TooMuchWork
+from api.web.table import (
+    PASSAGE_TOTALS_MAX,
+    SERIES_COMPETITORS_MAX,
+    SERIES_EVENTS_MAX,
+    ShownTable,
+    ValueColumn,
+    is_folded,
+    is_raced,
+    ranking_in,
+)
+from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import Turn, in_turns
@@ -23,14 +32,6 @@ from projections.board.classification import by_totals_alone, in_force
 from projections.past.passage import Passage
 from projections.past.series import SeriesPoint
 
-PASSAGE_TOTALS_MAX: Final = 25_000
-"""Totals of a ranking, competitors times unities, whose passages are told. Of larger ones, the service shows each
-moment."""
-
-SERIES_EVENTS_MAX: Final = 200_000
-"""Events of a log that a race is drawn from; it is gone through from the beginning."""
-SERIES_COMPETITORS_MAX: Final = 200
-"""Competitors of a ranking whose race is drawn."""
 RACERS_MAX: Final = 40
 """Competitors that one race shows: those who stand first at its end."""
 
@@ -50,7 +51,7 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
 class TableShape(Struct, frozen=True, kw_only=True):
     """Some lines, as ShownTable has them; they are LineOfTable."""
 
-    columns: list[str]
+    columns: list[ValueColumn]
     sequence: int
     end: int
     recorded_at: datetime
@@ -116,19 +117,21 @@ class RaceShape(Struct, frozen=True, kw_only=True):
 async def race_shape(
     context: RecallContext, ranking_id: RankingId | None = None, unity_id: UnityId | None = None
 ) -> RaceShape:
-    """The race of a unity up to now. Raises NotFound and TooMuchWork."""
-    live, board, end = context.live, context.live.board, context.live.head.sequence
+    """The race of a unity up to now; nobody is in it where nobody has points. Raises NotFound and Unacceptable."""
+    live, board = context.live, context.live.board
     ranking_id = ranking_in(board, ranking_id)
     unity_id = unity_of(board, ranking_id, unity_id)
     ranking = board.rankings[ranking_id]
-    if end > SERIES_EVENTS_MAX:
-        raise TooMuchWork("events", SERIES_EVENTS_MAX)
-    if len(ranking.participants) > SERIES_COMPETITORS_MAX:
-        raise TooMuchWork("competitors", SERIES_COMPETITORS_MAX)
+    if not is_raced(ranking, live.head.sequence):
+        raise Unacceptable(
+            f"A race is drawn of at most {SERIES_COMPETITORS_MAX} competitors and {SERIES_EVENTS_MAX:,} events."
+        )
+    order = await live.orders.of(ranking_id, unity_id)
+    first, end = [one.competitor_id for one in order.standings(0, RACERS_MAX)], live.head.sequence
     points: list[SeriesPoint] = []
-    async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end):
+    async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end, first):
         points = series.points if reached == end else []
-    ids = list(points[-1].lines)[:RACERS_MAX] if points else []
+    ids = list(points[-1].lines) if points else []
     positions: list[list[int | None]] = []
     totals: list[list[int | None]] = []
     turn = Turn()
@@ -150,14 +153,14 @@ async def race_shape(
 
 
 async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Sequence) -> PassageShape:
-    """The passage that shows the event `at`. Raises NotFound and TooMuchWork."""
+    """The passage that shows the event `at`. Raises NotFound and Unacceptable."""
     live = context.live
     found = await context.past.passage(live.tournament_id, ranking_id, at, live.head.sequence)
     ranking = found.board.rankings.get(ranking_id)
     if ranking is None:
         return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
-    if len(ranking.participants) * len(ranking.unities) > PASSAGE_TOTALS_MAX:
-        raise TooMuchWork("totals", PASSAGE_TOTALS_MAX)
+    if not is_folded(ranking):
+        raise Unacceptable(f"Passages are told of at most {PASSAGE_TOTALS_MAX:,} totals: competitors times unities.")
     ids, competitors, turn = ranking.participants.listed(), [], Turn()
     for competitor_id in ids:
         competitor = found.board.competitors[competitor_id]

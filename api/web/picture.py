@@ -123,13 +123,17 @@ _RIGHT: Final = WIDTH - 64
 _TOP: Final = 196  # of the lines
 _BOTTOM: Final = 572
 _ROW_MAX: Final = 92.0
+_TITLE_SIZES: Final = (54, 46, 40, 34)  # the first at which it has room
 _DOT_SCALE: Final = 4  # a circle is drawn this many times as large, then shrunk, for a smooth edge
 
 
 def _head(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
     canvas.rectangle((0, 0, WIDTH, 10), fill=_ACCENT)
     _text(canvas, shown.tournament, _LEFT, 66, size=30, fill=_MUTED, width=_RIGHT - _LEFT)
-    _text(canvas, shown.ranking, _LEFT, 122, size=54, fill=_INK, bold=True, width=_RIGHT - _LEFT)
+    size = next(
+        (one for one in _TITLE_SIZES if _width(shown.ranking, one, bold=True) <= _RIGHT - _LEFT), _TITLE_SIZES[-1]
+    )
+    _text(canvas, shown.ranking, _LEFT, 122, size=size, fill=_INK, bold=True, width=_RIGHT - _LEFT)
     _text(canvas, shown.column, _RIGHT, 166, size=24, fill=_MUTED, width=420, at_right=True)
 
 

@@ -23,6 +23,7 @@ from engine.log.log import Head
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board, Ranking, give_sums
 from projections.board.classification import Classified, in_force
+from projections.board.enrolment import Totals
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
@@ -31,6 +32,8 @@ from projections.past.past import AtSequence, AtTime, LastCompetition, PastBoard
 
 BOARD_LINES: Final = 100
 """Lines of a page."""
+OTHER_COLUMNS_MAX: Final = 12
+"""Unities that have a column although they decide nothing. Each further one has only its own table."""
 FORM_LAST: Final = 5
 """Competitions that the form of a line shows."""
 FORM_SUMS_SHOWN_MAX: Final = 50_000
@@ -39,6 +42,14 @@ FORM_SUMS_SHOWN_MAX: Final = 50_000
 FORM_EVENTS_MAX: Final = 20_000
 """Events up to a moment of the past of which forms are shown: the log is read for them from its beginning."""
 
+PASSAGE_TOTALS_MAX: Final = 25_000
+"""Totals of a ranking, competitors times unities, whose passages are told. Of larger ones, the service shows each
+moment."""
+
+SERIES_EVENTS_MAX: Final = 200_000
+"""Events of a log that a race is drawn from; it is gone through from the beginning."""
+SERIES_COMPETITORS_MAX: Final = 500
+"""Competitors of a ranking whose race is drawn."""
 
 _Lines = Items[Classified]
 
@@ -64,6 +75,13 @@ class Named(Struct, frozen=True):
     name: str
 
 
+class ValueColumn(Struct, frozen=True):
+    """A column of values. `decides`: lines are ordered by it, or by one before it."""
+
+    name: str
+    decides: bool
+
+
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: it is more than a total, and was not needed. `moved`: places gained,
     negative: lost; None: the competitor had no points then, was not in the table, or nothing is compared. `form`: their
@@ -81,26 +99,31 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
 
 class ShownTable(Struct, frozen=True, kw_only=True):
     """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
-    chosen instead. `unity_id` None: the classification. `since`: the event after which the table was that is compared
-    with; None: nobody had points before the last competition. `count`: lines in all."""
+    chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
+    than its totals decide. `since`: the event after which the table was that is compared
+    with; None: nobody had points before the last competition. `count`: lines in all.
+    `races`: whether there is a race to draw; `folds`: whether browsers can add up its points."""
 
     ranking_id: int
     unity_id: int | None
     end: int
     rankings: list[Named]
     unities: list[Named]
-    columns: list[str]
+    sole: int | None
+    columns: list[ValueColumn]
     sequence: int
     recorded_at: datetime
     since: int | None
     count: int
     offset: int
+    races: bool
+    folds: bool
     lines: list[TableLine]
 
 
 async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
-    """The table that is asked for. Of the head, all is of one moment, but names and form may be some events younger.
-    Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
+    """The table that is asked for. Of the head, all is of one moment, but names, form, and values that decide nothing
+    may be some events younger. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
     live = context.live
     board, sequence = await board_at(context, asked.moment)
     ranking_id = ranking_in(board, asked.ranking_id)
@@ -130,19 +153,23 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         ]
         positions = await _positions(context, earlier, ranking_id, asked.unity_id, ranked)
     ranking = board.rankings[ranking_id]
+    others = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
     return ShownTable(
         ranking_id=ranking_id,
         unity_id=asked.unity_id,
         end=live.head.sequence,
         rankings=[Named(i, one.name) for i, one in board.rankings.items()],
         unities=[Named(i, one.name) for i, one in ranking.unities.items()],
+        sole=_sole(ranking),
         columns=_columns(ranking, asked.unity_id),
         sequence=sequence,
         recorded_at=recorded_at,
         since=None if earlier is None else earlier.sequence,
         count=count,
         offset=asked.offset,
-        lines=await in_turns(_shown(board, lines, positions, form)),
+        races=is_raced(ranking, live.head.sequence) and _has_points(ranking),
+        folds=is_folded(ranking),
+        lines=await in_turns(_shown(board, lines, positions, form, others)),
     )
 
 
@@ -172,11 +199,37 @@ def ranking_in(board: Board, ranking_id: RankingId | None) -> RankingId:
     raise NotFound("This tournament has no ranking yet.")
 
 
-def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[str]:
-    """What the values of a line are called. A unity may be in several criteria."""
-    if unity_id is not None:
-        return [ranking.unities[unity_id].name]
-    return [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+def is_raced(ranking: Ranking, end: Sequence) -> bool:
+    """Whether the race of a ranking can be drawn, in a log that ends with this event."""
+    return len(ranking.participants) <= SERIES_COMPETITORS_MAX and end <= SERIES_EVENTS_MAX
+
+
+def is_folded(ranking: Ranking) -> bool:
+    """Whether browsers add up the totals of a ranking."""
+    return len(ranking.participants) * len(ranking.unities) <= PASSAGE_TOTALS_MAX
+
+
+def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
+    """What the values of a line are called, those that decide first. A unity may be in several criteria."""
+    if unity_id is None:
+        names = [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+    else:
+        names = [ranking.unities[unity_id].name]
+    others = [ranking.unities[one].name for one in _others(ranking, unity_id)]
+    return [ValueColumn(name, True) for name in names] + [ValueColumn(name, False) for name in others]
+
+
+def _sole(ranking: Ranking) -> UnityId | None:
+    """The unity whose totals alone decide the classification."""
+    first, *more = in_force(ranking)
+    return None if more or first.best or first.among else first.unity_id
+
+
+def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:
+    """The unities whose totals decide nothing in the table, and are shown in it."""
+    plain = {one.unity_id for one in in_force(ranking) if one.best is None and one.among is None}
+    deciding = plain if unity_id is None else {unity_id}
+    return [one for one in ranking.unities if one not in deciding][:OTHER_COLUMNS_MAX]
 
 
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,6 +277,7 @@ def _shown(
     lines: _Lines,
     positions: Mapping[CompetitorId, int | None],
     form: Mapping[CompetitorId, list[CompetitionSum]],
+    others: Items[Totals],
 ) -> Generator[None, None, list[TableLine]]:
     shown = []
     for line in lines:
@@ -235,7 +289,7 @@ def _shown(
                 name=competitor.name,
                 color=competitor.color,
                 tags=competitor.tags,
-                values=list(line.values),
+                values=[*line.values, *[totals.get(line.competitor_id) for totals in others]],
                 moved=moved(line.position, positions.get(line.competitor_id)),
                 form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
             )
@@ -252,7 +306,11 @@ async def _before(
 ) -> PastBoard | None:
     """The board before the last competition; None: nobody had points in the ranking then."""
     then = await context.past.at(context.live.tournament_id, ranking_id, AtSequence(last.before), sequence)
-    return then if any(any(one.totals.column) for one in then.board.rankings[ranking_id].unities.values()) else None
+    return then if _has_points(then.board.rankings[ranking_id]) else None
+
+
+def _has_points(ranking: Ranking) -> bool:
+    return any(any(one.totals.column) for one in ranking.unities.values())
 
 
 def _had_points(then: PastBoard, ranking_id: RankingId, competitor_id: CompetitorId) -> bool:

@@ -40,7 +40,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     if viewer.may(Scope.ADMIN):
         change = ("Close it", "close") if is_open else ("Open it again", "reopen")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
-    heads = [("#", "position"), ("Competitor", "name"), *[(text, "value") for text in table.columns]]
+    heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
     rows = [_line(venue, below, line, query) for line in table.lines]
     return console_page(
         viewer,
@@ -49,7 +49,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
         None if ranking.description is None else element("p", ranking.description),
         element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
         _columns(venue, below, table),
-        live("table", data_table(f"{ranking.name}, {', '.join(table.columns)}", heads, rows)),
+        live("table", data_table(f"{ranking.name}, {', '.join(one.name for one in table.columns)}", heads, rows)),
         _pages(venue, below, table, query),
         ways(*links),
         venue=venue,
@@ -62,14 +62,17 @@ def _line(venue: Venue, below: str, line: TableLine, query: Query) -> list[Child
     return [line.position, name, *["" if value is None else number_text(value) for value in line.values]]
 
 
-def _columns(venue: Venue, below: str, table: ShownTable) -> Html:
+def _columns(venue: Venue, below: str, table: ShownTable) -> Html | None:
     def tab(text: str, its: Query, chosen: bool) -> Html:
         return element(
             "li", element("a", text, href=venue.address(below, its), aria_current="page" if chosen else None)
         )
 
-    tabs = [tab("Table", {}, table.unity_id is None)]
-    tabs += [tab(one.name, {"unity": str(one.id)}, one.id == table.unity_id) for one in table.unities]
+    others = [one for one in table.unities if one.id != table.sole]
+    if not others:
+        return None
+    tabs = [tab("Table", {}, table.unity_id in (None, table.sole))]
+    tabs += [tab(one.name, {"unity": str(one.id)}, one.id == table.unity_id) for one in others]
     return element("nav", element("ul", *tabs), class_="tabs", aria_label="Tables of this ranking")
 
 

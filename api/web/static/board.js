@@ -6,8 +6,6 @@ import { Present } from "./present.js";
 import { Rows } from "./rows.js";
 import { timeText } from "./words.js";
 
-const WINDOW = 100; // lines that are asked for at once, and at most
-const WINDOW_MAX = 500;
 const TURN = 15000; // milliseconds of a page on a large screen
 const TOLD_MAX = 3; // competitors whose new places are read out
 
@@ -18,10 +16,10 @@ const board = `/board/${encodeURIComponent(told.slug)}`;
 const query = new URLSearchParams(location.search);
 const moment = document.getElementById("moment");
 const slider = document.getElementById("at");
-const page = large ? Number(told.lines) : 0; // lines of a page that turns
+const pages = document.querySelector(".pages");
+const page = Number(told.lines); // lines of a page
 
 let table = null; // the last that the service told
-let lines = []; // by place; those that are not known are missing
 let at = query.has("at") ? Number(told.sequence) : 0; // 0: now
 let end = Number(told.end);
 let offset = Number(told.offset);
@@ -35,24 +33,23 @@ async function asked(name, more = {}) {
   return response.json();
 }
 
-function askedTable(first, limit) {
-  const more = { offset: first, limit };
+function askedTable() {
+  const more = { offset, limit: page };
   if (told.unity) more.unity = told.unity;
   if (query.has("since")) more.since = query.get("since");
   if (at) more.at = at;
   return asked("table.json", more);
 }
 
-/** Takes what the service told of some lines. Those of another moment are forgotten. */
+/** Takes what the service told of the lines of the page. */
 function take(answer) {
-  if (!at && answer.since !== null && !rows.compares) location.reload(); // the first competition
+  if (!at && answer.since !== null && !rows.compares) location.reload(); // nothing has been compared yet
   if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
-  if (table?.sequence !== answer.sequence) lines = [];
   const before = table;
   table = answer;
-  answer.lines.forEach((line, number) => (lines[page ? number : answer.offset + number] = line));
-  rows.show(lines, page ? answer.lines.length : answer.count, answer.columns);
+  rows.show(answer.lines, answer.offset, answer.columns);
   if (!at && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
+  tellPages(answer.offset, answer.lines.length, answer.count);
   tellEnd(answer.end);
   tellMoment(new Date(answer.recorded_at));
 }
@@ -71,27 +68,13 @@ const present = new Present({
   kinds: told.kinds.split(" "),
   address: () => `${board}/events?after=${end}`,
   fetched: async () => {
-    const first = page ? offset : Math.floor(rows.first / WINDOW) * WINDOW;
-    const answer = await askedTable(first, page || Math.min(Math.max(rows.last - first, WINDOW), WINDOW_MAX));
+    const answer = await askedTable();
     if (!at && (answer.sequence !== table?.sequence || answer.offset !== table.offset)) take(answer);
   },
   concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
   passed: tellEnd,
   told: tellState,
 });
-
-let fetching = false;
-
-async function fetchMissing(first, last) {
-  if (fetching || !table) return;
-  fetching = true;
-  const begin = Math.floor(first / WINDOW) * WINDOW;
-  const then = at;
-  const answer = await askedTable(begin, Math.min(last - begin + WINDOW, WINDOW_MAX)).catch(() => null);
-  fetching = false;
-  if (!answer) tellState(false);
-  else if (at === then) take(answer);
-}
 
 const rows = new Rows(main.querySelector("table"), {
   address: (id) => {
@@ -102,7 +85,6 @@ const rows = new Rows(main.querySelector("table"), {
     return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
   },
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
-  wanted: fetchMissing,
 });
 
 // ── What is said ────────────────────────────────────────────────────────────────────────────────────────
@@ -122,6 +104,22 @@ function tellMoment(date) {
   moment.replaceChildren(at ? `After event ${at} of ${end}${date ? ", " : ""}` : "Live, as of ", time);
   moment.classList.toggle("live", !at);
   slider?.setAttribute("aria-valuetext", moment.textContent);
+}
+
+/** Says which lines are shown, and leads to those above and below. */
+function tellPages(first, shown, count) {
+  const [above, below] = pages.querySelectorAll("a");
+  const lines = shown ? `${first + 1}–${first + shown} of ${count}` : `None of ${count} lines`;
+  const ofPages = `Page ${Math.floor(first / page) + 1} of ${Math.max(Math.ceil(count / page), 1)}, `;
+  pages.querySelector("span").textContent = (large ? ofPages : "") + lines;
+  for (const [link, to, exists] of [[above, Math.max(first - page, 0), first > 0], [below, first + page, first + shown < count]]) {
+    const url = new URL(link.href);
+    if (to) url.searchParams.set("offset", to);
+    else url.searchParams.delete("offset");
+    withMoment(url, (href) => (link.href = href));
+    link.hidden = !exists;
+  }
+  pages.hidden = above.hidden && below.hidden;
 }
 
 function tellState(answers) {
@@ -145,16 +143,17 @@ function tellMoves(before, now) {
 const past = new Past({
   asked,
   unity: told.unity,
+  folds: "folds" in told,
   shown: (sequence, folded, columns, time) => {
-    lines = folded;
-    table = { sequence, lines: [] };
-    rows.show(lines, lines.length, columns);
+    const lines = folded.slice(offset, offset + page);
+    table = { sequence, lines: [], count: folded.length };
+    rows.show(lines, offset, columns);
+    tellPages(offset, lines.length, folded.length);
     tellMoment(time);
   },
   rested: async (sequence) => {
     keepAddress();
-    const first = Math.floor(rows.first / WINDOW) * WINDOW;
-    const answer = await askedTable(first, WINDOW * 2).catch(() => null);
+    const answer = await askedTable().catch(() => null);
     if (!answer) tellState(false);
     else if (at === sequence) take(answer); // the same lines, with movement and form
   },
@@ -261,22 +260,20 @@ function addRace(form) {
 
 // ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
 
-for (const pages of document.querySelectorAll(".pages")) pages.hidden = true;
 if (slider) {
   addPlay(slider.form);
-  addRace(slider.form);
+  if ("races" in told) addRace(slider.form);
 }
 if (at) {
-  askedTable(offset, WINDOW).then(take, () => location.reload());
+  askedTable().then(take, () => location.reload());
 } else {
   present.start();
 }
-if (page) {
+if (large) {
   setInterval(() => {
-    offset = offset + page < (table?.count ?? 0) ? offset + page : 0;
-    if (table?.count > page) {
-      table = null;
-      present.look();
-    }
+    if (!table || (table.count <= page && !offset)) return;
+    offset = offset + page < table.count ? offset + page : 0;
+    table = null;
+    present.look();
   }, TURN);
 }

@@ -1,6 +1,8 @@
 // The fold of points, by the rules of the service: totals are sums of deltas; a position is 1 + the number of better
 // lines, so equal lines share one and stand in the order of enrolment. Totals can exceed 2^53, so they are BigInt.
 
+const OTHERS_MAX = 12; // as OTHER_COLUMNS_MAX of the service
+
 /** A passage of history, as passage.json tells it: between its first and last event, nothing but points changes it. */
 export class Passage {
   #steps;
@@ -45,9 +47,15 @@ export class Passage {
     }
   }
 
-  /** The lines of the table in order: number of the competitor, position, values. */
+  /** The unities that are shown although they decide nothing, as numbers of this passage. */
+  othersOf(criteria) {
+    return [...this.unities.keys()].filter((number) => !criteria.includes(number)).slice(0, OTHERS_MAX);
+  }
+
+  /** The lines of the table in order: number of the competitor, position, values, those of the criteria first. */
   lines(criteria) {
     const columns = criteria.map((number) => [this.#totals[number], this.unities[number].sort === "ASC" ? 1 : -1]);
+    const shown = [...criteria, ...this.othersOf(criteria)].map((number) => this.#totals[number]);
     const compared = (one, other) => {
       for (const [totals, sign] of columns) {
         if (totals[one] !== totals[other]) return totals[one] < totals[other] ? -sign : sign;
@@ -58,7 +66,7 @@ export class Passage {
     let position = 0;
     return order.map((competitor, index) => {
       if (index === 0 || compared(order[index - 1], competitor) !== 0) position = index + 1;
-      return { competitor, position, values: columns.map(([totals]) => totals[competitor]) };
+      return { competitor, position, values: shown.map((totals) => totals[competitor]) };
     });
   }
 }

@@ -10,6 +10,7 @@ const PASSAGES_MAX = 30; // that are kept
 export class Past {
   #asked;
   #unity;
+  #folds;
   #shown;
   #rested;
   #passages = [];
@@ -17,11 +18,13 @@ export class Past {
   #wanted = 0;
   #rest = 0;
 
-  /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `shown` is called with the lines
-   * of a moment that were folded here; `rested` where only the service can tell them, and when the slider rests. */
-  constructor({ asked, unity, shown, rested }) {
+  /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `folds`: whether passages are
+   * told of this ranking. `shown` is called with the lines of a moment that were folded here; `rested` where only the
+   * service can tell them, and when the slider rests. */
+  constructor({ asked, unity, folds, shown, rested }) {
     this.#asked = asked;
     this.#unity = unity;
+    this.#folds = folds;
     this.#shown = shown;
     this.#rested = rested;
   }
@@ -50,6 +53,7 @@ export class Past {
 
   /** The passage that shows the event; where others were asked for meanwhile, that of the last one. */
   async #passageOf(sequence) {
+    if (!this.#folds) return null;
     const known = this.#passages.find((passage) => passage.has(sequence));
     if (known) return known;
     while (this.#fetching) await this.#fetching.catch(() => null);
@@ -70,7 +74,8 @@ export class Past {
       values: values.map(String),
     }));
     const step = passage.steps.findLast((one) => one.sequence <= sequence);
-    const columns = criteria.map((number) => passage.unities[number].name);
+    const column = (decides) => (number) => ({ name: passage.unities[number].name, decides });
+    const columns = [...criteria.map(column(true)), ...passage.othersOf(criteria).map(column(false))];
     this.#shown(sequence, lines, columns, step ? new Date(step.recordedAt * 1000) : null);
   }
 

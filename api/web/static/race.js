@@ -3,9 +3,10 @@
 import uPlot from "./uplot/uPlot.esm.js";
 import { NO_COLOR, dayText, numberText } from "./words.js";
 
-const HEIGHT = 460;
+const HEIGHT_MIN = 460;
 const LABEL = 150; // pixels at the right, for names
 const LINE = 16; // pixels between two names
+const BELOW = 70; // pixels above and below the lines
 const NEAR = 30; // pixels from which the pointer highlights a line
 const ALIKE = 90; // distance of two colours, of 441, below which they are told apart by their dashes
 const HUES = ["1f77b4", "d1495b", "2a9d4b", "9467bd", "e07a1f", "17a2b8", "8c6d31", "d63fa4"]; // of those without a colour
@@ -62,7 +63,7 @@ export class Race {
     this.#told.competitors.forEach(([, name], number) => {
       const button = list.appendChild(document.createElement("li")).appendChild(document.createElement("button"));
       button.type = "button";
-      button.textContent = name;
+      button.appendChild(document.createElement("bdi")).textContent = name;
       button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", () => {
         this.#focused = this.#focused === number ? null : number;
@@ -91,7 +92,7 @@ export class Race {
     this.#plot = new uPlot(
       {
         width: Math.max(this.#picture.clientWidth, 280),
-        height: HEIGHT,
+        height: this.#height,
         padding: [12, this.#labelWidth, 0, 0],
         legend: { show: false },
         cursor: { focus: { prox: NEAR }, points: { show: false }, y: false },
@@ -128,8 +129,13 @@ export class Race {
     this.#focus();
   }
 
+  /** There is room for the name of everybody. */
+  get #height() {
+    return Math.max(HEIGHT_MIN, this.#told.competitors.length * LINE + BELOW);
+  }
+
   get #labelWidth() {
-    return this.#picture.clientWidth < 600 ? LABEL * 0.6 : LABEL;
+    return this.#picture.clientWidth < 600 ? LABEL * 0.75 : LABEL;
   }
 
   #focus() {
@@ -138,7 +144,7 @@ export class Race {
 
   #fit() {
     const width = this.#picture.clientWidth;
-    if (width && this.#plot && Math.abs(this.#plot.width - width) > 1) this.#plot.setSize({ width, height: HEIGHT });
+    if (width && this.#plot && Math.abs(this.#plot.width - width) > 1) this.#plot.setSize({ width, height: this.#height });
   }
 
   /** Writes the name of each competitor at the end of the line, none over another. */
@@ -151,16 +157,17 @@ export class Race {
       .filter(({ value }) => value !== null && value !== undefined)
       .map((one) => ({ ...one, y: plot.valToPos(one.value, "y", true) }))
       .sort((one, other) => one.y - other.y);
+    const last = bbox.top + bbox.height;
     let above = -Infinity;
     ctx.save();
     ctx.font = font.replace("12px", `500 ${12 * ratio}px`);
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    for (const one of names) {
-      above = Math.max(one.y, above + LINE * ratio);
+    for (const [place, one] of names.entries()) {
+      above = Math.max(Math.min(one.y, last - (names.length - 1 - place) * LINE * ratio), above + LINE * ratio);
       ctx.globalAlpha = this.#focused === null || this.#focused === one.number ? 1 : 0.25;
       ctx.fillStyle = paint.ink;
-      ctx.fillText(one.name, bbox.left + bbox.width + 10 * ratio, above, this.#labelWidth * ratio - 14 * ratio);
+      ctx.fillText(cut(ctx, one.name, (this.#labelWidth - 14) * ratio), bbox.left + bbox.width + 10 * ratio, above);
     }
     ctx.restore();
   }
@@ -173,6 +180,14 @@ export function loadStyle() {
   link.href = new URL("./uplot/uPlot.min.css", import.meta.url);
   document.head.append(link);
   return new Promise((loaded) => link.addEventListener("load", loaded, { once: true }));
+}
+
+/** As much of a name as has room, with an ellipsis if that is not all. */
+function cut(ctx, name, width) {
+  if (ctx.measureText(name).width <= width) return name;
+  const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
+  while (letters.length && ctx.measureText(`${letters.join("")}…`).width > width) letters.pop();
+  return `${letters.join("")}…`;
 }
 
 function places(most) {

@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from api.cli.demo import MATCHES, TEAMS
+from api.web import table as tables
 from api.web.files import static_files
 from engine.domain.commands import (
     AddCompetition,
     ChangeCompetitor,
     ChangePublication,
+    CreateRanking,
     DeclareClassification,
     VoidCompetition,
 )
 from engine.domain.events import Criterion
-from engine.domain.terms import OPERATOR, CompetitionId
+from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
 from tests.api.service import Client
 from tests.api.web.season import Championship
 
@@ -40,7 +42,7 @@ def lines_of(page: str) -> list[list[list[str]]]:
 
 
 def table_of_page(page: str) -> dict[str, int]:
-    return {" ".join(line[2]): int(line[-1][0]) for line in lines_of(page)}
+    return {" ".join(line[2]): int(line[4][0]) for line in lines_of(page)}
 
 
 async def page_of(championship: Championship, below: str = "") -> str:
@@ -183,9 +185,12 @@ async def test_a_unity_is_shown_by_itself(championship: Championship) -> None:
         margins[match.home] += match.home_points - match.away_points
         margins[match.away] += match.away_points - match.home_points
     shown = {line["name"]: line["values"] for line in table["lines"]}
-    assert shown == {name: [str(margin)] for name, margin in margins.items()}
+    assert shown == {name: [str(margin), str(FINAL[name])] for name, margin in margins.items()}
     assert list(shown.values()) == sorted(shown.values(), key=lambda values: -int(values[0]))
-    assert table["columns"] == ["points difference"]
+    assert table["columns"] == [
+        {"name": "points difference", "decides": True},
+        {"name": "points", "decides": False},
+    ]
     assert "−34" in await page_of(championship, f"?unity={difference}")  # noqa: RUF001 - a real minus
 
 
@@ -194,8 +199,29 @@ async def test_a_classification_shows_every_criterion(championship: Championship
     criteria = (Criterion(unity_id=points), Criterion(unity_id=difference, best=2, among="tied"))
     await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=criteria))
     table = (await championship.get("/table.json")).json
-    assert table["columns"] == ["points", "points difference among the tied, best 2"]
-    assert table["lines"][0]["values"] == ["20", None]
+    names = ["points", "points difference among the tied, best 2", "points difference"]
+    assert [column["name"] for column in table["columns"]] == names
+    assert [column["decides"] for column in table["columns"]] == [True, True, False]
+    assert table["lines"][0]["values"] == ["20", None, "84"]
+
+
+async def test_no_two_tabs_show_the_same(championship: Championship) -> None:
+    """Of a ranking that one unity decides, the classification is the table of that unity."""
+    points, difference = championship.unity_ids
+
+    async def tabs(below: str = "") -> list[tuple[str, str]]:
+        page = await page_of(championship, below)
+        nav = re.search(r'aria-label="Tables of this ranking">(.*?)</nav>', page)
+        found = re.findall(r"<a [^>]*?(aria-current)?(?:=\"page\")?><bdi>(.*?)</bdi>", nav[1] if nav else "")
+        return [(name, current) for current, name in found]
+
+    alone, both = (Criterion(unity_id=points),), (Criterion(unity_id=points), Criterion(unity_id=difference))
+    await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=alone))
+    for below in ("", f"?unity={points}"):
+        assert [name for name, current in await tabs(below)] == ["Table", "points difference"]
+        assert dict(await tabs(below))["Table"]
+    await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=both))
+    assert [name for name, _ in await tabs()] == ["Table", "points", "points difference"]
 
 
 async def test_names_are_text_whatever_they_hold(championship: Championship) -> None:
@@ -217,7 +243,7 @@ async def test_a_name_has_a_dot_only_where_its_competitor_has_a_colour(champions
 async def test_totals_beyond_the_numbers_of_a_browser_are_exact(championship: Championship) -> None:
     for _ in range(3):
         await championship.give("Wales", 2_147_483_647)
-    assert (await championship.get("/table.json")).json["lines"][0]["values"] == ["6442450945"]
+    assert (await championship.get("/table.json")).json["lines"][0]["values"][0] == "6442450945"
     assert "6\u202f442\u202f450\u202f945" in await page_of(championship)
 
 
@@ -228,9 +254,54 @@ async def test_a_page_names_the_lines_above_and_below_it(championship: Champions
     page = await page_of(championship, "/tv?offset=2")
     assert [line[0] for line in lines_of(page)] == [["3"], ["4"], ["5"], ["6"]]
     assert "Lines above" in page
-    assert "Lines below" not in page
+    assert "hidden>Lines below" in page
     assert "3–6 of 6" in page  # noqa: RUF001
     assert f'http-equiv="refresh" content="15; url={championship.address}/tv"' in page
+
+
+async def test_a_large_screen_says_which_page_it_shows(championship: Championship) -> None:
+    await championship.enroll([f"Guest {number}" for number in range(20)])
+    assert "Page 1 of 3, 1–12 of 26" in await page_of(championship, "/tv")  # noqa: RUF001
+    assert "Page 3 of 3, 25–26 of 26" in await page_of(championship, "/tv?offset=24")  # noqa: RUF001
+
+
+async def test_a_board_of_many_has_pages_that_lead_to_each_other(championship: Championship) -> None:
+    await championship.enroll([f"Guest {number:03}" for number in range(244)])
+    first, *rest = [await page_of(championship, f"?offset={offset}" if offset else "") for offset in (0, 100, 200)]
+    assert [len(lines_of(page)) for page in (first, *rest)] == [100, 100, 50]
+    address = championship.address
+    assert f'href="{address}?offset=100">Lines below' in first
+    assert f'href="{address}">Lines above' in rest[0]
+    assert f'href="{address}?offset=100">Lines above' in rest[1]
+
+
+async def test_a_race_is_drawn_of_those_who_lead_and_refused_to_nobody_with_an_error(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await championship.enroll([f"Guest {number:03}" for number in range(240)])
+    race = (await championship.get("/race.json")).json
+    assert [name for _, name, _ in race["competitors"]][:6] == list(FINAL)
+    assert len(race["competitors"]) == 40
+    assert "data-races" in await page_of(championship)
+    monkeypatch.setattr(tables, "SERIES_COMPETITORS_MAX", 200)
+    await championship.give("Wales", 1)
+    assert (await championship.get("/race.json")).status == 422
+    assert "data-races" not in await page_of(championship)
+
+
+async def test_where_nobody_has_points_there_is_no_race(championship: Championship) -> None:
+    desk = championship.service.desk
+    command = CreateRanking(
+        ranking_id=RankingId(await desk.new_id()),
+        name="Cup",
+        participants=tuple(championship.teams.values()),
+        main_unity_id=UnityId(await desk.new_id()),
+        main_unity_name="points",
+    )
+    await submit(championship, command)
+    race = await championship.get(f"/race.json?ranking={command.ranking_id}")
+    assert (race.status, race.json["competitors"], race.json["sequences"]) == (200, [], [])
+    assert "data-races" not in await page_of(championship, f"?ranking={command.ranking_id}")
 
 
 async def test_lines_can_be_asked_for_in_parts(championship: Championship) -> None:
@@ -246,8 +317,9 @@ async def test_the_csv_has_every_line_and_no_formula(championship: Championship)
     answer = await championship.get("/table.csv")
     rows = list(csv.reader(io.StringIO(answer.body.decode(), newline="")))
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
-    assert rows[0] == ["position", "moved", "competitor_id", "competitor", "points"]
+    assert rows[0] == ["position", "moved", "competitor_id", "competitor", "points", "points difference"]
     assert rows[1][0::2] == ["1", str(championship.teams["Ireland"]), "20"]
+    assert rows[1][-1] == "84"
     assert rows[-1][3] == f"'{name}"
     assert len(rows) == 7
 

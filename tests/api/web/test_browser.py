@@ -323,7 +323,18 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
     for _ in range(20):
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("document.activeElement.innerText || document.activeElement.id"))
-    wanted = ["To the table", "Table", "points", *FINAL, "at", "Play", "Now", "CSV", "Large screen", "To embed"]
+    wanted = [
+        "To the table",
+        "Table",
+        "points difference",
+        *FINAL,
+        "at",
+        "Play",
+        "Now",
+        "CSV",
+        "Large screen",
+        "To embed",
+    ]
     assert [name for name in reached if name in wanted][: len(wanted)] == wanted
     await page.get_by_label("History").focus()
     await page.keyboard.press("ArrowLeft")
@@ -423,20 +434,20 @@ async def test_the_browser_folds_as_the_service_does(visit: Begin, championship:
         )
 
 
-async def test_of_many_rows_only_those_in_view_are_there(visit: Begin, championship: Championship) -> None:
-    await championship.enroll(f"Competitor {number:04}" for number in range(600))
+async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, championship: Championship) -> None:
+    await championship.enroll(f"Competitor {number:04}" for number in range(294))
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
-    rows = page.locator("tbody tr[aria-rowindex]")
-    assert await rows.count() < 100
-    height = await page.evaluate("document.querySelector('tbody').offsetHeight")
-    assert height == pytest.approx(606 * await rows.first.evaluate("row => row.offsetHeight"), abs=606)
-    await page.evaluate("scrollTo(0, document.querySelector('tbody').offsetHeight / 2)")
-    await expect(page.get_by_role("link", name="Competitor 0300")).to_be_visible(timeout=SECONDS)
-    assert await rows.count() < 100
-    await page.keyboard.press("End")
-    await expect(page.get_by_role("link", name="Competitor 0599")).to_be_visible(timeout=SECONDS)
+    await page.get_by_role("link", name="Lines below").click()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    assert (await one.names())[0] == "Competitor 0094"
+    await page.get_by_label("History").fill("200")
+    await expect(page.locator(".pages span")).to_have_text("None of 6 lines")
+    await expect(page.get_by_role("link", name="Lines below")).to_be_hidden()
+    await page.get_by_role("link", name="Now").click()
+    await page.get_by_role("link", name="Lines below").click()
+    await expect(page.get_by_role("link", name="Competitor 0293")).to_be_visible(timeout=SECONDS)
 
 
 async def test_a_large_screen_turns_its_pages_and_each_fits(visit: Begin, championship: Championship) -> None:
@@ -448,7 +459,11 @@ async def test_a_large_screen_turns_its_pages_and_each_fits(visit: Begin, champi
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     positions = page.locator("tbody tr")
     await expect(positions).to_have_count(12)
-    assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    for table in ("main", "tbody"):
+        assert await page.evaluate(
+            "(name) => document.querySelector(name).getBoundingClientRect().bottom <= innerHeight", table
+        )
+    await expect(page.locator(".pages span")).to_have_text("Page 1 of 2, 1–12 of 18")  # noqa: RUF001
     await page.clock.run_for(15_000)
     await expect(positions).to_have_count(6, timeout=SECONDS)
     assert (await one.names())[-1] == "Competitor 11"
