@@ -8,6 +8,7 @@ that lists change, competitors leave and return, rankings are closed, and now an
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -46,10 +47,14 @@ unhurried: Final = settings(deadline=None, suppress_health_check=[HealthCheck.to
 # ── Any event ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+# Hypothesis examines each new strategy before it draws from it, which takes longer than the draw: what histories draw
+# from is made once.
+@cache
 def _perhaps(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | None]:
     return st.none() | strategy
 
 
+@cache
 def _unset_or(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | UnsetType]:
     return st.just(UNSET) | strategy
 
@@ -195,6 +200,18 @@ _times: Final = st.sampled_from(
     ]
 )
 
+_tag_lists: Final = st.lists(_names, max_size=2).map(tuple)
+_colors: Final = st.sampled_from(["ff0000", "00FF7f"])
+_places: Final = st.just("") | _names
+_nothing: Final = st.none()
+_tied: Final = st.just("tied")
+_sorts: Final = st.sampled_from(Sort)
+_publications: Final = (
+    st.fixed_dictionaries({"published": st.booleans()})
+    | st.fixed_dictionaries({"freeze": st.just("now") | st.integers(1, COMMANDS_MAX)})
+    | st.fixed_dictionaries({"reveal": st.sampled_from(["next", "all"]) | st.integers(1, COMMANDS_MAX)})
+)
+
 _Draw = Callable[[st.SearchStrategy[Any]], Any]
 _NextId = Callable[[], int]
 
@@ -203,7 +220,11 @@ def _one_of(draw: _Draw, known: Iterable[Any]) -> Any:
     """One of `known`; once in a while, and where there are none, what does not exist."""
     known = list(known)
     unknown = not known or draw(st.integers(0, 24)) == 24
-    return NOBODY if unknown else draw(st.sampled_from(known))
+    return NOBODY if unknown else _any_of(draw, known)
+
+
+def _any_of(draw: _Draw, known: list[_T]) -> _T:
+    return known[draw(st.integers(0, len(known) - 1))]
 
 
 def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_most: int) -> tuple[CompetitorId, ...]:
@@ -211,15 +232,15 @@ def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_mo
     if not known:
         return ()
     size = draw(st.integers(min(at_least, len(known)), min(at_most, len(known))))
-    return tuple(draw(st.permutations(known))[:size])
+    return tuple(known.pop(draw(st.integers(0, len(known) - 1))) for _ in range(size))
 
 
 def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> commands.RegisterCompetitor:
     return commands.RegisterCompetitor(
         competitor_id=next_id(),
         name=draw(_names),
-        tags=draw(st.lists(_names, max_size=2).map(tuple)),
-        color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
+        tags=draw(_tag_lists),
+        color=draw(_perhaps(_colors)),
         parent_id=_one_of(draw, board.competitors) if board.competitors and draw(st.booleans()) else None,
     )
 
@@ -228,9 +249,9 @@ def _change_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ChangeCompetitor(
         competitor_id=_one_of(draw, board.competitors),
         name=draw(_unset_or(_names)),
-        tags=draw(_unset_or(_perhaps(st.lists(_names, max_size=2).map(tuple)))),
-        color=draw(_unset_or(_perhaps(st.sampled_from(["ff0000", "00FF7f"])))),
-        parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else draw(_unset_or(st.none())),
+        tags=draw(_unset_or(_perhaps(_tag_lists))),
+        color=draw(_unset_or(_perhaps(_colors))),
+        parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else draw(_unset_or(_nothing)),
     )
 
 
@@ -242,7 +263,7 @@ def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result
         competitor_id: draw(_scores) for competitor_id in _some_of(draw, participants, at_least=0, at_most=4)
     }
     as_text = msgspec.json.encode(performances).decode()
-    return draw(st.sampled_from([None, performances, as_text]))
+    return _any_of(draw, [None, performances, as_text])
 
 
 def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> commands.AddCompetition:
@@ -265,9 +286,9 @@ def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     return commands.ChangeCompetition(
         competition_id=competition_id,
         started_at=draw(_unset_or(_perhaps(_times))),
-        location=draw(_unset_or(_perhaps(st.just("") | _names))),
-        result=draw(_unset_or(st.just(_performances(draw, participants)))),
-        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else draw(_unset_or(st.none())),
+        location=draw(_unset_or(_perhaps(_places))),
+        result=_performances(draw, participants) if draw(st.booleans()) else UNSET,
+        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else draw(_unset_or(_nothing)),
     )
 
 
@@ -315,9 +336,7 @@ def _change_participants(draw: _Draw, board: Board, _next_id: _NextId) -> Comman
 
 def _add_unity(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     ranking_id, _ = _a_ranking(draw, board)
-    return commands.AddUnity(
-        ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(st.sampled_from(Sort))
-    )
+    return commands.AddUnity(ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(_sorts))
 
 
 def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
@@ -326,7 +345,7 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
         ranking_id=ranking_id,
         unity_id=_one_of(draw, ranking.unities),
         name=draw(_unset_or(_names)),
-        sort=draw(_unset_or(_perhaps(st.sampled_from(Sort)))),
+        sort=draw(_unset_or(_perhaps(_sorts))),
     )
 
 
@@ -340,7 +359,7 @@ def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Com
         Criterion(
             unity_id=_one_of(draw, ranking.unities),
             best=draw(_perhaps(st.integers(1, 3))),
-            among=draw(_perhaps(st.just("tied"))),
+            among=draw(_perhaps(_tied)),
         )
         for _ in range(draw(st.integers(0, 4)))
     ]
@@ -399,11 +418,7 @@ def _reopen_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
 
 
 def _change_publication(draw: _Draw, board: Board, _next_id: _NextId) -> commands.ChangePublication:
-    said = draw(
-        st.fixed_dictionaries({"published": st.booleans()})
-        | st.fixed_dictionaries({"freeze": st.just("now") | st.integers(1, COMMANDS_MAX)})
-        | st.fixed_dictionaries({"reveal": st.sampled_from(["next", "all"]) | st.integers(1, COMMANDS_MAX)})
-    )
+    said = draw(_publications)
     held = board.publication.frozen_at
     last = draw(_perhaps(st.integers((held or 0) + 1, (held or 0) + 3)))
     return commands.ChangePublication(**said, head=Sequence(COMMANDS_MAX), next_reveal=commands.NextReveal(held, last))
@@ -450,6 +465,7 @@ _ASKED: Final[list[_Ask]] = [
     _close_ranking,
     *[_change_publication] * 4,
 ]
+_asked: Final = st.sampled_from(_ASKED)
 _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _register_competitor, _create_ranking]
 
 
@@ -458,7 +474,7 @@ def commands_for(draw: _Draw, board: Board) -> Command:
     """A command that could be asked of a tournament with this `board`, accepted or not; what it creates is new, and
     what it voids had given no points. Its log has COMMANDS_MAX events."""
     next_id = count(ID_MAX // 2).__next__
-    return draw(st.sampled_from(_ASKED))(draw, board, next_id)
+    return draw(_asked)(draw, board, next_id)
 
 
 # ── Histories ───────────────────────────────────────────────────────────────────────────────────────────
@@ -470,7 +486,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     board, next_id = Board(), count(1).__next__
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
-    for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
+    for ask in [*_FIRST, *(draw(_asked) for _ in range(length))]:
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
             command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))

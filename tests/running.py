@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.desks import until
+from tests.forks import ended
 
 TALLYBOOK: Final = str(Path(sys.executable).with_name("tallybook"))
 COMMAND_SECONDS_MAX: Final = 60.0
 START_SECONDS_MAX: Final = 60.0
 STOP_SECONDS_MAX: Final = 20.0
+_OF_PYTHON: Final = ("PYTHON", "LANG", "LC_")
 _LISTENING: Final = re.compile(r"^Listening on (\S+)\. Stop with Ctrl-C\.$", re.MULTILINE)
 
 
@@ -46,13 +48,16 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def said(*arguments: str, cwd: Path | None = None, stdin: Path = Path(os.devnull), **variables: str) -> Said:
-    """What the command says, run to its end."""
+    """What the command says, run to its end: in a fork, unless Python reads one of the `variables` as it starts."""
+    argv, there, env = [TALLYBOOK, *arguments], cwd or Path.cwd(), environment(**variables)
     with stdin.open("rb") as given:
+        if not any(name.startswith(_OF_PYTHON) for name in variables):
+            return Said(*ended(argv, cwd=there, environment=env, stdin=given, seconds=COMMAND_SECONDS_MAX))
         done = subprocess.run(
-            [TALLYBOOK, *arguments],
+            argv,
             check=False,
-            cwd=cwd,
-            env=environment(**variables),
+            cwd=there,
+            env=env,
             stdin=given,
             capture_output=True,
             text=True,

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from tests.running import free_port
 
@@ -18,6 +18,9 @@ _ARGUMENTS = [
     "--no-sandbox",  # tests may run as root; it sees nothing but our own pages
     "--disable-features=LocalNetworkAccessChecks",  # a page that a test makes up has no address, and may not frame ours
 ]
+
+
+expect.set_options(timeout=60_000)  # milliseconds: a busy machine is no failure
 
 
 @asynccontextmanager

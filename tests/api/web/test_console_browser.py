@@ -89,7 +89,7 @@ async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
     await page.get_by_role("textbox", name="Name").fill("Georgia")
     await page.get_by_label("Color").fill("red")
     await page.get_by_role("button", name="Register").click()
-    assert await page.evaluate("document.activeElement.classList.contains('summary')")
+    await expect(page.locator(".summary")).to_be_focused()
     await expect(page.get_by_role("textbox", name="Name")).to_have_value("Georgia")
     await expect(page.get_by_label("Color")).to_have_attribute("aria-invalid", "true")
     await page.get_by_label("Color").fill("cc0000")
