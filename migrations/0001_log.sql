@@ -143,6 +143,9 @@ CREATE INDEX event_competition ON event (
     sequence
 ) WHERE kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0;
 
+-- A table of an earlier day takes back what was reversed later: a reversal takes place with what it reverses.
+CREATE INDEX event_reversal ON event (tournament_id, sequence) WHERE kind = 'PointsReversed';
+
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 -- Grants stop the service; the trigger stops mistakes of the owner. (Neither stops an owner with intent: the digest chain,
 -- compared with a head kept elsewhere, is for that.) Only the owner can delete a tournament, in a transaction that sets

@@ -481,12 +481,12 @@ def commands_for(draw: _Draw, board: Board) -> Command:
 
 
 @st.composite
-def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
+def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStrategy[_Ask] = _asked) -> list[Event]:
     """What happened in a tournament after its opening, as `decide` has it from random commands."""
     board, next_id = Board(), count(1).__next__
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
-    for ask in [*_FIRST, *(draw(_asked) for _ in range(length))]:
+    for ask in [*_FIRST, *(draw(asked) for _ in range(length))]:
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
             command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))
@@ -501,6 +501,12 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
             fold(board, Revisions(), recorded)
             history.append(event)
     return history
+
+
+def dated_histories() -> st.SearchStrategy[list[Event]]:
+    """Histories in which competitions give points, get dates and are voided, and little else happens."""
+    others = _add_competition, _add_competition, _change_competition, _void_competition, _unvoid_competition
+    return histories(asked=st.sampled_from([*[_add_points] * 5, *others]))
 
 
 def _judged_at(command: commands.ChangePublication, board: Board, history: list[Event]) -> Command:

@@ -7,6 +7,8 @@ from api.cli import printing
 from api.cli.explanation_text import criteria_text
 from api.cli.lines import (
     AroundText,
+    On,
+    SinceOn,
     SinceSequence,
     SinceTime,
     TagText,
@@ -18,8 +20,7 @@ from api.cli.lines import (
 )
 from api.cli.names import Names, RankingText
 from api.cli.past import PastSequence, PastTime
-from api.cli.standings_text import columns_of_place, place
-from api.cli.times import plain
+from api.cli.standings_text import columns_of_place, place, say_moment
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.classifications import ClassificationShape, answer_classification, criterion_text
 from api.interface.lookup import ranking_of
@@ -42,8 +43,10 @@ async def show_classification(
     around: AroundText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
+    on: On = None,
     since: SinceSequence = None,
     since_time: SinceTime = None,
+    since_on: SinceOn = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -64,8 +67,10 @@ async def show_classification(
             tag=tag,
             at_sequence=sequence_of(at_sequence),
             at_time=at_time,
+            on=on,
             since=sequence_of(since),
             since_time=since_time,
+            since_on=since_on,
             **window_of(names, top, around),
         )
         shown = await told(desk, live, answer_classification, question, ClassificationShape)
@@ -73,8 +78,7 @@ async def show_classification(
     if json:
         printing.json(shown)
         return
-    if question.moment is not None:
-        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    say_moment(question, shown)
     _print(board, question, shown)
 
 

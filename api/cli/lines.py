@@ -65,6 +65,23 @@ SinceTime = Annotated[
         help="The same since this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
     ),
 ]
+SinceOn = Annotated[
+    datetime | None,
+    Parameter(
+        group=_COMPARISON,
+        converter=end,
+        accepts_keys=False,
+        help="The same since what had taken place by this day or time.",
+    ),
+]
+On = Annotated[
+    datetime | None,
+    Parameter(
+        converter=end,
+        accepts_keys=False,
+        help="Only with the points that had taken place by this day or time, whenever they were recorded.",
+    ),
+]
 
 _Q = TypeVar("_Q")
 _T = TypeVar("_T")

@@ -16,6 +16,8 @@ from api.cli.lines import (
     CHART_LINES_MAX,
     AroundText,
     ChartedLines,
+    On,
+    SinceOn,
     SinceSequence,
     SinceTime,
     TagText,
@@ -27,8 +29,8 @@ from api.cli.lines import (
 )
 from api.cli.names import CompetitorText, Names, OneUnityText, RankingText, UnityText
 from api.cli.progress import progress
-from api.cli.standings_text import print_standings
-from api.cli.times import begin, end, plain
+from api.cli.standings_text import print_standings, say_moment
+from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.form import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
@@ -76,8 +78,10 @@ async def standings(
     around: AroundText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
+    on: On = None,
     since: SinceSequence = None,
     since_time: SinceTime = None,
+    since_on: SinceOn = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -100,16 +104,17 @@ async def standings(
             tag=tag,
             at_sequence=sequence_of(at_sequence),
             at_time=at_time,
+            on=on,
             since=sequence_of(since),
             since_time=since_time,
+            since_on=since_on,
             **(window_of(names, top, around) if is_window else {}),
         )
         shown = await told(desk, live, answer_standings, question, PastRankingShape)
     if json:
         printing.json(shown)
         return
-    if question.moment is not None:
-        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    say_moment(question, shown)
     print_standings(shown, question)
 
 
@@ -124,6 +129,7 @@ async def form(
     around: AroundText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
+    on: On = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -146,6 +152,7 @@ async def form(
             last=last,
             at_sequence=sequence_of(at_sequence),
             at_time=at_time,
+            on=on,
             **window_of(names, top, around),
         )
         shown = await told(desk, live, answer_form, question, FormShape)
@@ -153,8 +160,7 @@ async def form(
     if json:
         printing.json(shown)
         return
-    if question.moment is not None:
-        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    say_moment(question, shown)
     _print_form(board, ranking_id, shown)
 
 

@@ -1,14 +1,15 @@
 """Standings, and two states of them compared, as tables and JSON."""
 
 from collections.abc import Sequence as Items
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from api.cli import printing
+from api.cli.times import plain
 from api.interface.classifications import ClassificationLineShape
-from api.interface.questions import TableQuestion
+from api.interface.questions import PastWindow, TableQuestion
 from api.interface.standings import PastRankingShape, StandingShape
 from api.interface.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 
@@ -29,13 +30,30 @@ def print_standings(ranking: PastRankingShape, question: TableQuestion) -> None:
         printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
 
 
+class _Shown(Protocol):
+    """An answer that shows a moment."""
+
+    sequence: int
+    recorded_at: str
+    on: str | UnsetType
+
+
+def say_moment(question: PastWindow, shown: _Shown) -> None:
+    """Says which moment the answer to `question` shows, unless that is now."""
+    recorded = f"event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC"
+    if shown.on is not UNSET:
+        printing.say(f"What had taken place by {plain(shown.on)} UTC, as known after {recorded}:")
+    elif question.moment is not None:
+        printing.say(f"After {recorded}:")
+
+
 _NAMES: Final = msgspec.json.Decoder(list[_Named])
 
 
 def columns_of_place(question: TableQuestion) -> list[str]:
     """The heads of what `place` tells of a line of the answer to `question`."""
     overall = [] if question.tag is None else ["overall"]
-    return ["position", *overall, *([] if question.compared_with is None else ["moved"])]
+    return ["position", *overall, *([] if not question.is_compared else ["moved"])]
 
 
 def place(line: StandingShape | ClassificationLineShape) -> list[str]:

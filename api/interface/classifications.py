@@ -73,13 +73,14 @@ class DeclarationShape(Struct, kw_only=True):
 
 class ClassificationShape(Struct, kw_only=True):
     """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in all; of
-    a sub-table, how many it has."""
+    a sub-table, how many it has. `on`, if requested: only with the points that had taken place by then."""
 
     criteria: Criteria
     sequence: int
     recorded_at: Instant
     lines: int
     standings: list[ClassificationLineShape]
+    on: Instant | UnsetType = UNSET
 
 
 class NeighboursShape(Struct, kw_only=True):
@@ -134,12 +135,12 @@ async def answer_classification(context: RecallContext, answer: Answer, question
     too many have the tag, and TooMuchWork.
     """
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
-    if moment is not None:
-        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
+    if moment is not None or question.on is not None:
+        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
         selection = await tagged_then(then.board, question, context.turns)
         lines = await lines_then(context, then, ranking_id)
         shape = _shape(then.board, ranking_id, then.sequence, len(lines))
-        shape.recorded_at = instant(then.recorded_at)
+        shape.recorded_at, shape.on = instant(then.recorded_at), UNSET if then.on is None else instant(then.on)
         await _fill(shape, question, lines, selection)
         await _compare(context, question, live.head.sequence, shape)
         return tagged_body(answer.body(encode(shape)))
@@ -197,7 +198,7 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
 async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
     """The lines of a board of the past. Raises what reading the log raises."""
     if lacks_sums(then.board.rankings[ranking_id]):
-        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence))
+        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
     return await in_turns(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 

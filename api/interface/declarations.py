@@ -23,6 +23,7 @@ from engine.process.turns import Turns
 from projections.board.competition_sums import CompetitionSums
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from projections.past.world_clock import WorldClock
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path. `path`, in the rows, is what follows it. `operation_id` is what clients that are
@@ -59,10 +60,13 @@ class RecallContext(Struct):
     log_is_read: bool = True
     log_head: Head | None = None
 
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event. Raises as `Past`."""
+    async def read_sums(
+        self, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
+    ) -> CompetitionSums:
+        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`. Raises as
+        `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence)
+        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, clock)
         await self.past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
         return sums
 

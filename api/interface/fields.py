@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, auto
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args
 
@@ -288,6 +289,9 @@ _FIRST_ITEMS: Final = msgspec.json.Decoder(
 )
 
 
+_IS_REQUIRED: Final = attrgetter("required")
+
+
 def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, Any]:
     """The arguments that the decoded parameters give, by what the question calls them; what is absent has none.
 
@@ -301,6 +305,8 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
         else:
             given[name] = text
     arguments: dict[str, Any] = {}
+    if not given and not any(map(_IS_REQUIRED, fields)):  # nearly always
+        return arguments
     for field in fields:
         if field.name in given:
             try:

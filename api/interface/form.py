@@ -1,10 +1,9 @@
 """Recent results of competitors: their points in each of their last competitions, for the short row next to a table."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from api.http.times import instant
 from api.interface.declarations import Operation, Recall, RecallContext
@@ -15,13 +14,13 @@ from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_
 from api.interface.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
-from engine.domain.terms import Sequence, UnityId
+from engine.domain.terms import UnityId
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board, give_sums
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.live.orders import made_in_turns
-from projections.past.past import AtVersion
+from projections.past.past import AtVersion, PastBoard
 
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 50
@@ -44,7 +43,8 @@ class CompetitorFormShape(Struct):
 
 class FormShape(Struct, kw_only=True):
     """The recent results in one unity, after the event `sequence`. `competitors` are in the order of the window's
-    lines; `lines`: how many the standings have in all."""
+    lines; `lines`: how many the standings have in all. `on`, if requested: only with the points that had taken place by
+    then."""
 
     unity_id: int
     version: int
@@ -52,6 +52,7 @@ class FormShape(Struct, kw_only=True):
     recorded_at: Instant
     lines: int
     competitors: list[CompetitorFormShape]
+    on: Instant | UnsetType = UNSET
 
 
 class FormQuestion(PastWindow, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     """Raises NotFound if there was no such moment or unity, and Unacceptable if the window names a competitor outside
     the ranking, or if its competitors have more than FORM_SUMS_MAX sums."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
-    if moment is None:
+    if moment is None and question.on is None:
         unity_id = unity_of(live.board, ranking_id, question.unity_id)
         order = await live.orders.of(ranking_id, unity_id)
         while live.board.rankings[ranking_id].competition_sums is None:
@@ -72,16 +73,16 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
             order = await live.orders.of(ranking_id, unity_id)
         head = live.head
         shape = await _form(live.board, question, unity_id, order)
-        return _answered(answer, shape, head.sequence, await recorded_at_head(context, head))
+        return _answered(answer, shape, PastBoard(live.board, head.sequence, await recorded_at_head(context, head)))
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
-    then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
+    then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence))
+    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
     ranking = then.board.rankings[ranking_id]
     order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     shape = await _form(then.board, question, unity_id, order)
-    return _answered(answer, shape, then.sequence, then.recorded_at)
+    return _answered(answer, shape, then)
 
 
 async def _form(board: Board, question: FormQuestion, unity_id: UnityId, order: OrderedLines) -> FormShape:
@@ -109,8 +110,9 @@ def _shapes(sums: Iterable[CompetitionSum]) -> list[CompetitionSumShape]:
     return [CompetitionSumShape(one.competition_id, one.sum) for one in sums]
 
 
-def _answered(answer: Answer, shape: FormShape, sequence: Sequence, recorded_at: datetime) -> TaggedBody:
-    shape.sequence, shape.recorded_at = sequence, instant(recorded_at)
+def _answered(answer: Answer, shape: FormShape, shown: PastBoard) -> TaggedBody:
+    shape.sequence, shape.recorded_at = shown.sequence, instant(shown.recorded_at)
+    shape.on = UNSET if shown.on is None else instant(shown.on)
     return tagged_body(answer.body(encode(shape)))
 
 

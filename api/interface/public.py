@@ -118,6 +118,7 @@ class PublicStandingsShape(PublicNamesShape, kw_only=True):
     recorded_at: Instant
     lines: int
     standings: list[StandingShape]
+    on: Instant | UnsetType = UNSET
 
 
 class PublicClassificationShape(PublicNamesShape, kw_only=True):
@@ -126,6 +127,7 @@ class PublicClassificationShape(PublicNamesShape, kw_only=True):
     recorded_at: Instant
     lines: int
     standings: list[ClassificationLineShape]
+    on: Instant | UnsetType = UNSET
 
 
 class PublicFormShape(PublicCausesShape, kw_only=True):
@@ -134,6 +136,7 @@ class PublicFormShape(PublicCausesShape, kw_only=True):
     recorded_at: Instant
     lines: int
     form: list[CompetitorFormShape]
+    on: Instant | UnsetType = UNSET
 
 
 class PublicLineShape(Struct, kw_only=True):
@@ -255,6 +258,7 @@ async def _standings(context: RecallContext, question: TableQuestion) -> Struct:
         unity_id=unity_of(context.live.board, question.ranking_id, question.unity_id),
         sequence=shown.sequence,
         recorded_at=shown.recorded_at,
+        on=shown.on,
         lines=unity.lines,
         standings=unity.competitors_ranking,
         competitors=_competitors(context.live.board, [line.competitor_id for line in unity.competitors_ranking]),
@@ -267,6 +271,7 @@ async def _classification(context: RecallContext, question: TableQuestion) -> St
         criteria=shown.criteria,
         sequence=shown.sequence,
         recorded_at=shown.recorded_at,
+        on=shown.on,
         lines=shown.lines,
         standings=shown.standings,
         competitors=_competitors(context.live.board, [line.competitor_id for line in shown.standings]),
@@ -280,6 +285,7 @@ async def _form(context: RecallContext, question: FormQuestion) -> Struct:
         unity_id=shown.unity_id,
         sequence=shown.sequence,
         recorded_at=shown.recorded_at,
+        on=shown.on,
         lines=shown.lines,
         form=shown.competitors,
         **_causes(context.live.board, [line.competitor_id for line in shown.competitors], competitions),

@@ -27,19 +27,19 @@ SUB_TABLE_COMPETITORS_MAX: Final = 100_000
 
 
 class PastWindow(Window, frozen=True, kw_only=True):
-    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
+    """A window of a ranking, now or at a moment, with all points or those that had taken place by `on`. Raises
+    Unreadable if it names more than one moment, and as Window."""
 
     ranking_id: RankingId
     at_sequence: Sequence | None = None
     at_time: datetime | None = None
     version: AtVersion | None = None
+    on: datetime | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        named = [name for name in ("at_sequence", "at_time", "version") if getattr(self, name) is not None]
-        if len(named) > 1:
-            faults = [Fault(name, "is one moment too many") for name in named]
-            raise Unreadable("The query names more than one moment; send at_sequence, at_time or version.", faults)
+        if self.at_sequence is not None or self.at_time is not None or self.version is not None:
+            _refuse_several(self, "The query names more than one moment", ("at_sequence", "at_time", "version"))
 
     @property
     def moment(self) -> Moment | None:
@@ -47,6 +47,14 @@ class PastWindow(Window, frozen=True, kw_only=True):
         if self.at_sequence is not None:
             return AtSequence(self.at_sequence)
         return self.version if self.at_time is None else AtTime(self.at_time)
+
+
+def _refuse_several(question: PastWindow, said: str, names: tuple[str, str, str]) -> None:
+    """Raises Unreadable if the question has more than one of these fields."""
+    named = [name for name in names if getattr(question, name) is not None]
+    if len(named) > 1:
+        faults = [Fault(name, "is one moment too many") for name in named]
+        raise Unreadable(f"{said}; send {names[0]}, {names[1]} or {names[2]}.", faults)
 
 
 def _unity_version(text: str) -> AtVersion:
@@ -63,36 +71,35 @@ MOMENT_FIELDS: Final[Fields] = (
     Field("at_sequence", FROM_1, "after this event"),
     Field("at_time", TIME_END, "after all events of this time"),
     Field("version", _VERSION, "when a unity had this version"),
+    Field("on", TIME_END, "only with the points that had taken place by this day or time, whenever they were recorded"),
 )
 
 
 class TableQuestion(PastWindow, frozen=True, kw_only=True):
     """A window of the standings or of the classification of a ranking.
 
-    `tag`: only among the competitors that have it; None: among all. `since`, `since_time`: the moment that each line is
-    compared with. Raises Unreadable if it names two such moments, and as PastWindow.
+    `tag`: only among the competitors that have it; None: among all. `since`, `since_time`, `since_on`: what each line
+    is compared with. Raises Unreadable if it names two of them, and as PastWindow.
     """
 
     tag: str | None = None
     since: Sequence | None = None
     since_time: datetime | None = None
+    since_on: datetime | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.since is not None and self.since_time is not None:
-            faults = [Fault(name, "is one moment too many") for name in ("since", "since_time")]
-            raise Unreadable("The query names two moments to compare with; send since or since_time.", faults)
+        if self.since is not None or self.since_time is not None or self.since_on is not None:
+            said = "The query names more than one moment to compare with"
+            _refuse_several(self, said, ("since", "since_time", "since_on"))
 
     @property
     def is_whole(self) -> bool:
         return self.tag is None and super().is_whole
 
     @property
-    def compared_with(self) -> Moment | None:
-        """None: lines are not compared."""
-        if self.since is not None:
-            return AtSequence(self.since)
-        return None if self.since_time is None else AtTime(self.since_time)
+    def is_compared(self) -> bool:
+        return (self.since, self.since_time, self.since_on) != (None, None, None)
 
     @property
     def _narrowed(self) -> str:
@@ -103,6 +110,7 @@ TABLE_FIELDS: Final[Fields] = (
     *MOMENT_FIELDS,
     Field("since", FROM_1, "adds moved to each line: places gained since after this event"),
     Field("since_time", TIME_END, "the same since after all events of this time"),
+    Field("since_on", TIME_END, "the same since what had taken place by this day or time"),
     Field("tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"),
 )
 """The fields of a TableQuestion that are not of its window."""
@@ -125,12 +133,15 @@ _S = TypeVar("_S", bound=TableLineShape)
 
 
 async def then_of(context: RecallContext, question: TableQuestion, head: Sequence) -> PastBoard | None:
-    """The board that lines are compared with; None: they are not. Raises NotFound if the log up to `head` does not
-    contain that moment, or if there was no such ranking then."""
-    moment = question.compared_with
-    if moment is None:
+    """The board that lines are compared with; None: they are not. Raises as `Past.at`."""
+    moment = question.moment
+    if question.since is not None:
+        moment = AtSequence(question.since)
+    elif question.since_time is not None:
+        moment = AtTime(question.since_time)
+    elif question.since_on is None:
         return None
-    return await context.past.at(context.live.tournament_id, question.ranking_id, moment, head)
+    return await context.past.at(context.live.tournament_id, question.ranking_id, moment, head, question.since_on)
 
 
 def moved(position: int, then: int | None) -> int | None:

@@ -107,10 +107,11 @@ class RankingShape(Struct, kw_only=True):
 
 
 class PastRankingShape(RankingShape, kw_only=True):
-    """The same as of the event `sequence`."""
+    """The same as of the event `sequence`. `on`, if requested: only with the points that had taken place by then."""
 
     sequence: int
     recorded_at: Instant
+    on: Instant | UnsetType = UNSET
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
@@ -128,7 +129,7 @@ class PastView:
 
     def __init__(self, tournament_id: TournamentId, then: PastBoard) -> None:
         self.tournament_id = tournament_id
-        self.head = Head(then.sequence, b"")
+        self.head = Head(then.sequence, repr(then.on).encode())  # what answers are told apart by
         self.board = then.board
         self.revisions = Revisions()
         self.cache = RenderCache()
@@ -155,7 +156,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: Tab
     no such moment or unity, and Unacceptable if the window names a competitor outside the ranking, or too many have the
     tag."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
-    if moment is None:
+    if moment is None and question.on is None:
         if question.is_whole:
             return await _whole_now(context, answer, question)
         return await _window_now(context, answer, question)
@@ -163,7 +164,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: Tab
         unity_of(live.board, ranking_id, moment.unity_id)
     head = live.head
     earlier = await _earlier(context, question, head.sequence) if question.is_whole else None
-    then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence)
+    then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence, question.on)
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
     if not question.is_whole:
@@ -171,7 +172,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: Tab
     unfinished: bytes | Long = _short(view, answer, ranking_id, b"") if earlier is None else b""
     if not unfinished:
         unfinished = await context.begin(_long(view, answer, ranking_id, earlier))
-    return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+    return _finished(unfinished, ranking_id, then, head)
 
 
 async def _whole_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
@@ -189,7 +190,7 @@ async def _whole_now(context: RecallContext, answer: Answer, question: TableQues
         head = unfinished.head
     recorded_at = await recorded_at_head(context, head)
     context.log_is_read |= earlier is not None
-    return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
+    return _finished(unfinished, ranking_id, PastBoard(live.board, head.sequence, recorded_at), head)
 
 
 async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
@@ -204,23 +205,22 @@ async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     return recorded_at
 
 
-def _finished(
-    unfinished: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
-) -> TaggedBody | Long:
-    """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
-    end = _moment(ranking_id, board, sequence, recorded_at)
+def _finished(unfinished: bytes | Long, ranking_id: RankingId, shown: PastBoard, head: Head) -> TaggedBody | Long:
+    """The answer that ends with the moment it shows, of the log that ends at `head`."""
+    end = _moment(ranking_id, shown)
     if isinstance(unfinished, bytes):
         return tagged_body(unfinished + end)
     return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
 
 
-def _moment(ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime) -> bytes:
-    """The end of an answer that shows a moment: after the event `sequence`, which was recorded then."""
+def _moment(ranking_id: RankingId, shown: PastBoard) -> bytes:
+    """The end of an answer that shows a moment."""
     shape = PastRankingShape(
-        **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
+        **_fields(ranking_id, shown.board.rankings[ranking_id], b"[]"),
         unities=[],
-        sequence=sequence,
-        recorded_at=instant(recorded_at),
+        sequence=shown.sequence,
+        recorded_at=instant(shown.recorded_at),
+        on=UNSET if shown.clock is None else instant(shown.clock.on),
     )
     return cut(shape, "unities")[1] + b"}"
 
@@ -244,8 +244,8 @@ async def _window_now(context: RecallContext, answer: Answer, question: TableQue
     head = live.head
     unfinished = await _window(live, context, answer, question, unity_id, order, selection)
     recorded_at = await recorded_at_head(context, head)
-    context.log_is_read |= question.compared_with is not None
-    body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
+    context.log_is_read |= question.is_compared
+    body = unfinished + _moment(ranking_id, PastBoard(live.board, head.sequence, recorded_at))
     if windows.stamp == head.sequence:
         windows.keep(key, body)
     return tagged_body(body)
@@ -260,7 +260,7 @@ async def _window_then(
     selection = await tagged_then(then.board, question, context.turns)
     order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     unfinished = await _window(view, context, answer, question, unity_id, order, selection)
-    return tagged_body(unfinished + _moment(ranking_id, then.board, then.sequence, then.recorded_at))
+    return tagged_body(unfinished + _moment(ranking_id, then))
 
 
 async def _window(
@@ -345,9 +345,10 @@ _Line = Callable[[int, int, int], StandingShape]
 
 
 class _Earlier(Struct, frozen=True):
-    """What whole standings are compared with: the order of each unity that there was, after the event `sequence`."""
+    """What whole standings are compared with: the order of each unity that there was. `moment`: its event, and what
+    had taken place by then."""
 
-    sequence: Sequence
+    moment: tuple[Sequence, datetime | None]
     orders: Mapping[UnityId, OrderedLines]
     size_bytes: int
 
@@ -373,7 +374,7 @@ async def _earlier(context: RecallContext, question: TableQuestion, head: Sequen
     for unity_id, unity in ranking.unities.items():
         order = orders[unity_id] = await made_in_turns(ranking.participants, unity, turn=Turn())
         size_bytes += order.size_bytes + unity.totals.size_bytes
-    return _Earlier(then.sequence, orders, size_bytes)
+    return _Earlier((then.sequence, then.on), orders, size_bytes)
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -441,7 +442,7 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
 
 def _long(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None = None) -> Later:
     """`earlier`: what each line is compared with."""
-    compared = () if earlier is None else (earlier.sequence,)
+    compared = () if earlier is None else earlier.moment
     return later(view, ("standings", ranking_id, *compared), lambda view: _take(view, answer, ranking_id, earlier))
 
 

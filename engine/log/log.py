@@ -13,6 +13,7 @@ apart, readers use `pool.unavailable`.
 import asyncio
 import os
 import secrets
+from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -409,6 +410,50 @@ _POINTS_EVENTS: Final = f"""
         ) AS e
     ) AS s
     WHERE size - octet_length(body) < $6
+    ORDER BY sequence
+"""  # noqa: S608 # written down above
+# One row for each event, after its competition's `after`; one of nulls for a competition without any. Of a competition
+# at most $5 events, of all as many as `_POINTS_EVENTS` with $6 bytes. Uses the same index.
+_POINTS_OF_COMPETITIONS: Final = f"""
+    SELECT n, tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM (
+        SELECT
+            c.n, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body,
+            sum(octet_length(e.body)) OVER (ORDER BY c.n, e.sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS c (competition, after, n)
+        LEFT JOIN LATERAL (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1
+                AND rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}}')
+                    COLLATE "C" = c.competition
+                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
+                AND sequence > c.after AND sequence <= $4
+                AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
+            ORDER BY sequence
+            LIMIT $5
+        ) AS e ON true
+    ) AS s
+    WHERE coalesce(size - octet_length(body), 0) < $6
+    ORDER BY n, sequence
+"""  # noqa: S608 # written down above
+# Uses the index `event_reversal`.
+_REVERSALS: Final = f"""
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND kind = 'PointsReversed' AND sequence > $2 AND sequence <= $3
+                AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
+            ORDER BY sequence
+            LIMIT $4
+        ) AS e
+    ) AS s
+    WHERE size - octet_length(body) < $5
     ORDER BY sequence
 """  # noqa: S608 # written down above
 _SET_ASIDE_SINCE: Final = f"""
@@ -1146,6 +1191,41 @@ async def points_of(
             if isinstance(event, Points) and event.competition_id == competition_id:
                 yield recorded
         after = Sequence(rows[-1]["sequence"])
+
+
+COMPETITIONS_AT_ONCE_MAX: Final = 200
+EVENTS_OF_COMPETITION_AT_ONCE_MAX: Final = 20
+
+
+async def points_of_competitions(
+    connection: Connection, tournament_id: TournamentId, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
+) -> list[Recorded]:
+    """Events up to `upto` that gave or reversed points of the first competitions of `pending`, each after its sequence.
+    At least one, unless these have no more; they leave `pending` then. The sequences in `pending` advance. Events that
+    were set aside are left out. Raises LogUnreadable."""
+    asked = [pending.popleft() for _ in range(min(len(pending), COMPETITIONS_AT_ONCE_MAX))]
+    rows = await connection.fetch(
+        _POINTS_OF_COMPETITIONS,
+        tournament_id,
+        [str(competition_id) for competition_id, _ in asked],
+        [after for _, after in asked],
+        upto,
+        EVENTS_OF_COMPETITION_AT_ONCE_MAX,
+        SLICE_BYTES_MAX,
+    )
+    reached: dict[int, Sequence | None] = {row["n"]: row["sequence"] for row in rows}
+    left = [(one, reached.get(n, after)) for n, (one, after) in enumerate(asked, start=1)]
+    pending.extendleft([(one, after) for one, after in reversed(left) if after is not None])
+    return await _recorded_in_turns([tuple(row)[1:] for row in rows if row["sequence"] is not None])
+
+
+async def reversals(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
+) -> list[Recorded]:
+    """One slice of the reversals after sequence `after`, up to `upto`; empty: there are no more. Those that were set
+    aside are left out. Raises LogUnreadable."""
+    rows = await connection.fetch(_REVERSALS, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
+    return await _recorded_in_turns(rows)
 
 
 class KeyUse(Struct, frozen=True):

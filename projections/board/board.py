@@ -66,6 +66,11 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     updated_at: datetime
     revised: Sequence
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether a date was declared: another one than `created_at`, which stands for none."""
+        return self.started_at != self.created_at
+
 
 class Unity(Struct, kw_only=True):
     """`totals` holds the sums of all competitors that were ever in the ranking's list.

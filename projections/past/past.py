@@ -8,6 +8,7 @@ and one that cannot be read is ignored with a line in the log.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -18,8 +19,16 @@ import structlog
 from msgspec import Struct
 
 from engine.database.pool import Database
-from engine.domain.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
-from engine.domain.events import PointsAdded, Recorded
+from engine.domain.errors import (
+    HistoryReplaced,
+    LogForked,
+    LogUnreadable,
+    NotFound,
+    QueueFull,
+    TooMuchWork,
+    TournamentStopped,
+)
+from engine.domain.events import Points, PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Head
@@ -31,6 +40,7 @@ from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours,
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series
+from projections.past.world_clock import WorldClock, add_deltas, give_totals
 from projections.tables import snapshots
 
 PAST_REQUESTS_MAX: Final = 3
@@ -40,6 +50,8 @@ PAST_WAIT_SECONDS_MAX: Final = 5.0
 """A request that is expected to wait longer than this, or has waited that long, is refused."""
 SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may scan. A rare filter makes a page short or empty, and the next page continues."""
+DATED_LINES_MAX: Final = 1_000_000
+"""Lines of points on which the two clocks may differ for one answer."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
@@ -73,11 +85,17 @@ Moment = AtSequence | AtTime | AtVersion
 
 
 class PastBoard(Struct, frozen=True):
-    """A board, and the last event that it shows."""
+    """A board, and the last event that it shows. `clock`: it shows only the points that had taken place by then; None:
+    it shows all."""
 
     board: Board
     sequence: Sequence
     recorded_at: datetime
+    clock: WorldClock | None = None
+
+    @property
+    def on(self) -> datetime | None:
+        return None if self.clock is None else self.clock.on
 
 
 class Range(Struct, frozen=True, kw_only=True):
@@ -152,11 +170,21 @@ class Past:
 
     # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def at(self, tournament_id: TournamentId, ranking_id: RankingId, moment: Moment, head: Sequence) -> PastBoard:
-        """The board at `moment`. Raises NotFound if the log up to `head` does not contain that moment, or if there was
-        no such ranking then."""
+    async def at(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        moment: Moment | None,
+        head: Sequence,
+        on: datetime | None = None,
+    ) -> PastBoard:
+        """The board at `moment`; None: at `head`. With `on`, the ranking has only the points that had taken place by
+        then. Raises NotFound if the log up to `head` does not contain that moment, or if there was no such ranking
+        then; and TooMuchWork."""
         async with self._admitted():
             match moment:
+                case None:
+                    past_board = await self._at_sequence(tournament_id, head, head)
                 case AtSequence():
                     past_board = await self._at_sequence(tournament_id, moment.sequence, head)
                 case AtTime():
@@ -169,9 +197,9 @@ class Past:
                     past_board = await self._at_version(tournament_id, ranking_id, moment, head)
                 case _:
                     assert_never(moment)
-        if ranking_id not in past_board.board.rankings:
-            raise NotFound(f"At sequence {past_board.sequence} this tournament had no ranking {ranking_id} yet.")
-        return past_board
+            if ranking_id not in past_board.board.rankings:
+                raise NotFound(f"At sequence {past_board.sequence} this tournament had no ranking {ranking_id} yet.")
+            return past_board if on is None else await self._on(tournament_id, ranking_id, past_board, on)
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
         """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all slices read
@@ -237,19 +265,61 @@ class Past:
             return await self._board_at(tournament_id, sequence)
 
     async def competition_sums(
-        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence
+        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
     ) -> CompetitionSums:
-        """What the competitors of a ranking got in each competition up to this event. Reads the log up to there."""
+        """What the competitors of a ranking got in each competition up to this event, by `clock`. Reads the log up to
+        there."""
         async with self._admitted():
-            return await self._competition_sums(tournament_id, ranking_id, sequence)
+            return await self._competition_sums(tournament_id, ranking_id, sequence, clock)
 
     async def _competition_sums(
-        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence
+        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
     ) -> CompetitionSums:
         sums = CompetitionSums()
         async for events in self._slices_read_ahead(tournament_id, Sequence(0), sequence):
-            await self._turns.work(counting(sums, ranking_id, events))
+            counted = events if clock is None else clock.shown(events)
+            await self._turns.work(counting(sums, ranking_id, counted))
         return sums
+
+    # ── The world's clock ───────────────────────────────────────────────────────────────────────────────
+
+    async def _on(self, tournament_id: TournamentId, ranking_id: RankingId, then: PastBoard, on: datetime) -> PastBoard:
+        """The same board, owned by this call, with the points that had taken place by `on`. Raises TooMuchWork."""
+        board, upto = then.board, then.sequence
+        async with self._database.connection_for(tournament_id) as connection:
+            last = await log.last_at(connection, tournament_id, on, upto)
+        clock = WorldClock(board, on, last)
+        if last < upto:
+            earlier = await self._board_at(tournament_id, last)
+            await self._turns.work(give_totals(board, earlier, ranking_id))
+        lines = 0
+        async with aclosing(self._differing(tournament_id, clock, upto)) as slices:
+            async for sign, events in slices:
+                lines += sum([len(one.event.deltas) for one in events if isinstance(one.event, Points)])
+                if lines > DATED_LINES_MAX:
+                    raise TooMuchWork("lines of points", DATED_LINES_MAX)
+                await self._turns.work(add_deltas(board, ranking_id, events, sign))
+        return PastBoard(board, upto, then.recorded_at, clock)
+
+    async def _differing(
+        self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence
+    ) -> AsyncGenerator[tuple[int, list[Recorded]], None]:
+        """The points up to the event `upto` that the clock shows though they were recorded later, each time with 1, and
+        those that it does not show though they were recorded by then, with -1; slice by slice."""
+        by_then, later = await in_turns(clock.dated())
+        first = Sequence(0)
+        for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
+            pending = deque([(one, after) for one in competition_ids] if after < last else [])
+            while pending:
+                async with self._database.connection_for(tournament_id) as connection:
+                    events = await log.points_of_competitions(connection, tournament_id, pending, last)
+                yield sign, events
+        after = clock.last
+        while after < upto:
+            async with self._database.connection_for(tournament_id) as connection:
+                events = await log.reversals(connection, tournament_id, after, upto)
+            yield 1, clock.undated(events)
+            after = events[-1].sequence if events else upto
 
     async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:
         _refuse_beyond(head, sequence)

@@ -71,7 +71,7 @@ _KEYLESS: Final = """
         WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
     )
 """
-_INDEXES: Final = ("event_set_aside", "event_competition")
+_INDEXES: Final = ("event_set_aside", "event_competition", "event_reversal")
 _INDEXLESS: Final = """
     SELECT w.name
     FROM unnest($1::text[]) AS w (name)

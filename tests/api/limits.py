@@ -135,6 +135,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
         ),
         "Long answers": (
+            (
+                "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
+                f"{past.DATED_LINES_MAX:,}",
+                "503",
+            ),
             ("competitors with the tag of a sub-table", f"{questions.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of each competitor", f"{form.LAST_MAX}", "400"),
             ("sums of competitions examined for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),

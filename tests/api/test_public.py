@@ -396,6 +396,7 @@ async def play_on(season: Season) -> None:
     await client.put(f"competitions/{season.competition_id}/unvoid.json")
     await client.put(f"{path}/information.json", {"name": "Renamed"})
     await client.put("tournament.json", {"name": "The tournament, renamed"})
+    await client.put(f"competitions/{season.competition_id}.json", {"started_at": "2024-03-09 15:00:00"})
     await client.put(f"{path}/close.json")
 
 
@@ -404,10 +405,11 @@ def questions(operation: PublicRead, season: Season, end: int) -> list[str]:
     asked = [""]
     if "at_sequence" in taken:
         asked += [f"at_sequence={at}" for at in (1, end // 2 + 1, end, end + 1)]
+        asked += ["on=2024-03-09", f"on=2100-01-01&at_sequence={end // 2 + 1}", f"on=2024-03-09&at_sequence={end + 1}"]
         asked += ["top=1", f"around={season.ids[0]}&span=1", "at_time=2100-01-01", f"competitors={season.ids[1]}"]
     if "since" in taken:
         asked += [f"since={at}" for at in (end // 2 + 1, end, end + 1)]
-        asked += ["tag=doubles", "tag=new", f"at_sequence={end}&since={end // 2 + 1}"]
+        asked += ["tag=doubles", "tag=new", f"at_sequence={end}&since={end // 2 + 1}", "since_on=2024-03-09"]
     if "after" in taken:
         asked += ["limit=1", f"to_sequence={end + 5}", f"from_sequence={end}", f"competitor={season.ids[1]}"]
     if "explain" in operation.path:

@@ -9,7 +9,7 @@ is given as None, or empty. Times must be aware.
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from collections.abc import Sequence as Items
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
@@ -380,12 +380,14 @@ class Client:
         *,
         unity_id: int | None = None,
         at: Moment | None = None,
+        on: date | None = None,
         since: int | datetime | None = None,
         tag: str | None = None,
     ) -> Standings:
         """All lines of every unity, or of this one; a window has those of this unity or of the main one. `at`: as it
-        was then. `since`: compared with then. `tag`: the sub-table of those who have it."""
-        query = {"unity": unity_id, "tag": tag, **_at(at), **_since(since), **_window(window)}
+        was then. `on`: with the points that had taken place by this day or time. `since`: compared with then. `tag`:
+        the sub-table of those who have it."""
+        query = {"unity": unity_id, "tag": tag, **_at(at), "on": on, **_since(since), **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "standings"), query, "ranking", Standings)
 
     async def iterate_standings(
@@ -395,6 +397,7 @@ class Client:
         *,
         unity_id: int | None = None,
         at: Moment | None = None,
+        on: date | None = None,
         since: int | datetime | None = None,
         tag: str | None = None,
     ) -> AsyncGenerator[Standing, None]:
@@ -403,7 +406,9 @@ class Client:
         offset, lines = 0, 1
         while offset < lines:
             window = Slice(offset, LINES_MAX)
-            part = await self.show_standings(slug, ranking_id, window, unity_id=unity_id, at=at, since=since, tag=tag)
+            part = await self.show_standings(
+                slug, ranking_id, window, unity_id=unity_id, at=at, on=on, since=since, tag=tag
+            )
             (unity,) = part.unities
             for standing in unity.competitors_ranking:
                 yield standing
@@ -417,11 +422,12 @@ class Client:
         window: Window | None = None,
         *,
         at: Moment | None = None,
+        on: date | None = None,
         since: int | datetime | None = None,
         tag: str | None = None,
     ) -> Classification:
         """As show_standings; without a window, the first 1,000 lines."""
-        query = {"tag": tag, **_at(at), **_since(since), **_window(window)}
+        query = {"tag": tag, **_at(at), "on": on, **_since(since), **_window(window)}
         path = _path(slug, "rankings", ranking_id, "classification")
         return await self._payload(path, query, "classification", Classification)
 
@@ -434,9 +440,10 @@ class Client:
         last: int | None = None,
         unity_id: int | None = None,
         at: Moment | None = None,
+        on: date | None = None,
     ) -> Form:
         """What the competitors of a window got in their `last` so many competitions."""
-        query = {"last": last, "unity": unity_id, **_at(at), **_window(window)}
+        query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
 
     # ── The past ────────────────────────────────────────────────────────────────────────────────────────
@@ -626,6 +633,8 @@ def _text(value: object) -> str:
             return "true" if value else "false"
         case datetime():
             return utc_text(value)
+        case date():
+            return value.isoformat()
         case AtVersion(unity_id, version):
             return f"{unity_id}:{version}"
         case list() | tuple():

@@ -218,6 +218,7 @@ class Standings(_Shape, frozen=True, kw_only=True):
     unities: tuple[UnityStandings, ...]
     sequence: int
     recorded_at: datetime
+    on: datetime | None = None
 
 
 class ClassificationLine(Struct, frozen=True, kw_only=True):
@@ -238,6 +239,7 @@ class Classification(_Shape, frozen=True, kw_only=True):
     recorded_at: datetime
     lines: int
     standings: tuple[ClassificationLine, ...]
+    on: datetime | None = None
 
 
 class CompetitionSum(Struct, frozen=True, kw_only=True):
@@ -259,6 +261,7 @@ class Form(_Shape, frozen=True, kw_only=True):
     recorded_at: datetime
     lines: int
     competitors: tuple[CompetitorForm, ...]
+    on: datetime | None = None
 
 
 class UnityStanding(Struct, frozen=True, kw_only=True):

@@ -66,6 +66,21 @@ async def test_standings_at_a_moment_are_those_over_http(tallybook: Tallybook, p
         assert said == await over_http(f"at_sequence={sequence}")
     now = await tallybook.json("standings", *of(played), "--at-time", said["recorded_at"])
     assert now == await tallybook.json("standings", *of(played)) == said
+    day = "2024-03-10"
+    said = await tallybook.json("classification", "show", *of(played), "--on", day, "--since-on", "2024-03-09")
+    assert (
+        said
+        == (await played.client.get(f"{played.path}/classification.json?on={day}&since_on=2024-03-09")).json[
+            "classification"
+        ]
+    )
+    said = await tallybook.json("standings", *of(played), "--on", day, "--at-sequence", str(head))
+    assert said == await over_http(f"on={day}&at_sequence={head}")
+    assert [line["total"] for line in said["unities"][0]["competitors_ranking"]] == [0, 0, 0]
+    table = await tallybook("standings", *of(played), "--on", day)
+    told = f"event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
+    assert table.err == f"What had taken place by {day} 23:59:59 UTC, as known after {told}"
+    assert (await tallybook("standings", *of(played), "--on", "412")).code == 2
     table = await tallybook("standings", *of(played), "--at-sequence", str(head))
     assert table.out == (await tallybook("standings", *of(played))).out
     assert table.err == f"After event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
@@ -156,6 +171,7 @@ async def test_form_is_that_over_http(tallybook: Tallybook, tagged: Season) -> N
         ("", ""),
         ("--last 1 --unity fouls", f"last=1&unity={fouls}"),
         ("--top 2", "top=2"),
+        ("--on 2024-03-10", "on=2024-03-10"),
         (f"--around Ada --at-sequence {first}", f"around={tagged.ids[0]}&span=5&at_sequence={first}"),
     ):
         over_http = (await tagged.client.get(f"{tagged.path}/form.json?{query}")).json["form"]

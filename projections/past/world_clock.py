@@ -1,0 +1,88 @@
+"""The world's clock: what had taken place by a time, whenever it was recorded.
+
+Pure. A competition takes place at its declared date. Without one, its points take place when they are recorded, as do
+points without a competition. A reversal takes place with what it reverses. So the points of a table on a date are those
+of the table recorded by then, without what was dated later, and with what was recorded later and dated by then.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.terms import CompetitionId, RankingId, Sequence
+from projections.board.board import Board
+from projections.board.enrolment import Totals
+
+_STEP_COMPETITIONS: Final = 100
+_STEP_TOTALS: Final = 500
+
+
+class WorldClock(Struct, frozen=True):
+    """The time `on`. `board` has the dates of competitions; `last`: the last of its events recorded by then."""
+
+    board: Board
+    on: datetime
+    last: Sequence
+
+    def date_of(self, points: Points) -> datetime | None:
+        """The declared date of their competition; None: it has none, or there is no competition."""
+        competition = None if points.competition_id is None else self.board.competitions.get(points.competition_id)
+        return competition.started_at if competition is not None and competition.is_dated else None
+
+    def shows(self, sequence: Sequence, points: Points) -> bool:
+        """Whether these points, recorded as this event, had taken place."""
+        date = self.date_of(points)
+        if date is not None:
+            return date <= self.on
+        return (points.reverses if isinstance(points, PointsReversed) else sequence) <= self.last
+
+    def shown(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
+        """The events without the points that had not taken place."""
+        return (one for one in events if not isinstance(one.event, Points) or self.shows(one.sequence, one.event))
+
+    def undated(self, events: Iterable[Recorded]) -> list[Recorded]:
+        """Those of the events that gave or reversed points without a date, and had taken place."""
+        return [
+            one
+            for one in events
+            if isinstance(one.event, Points) and self.date_of(one.event) is None and self.shows(one.sequence, one.event)
+        ]
+
+    def dated(self) -> Generator[None, None, tuple[list[CompetitionId], list[CompetitionId]]]:
+        """The competitions with a date: those by `on`, and those after it. With pauses for other work."""
+        by_then: list[CompetitionId] = []
+        later: list[CompetitionId] = []
+        competitions = self.board.competitions
+        for first in range(1, len(competitions) + 1, _STEP_COMPETITIONS):
+            for competition_id, competition in competitions.run(first, first + _STEP_COMPETITIONS - 1):
+                if competition.is_dated:
+                    (by_then if competition.started_at <= self.on else later).append(competition_id)
+            yield
+        return by_then, later
+
+
+def give_totals(board: Board, earlier: Board, ranking_id: RankingId) -> Generator[None, None, None]:
+    """Replaces the totals of a ranking by those on an earlier board, with pauses for other work."""
+    ranking, then = board.rankings[ranking_id], earlier.rankings.get(ranking_id)
+    for unity_id, unity in ranking.unities.items():
+        unity.totals = Totals(ranking.participants)
+        before = None if then is None else then.unities.get(unity_id)
+        for number, (competitor_id, total) in enumerate(() if before is None else before.totals.items(), start=1):
+            unity.totals.add(competitor_id, total)
+            if number % _STEP_TOTALS == 0:
+                yield
+
+
+def add_deltas(board: Board, ranking_id: RankingId, events: Iterable[Recorded], sign: int) -> Iterator[None]:
+    """Adds the deltas of those of the events that gave points in the ranking, `sign` times each. Pauses for other
+    work."""
+    unities = board.rankings[ranking_id].unities
+    for recorded in events:
+        event = recorded.event
+        if isinstance(event, Points) and event.ranking_id == ranking_id:
+            for delta in event.deltas:
+                unities[delta.unity_id].totals.add(delta.competitor_id, sign * delta.amount)
+        yield

@@ -1,0 +1,116 @@
+"""The world's clock over HTTP: what had taken place by a day, and how it stands next to what was recorded by then."""
+
+from typing import Any
+
+import pytest
+
+from api.interface import standings
+from tests.api.service import Season
+from tests.api.test_form import give, play
+from tests.api.test_section5 import refused
+
+
+class Table:
+    """Asks for the season's points in words: competitors by name, with position, total and movement."""
+
+    def __init__(self, season: Season) -> None:
+        self.season = season
+
+    async def get(self, name: str, *query: str) -> Any:
+        answer = await self.season.client.get(f"{self.season.path}/{name}.json?{'&'.join(query)}")
+        assert answer.status == 200, answer.body
+        return next(value for key, value in answer.json.items() if key not in ("status", "message"))
+
+    async def totals(self, *query: str) -> list[int]:
+        """Of Ada, Ben and the pair."""
+        lines = (await self.get("standings", *query))["unities"][0]["competitors_ranking"]
+        total = {line["competitor_id"]: line["total"] for line in lines}
+        return [total[one] for one in self.season.ids]
+
+
+@pytest.fixture
+def table(season: Season) -> Table:
+    return Table(season)
+
+
+async def test_a_season_typed_in_afterwards_has_a_past(table: Table) -> None:
+    season, (ada, ben, pair) = table.season, table.season.ids
+    second = await play(season, (ada, 3), (ben, 1), started_at="2024-03-10 15:00:00")
+    first = await play(season, (ben, 2), started_at="2024-03-09 15:00:00")
+    undated = await play(season, (pair, 9))
+    published = (await table.get("standings"))["sequence"]
+    assert await table.totals() == await table.totals("on=2999-01-01") == [3, 3, 9]
+    for on, totals in {
+        "2024-03-08": [0, 0, 0],
+        "2024-03-09": [0, 2, 0],
+        "2024-03-10%2014:59:59": [0, 2, 0],
+        "2024-03-10T16:00:00%2B01:00": [3, 3, 0],  # 15:00:00 in UTC
+    }.items():
+        assert await table.totals(f"on={on}") == await table.totals(f"on={on}", "top=9") == totals
+
+    await season.client.put(f"competitions/{first}/void.json")
+    await season.client.put(f"competitions/{undated}.json", {"started_at": "2024-03-09 15:00:00"})
+    assert await table.totals("on=2024-03-09") == [0, 0, 9]  # as if it had never counted
+    assert await table.totals("on=2024-03-09", f"at_sequence={published}") == [0, 2, 0]  # as published
+    await season.client.put(f"competitions/{second}.json", {"started_at": ""})
+    assert await table.totals("on=2024-12-31") == [0, 0, 9]
+    await season.client.put(f"{season.path}/participants.json", {"remove": pair})
+    lines = (await table.get("standings", "on=2024-03-09", "top=9"))["unities"][0]["competitors_ranking"]
+    assert [(line["competitor_id"], line["position"]) for line in lines] == [(ada, 1), (ben, 1)]  # the list of now
+
+
+async def test_it_goes_through_all_that_takes_a_moment(table: Table) -> None:
+    season, (ada, ben, pair) = table.season, table.season.ids
+    matches = []
+    for day, line in ((1, (ada, 1)), (2, (ada, 2)), (3, (ben, 4))):
+        matches.append(await play(season, line, started_at=f"2024-03-0{day} 15:00:00"))
+    criteria = f'[{{"unity":{season.unity_id},"best":1}}]'
+    await season.client.put(f"{season.path}/classification.json", {"criteria": criteria})
+    shown = await table.get("classification", "on=2024-03-02", "since_on=2024-02-29")
+    assert [(line["competitor_id"], line["values"], line["moved"]) for line in shown["standings"]] == [
+        (ada, [2], 0),
+        (ben, [0], -1),
+        (pair, [0], -1),
+    ]
+    shown = await table.get("form", "on=2024-03-02", "top=1")
+    assert shown["on"] == "2024-03-02T23:59:59.999999Z"
+    (her,) = shown["competitors"]
+    assert [one["competition_id"] for one in her["competitions"]] == matches[:2]
+    for query in ("", "&top=3", "&tag=doubles"):
+        asked = f"{season.path}/standings.json?since_on=2024-03-02{query}"
+        tags = [(await season.client.get(f"{asked}&on={on}")).headers["ETag"] for on in ("2024-03-02", "2024-03-03")]
+        assert len(set(tags)) == 2
+    shown = await table.get("standings", "since_on=2024-03-02", "top=2")
+    moved = [(line["competitor_id"], line["moved"]) for line in shown["unities"][0]["competitors_ranking"]]
+    assert moved == [(ben, 1), (ada, -1)]
+    await give(season, "", (pair, 9))
+    assert (await table.totals("on=2024-03-03"))[2] == 0
+
+
+async def test_a_day_that_is_none_is_refused_by_name(table: Table) -> None:
+    for name in ("standings", "classification", "form"):
+        for on in ("banana", "2024-02-30", "412"):
+            refused(await table.season.client.get(f"{table.season.path}/{name}.json?on={on}"), 400, "on")
+    path = f"{table.season.path}/standings.json?since=1&since_on=2024-03-01"
+    refused(await table.season.client.get(path), 400, "since", "since_on")
+
+
+async def test_long_answers_are_as_short_ones(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    season, (ada, ben, _) = table.season, table.season.ids
+    await play(season, (ada, 3), started_at="2024-03-01 15:00:00")
+    await play(season, (ben, 4), started_at="2024-03-02 15:00:00")
+    asked = [
+        [],
+        ["since_on=2024-03-01"],
+        ["on=2024-03-01"],
+        ["on=2024-03-02"],
+        ["on=2024-03-02", "since_on=2024-03-01"],
+    ]
+    short = [await table.get("standings", *query) for query in asked]
+    monkeypatch.setattr(standings, "SHORT_LINES_MAX", 0)
+    await give(season, "", (ada, 0))
+    for query, before in zip(asked, short, strict=True):
+        long = await table.get("standings", *query)
+        assert [one["competitors_ranking"] for one in long["unities"]] == [
+            one["competitors_ranking"] for one in before["unities"]
+        ]

@@ -1,0 +1,114 @@
+"""A table on a date has what had taken place by then, whenever it was recorded."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.database.pool import Database
+from engine.domain import events
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
+from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.log import log
+from projections.board.competition_sums import CompetitionSums
+from projections.past import past as past_module
+from projections.past.past import AtSequence, Past
+from projections.tables.worker import Worker
+from tests.desks import open_arena, record
+from tests.histories import board_of, dated_histories
+from tests.projections.test_board import laid_out
+from tests.projections.test_past import a_few_times, drop_some, in_small_steps
+from tests.projections.test_tables import block_sizes, rich_histories, whole_log, written
+
+__all__ = ["in_small_steps"]  # a fixture
+
+
+class NaiveClock:
+    """What had taken place by `on`, from the sentences of the rule: by what `log` declared, each event looked at."""
+
+    def __init__(self, log: list[Recorded], on: datetime) -> None:
+        self.on = on
+        self.log = log
+        self.dates: dict[CompetitionId, datetime | None] = {}
+        for one in log:
+            match one.event:
+                case events.CompetitionAdded(competition_id=competition_id, started_at=date):
+                    self.dates[competition_id] = date
+                case events.CompetitionChanged(competition_id=competition_id, started_at=(datetime() | None) as date):
+                    self.dates[competition_id] = date
+
+    def takes_place_at(self, recorded: Recorded) -> datetime:
+        event = recorded.event
+        assert isinstance(event, Points)
+        if event.competition_id is not None and (date := self.dates[event.competition_id]) is not None:
+            return date
+        if isinstance(event, PointsReversed):
+            return self.takes_place_at(self.log[event.reverses - 1])
+        return recorded.recorded_at
+
+    def points(self, ranking_id: RankingId) -> list[Points]:
+        return [
+            one.event
+            for one in self.log
+            if isinstance(one.event, Points)
+            and one.event.ranking_id == ranking_id
+            and self.takes_place_at(one) <= self.on
+        ]
+
+
+@a_few_times
+@given(history=rich_histories | dated_histories(), sizes=block_sizes, dropped=st.integers(0, 3), data=st.data())
+async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
+    database: Database, in_small_steps: None, history: list[Event], sizes: list[int], dropped: int, data: st.DataObject
+) -> None:
+    """Of whatever moment of the log, whatever dates were declared and changed, and whatever was voided."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log, "COMPETITIONS_AT_ONCE_MAX", 2)
+        patched.setattr(log, "EVENTS_OF_COMPETITION_AT_ONCE_MAX", 1)
+        tournament_id = await written(database, history, sizes)
+        await Worker(database).catch_up()
+        await drop_some(database, tournament_id, dropped)
+        past, whole = Past(database), await whole_log(database, tournament_id)
+        times = {one.recorded_at for one in whole} | {datetime(2024, 2, 29, 12, 30, 1, tzinfo=UTC)}
+        ends = {datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)}
+        ons = sorted(ends | {time + early for time in times for early in (timedelta(microseconds=-1), timedelta())})
+        for sequence in {len(whole), data.draw(st.integers(1, len(whole)))}:
+            board, on = board_of(whole[:sequence]), data.draw(st.sampled_from(ons))
+            clock = NaiveClock(whole[:sequence], on)
+            for ranking_id, ranking in board.rankings.items():
+                moment = AtSequence(Sequence(sequence))
+                then = await past.at(tournament_id, ranking_id, moment, Sequence(len(whole)), on)
+                points, sums = clock.points(ranking_id), CompetitionSums()
+                for unity_id, unity in then.board.rankings[ranking_id].unities.items():
+                    of_it = [one for event in points for one in event.deltas if one.unity_id == unity_id]
+                    for competitor_id in board.competitors:
+                        amounts = [one.amount for one in of_it if one.competitor_id == competitor_id]
+                        assert unity.totals.get(competitor_id, 0) == sum(amounts)
+                    unity.totals = ranking.unities[unity_id].totals
+                assert laid_out(then.board) == laid_out(board)  # all else is of the moment of the log
+                for event in points:
+                    sums.count(event)
+                read = await past.competition_sums(tournament_id, ranking_id, then.sequence, then.clock)
+                assert read == sums
+
+
+async def test_at_most_so_many_lines_are_looked_at(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = await open_arena(database)
+    match, day = CompetitionId(1), datetime(2024, 3, 9, tzinfo=UTC)
+    deltas = arena.points().deltas
+    async with database.connection() as connection:
+        added = events.CompetitionAdded(competition_id=match, group_id=1, started_at=day)
+        given = PointsAdded(ranking_id=arena.ranking_id, competition_id=match, deltas=(*deltas, *deltas))
+        last = (await record(connection, arena.tournament_id, added, given)).last_sequence
+    assert last is not None
+    for most, shown in ((2, 2), (1, None)):
+        monkeypatch.setattr(past_module, "DATED_LINES_MAX", most)
+        asked = Past(database).at(arena.tournament_id, arena.ranking_id, None, last, day)
+        if shown is None:
+            with pytest.raises(TooMuchWork):
+                await asked
+        else:
+            unity = (await asked).board.rankings[arena.ranking_id].unities[arena.unity_id]
+            assert unity.totals[arena.competitors[0]] == shown
