@@ -346,7 +346,7 @@ _command(
     help="""
     Send the events of a tournament to a URL, one after another, as they are committed.
 
-    Each is a signed POST that names the event; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown
+    Each is a signed POST that says what happened; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown
     only once. Workers send them.
     """,
 )

@@ -15,9 +15,10 @@ operator has it go on.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
 from collections.abc import Sequence as Items
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import structlog
@@ -26,19 +27,21 @@ from aiohttp.abc import AbstractResolver
 from asyncpg import Connection, PostgresError
 
 from api.webhooks import webhooks
-from api.webhooks.message import Message, message_of
+from api.webhooks.message import MESSAGE_LINES_MAX, Message, deltas_of, message_of
 from api.webhooks.sending import Answered, open_client, post
+from api.webhooks.totals import PastTotals, TotalsWindow
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
 from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import DATABASE_TROUBLE, Database
-from engine.domain.errors import DatabaseUnavailable, LogForked
+from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, LogForked, TournamentStopped
 from engine.domain.terms import TournamentId
 from engine.log import log
-from engine.log.log import Head
+from engine.log.log import Head, Stored
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
+from projections.past.past import Past
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
 
@@ -51,6 +54,8 @@ SERVED_EVENTS_MAX: Final = 100
 SERVED_BYTES_MAX: Final = 32_768
 """The time slice of one webhook: no further request starts after these seconds; it reads up to this many events, and
 bytes of bodies."""
+WINDOWS_KEPT_MAX: Final = 20
+"""Webhooks that are behind, and whose totals are kept between two of their time slices."""
 DUE_SECONDS: Final = 0.25
 """Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
@@ -107,7 +112,7 @@ class Deliverer:
                 self._open_client(allows_private=True) as private,
                 background() as tasks,
             ):
-                await _Delivering(session, self._pauses_seconds, public, private).run(tasks)
+                await _Delivering(session, Past(self._database), self._pauses_seconds, public, private).run(tasks)
         finally:
             _show_figures({})
             with suppress(*DATABASE_TROUBLE, PostgresError):  # the session is lost, and the lock with it
@@ -121,10 +126,19 @@ class _Delivering:
     """What the deliverer that has the lock does. `_session` is that of the lock, and does one thing at a time."""
 
     def __init__(
-        self, session: Connection, pauses_seconds: Items[float], public: ClientSession, private: ClientSession
+        self,
+        session: Connection,
+        past: Past,
+        pauses_seconds: Items[float],
+        public: ClientSession,
+        private: ClientSession,
     ) -> None:
         self._session = session
         self._turn = asyncio.Lock()
+        self._totals = PastTotals(self._asking, past)
+        self._windows: OrderedDict[WebhookId, TotalsWindow] = (
+            OrderedDict()
+        )  # of those that are behind, the last used last
         self._pauses_seconds = pauses_seconds
         # Two, so that no connection to a private address is ever at hand for a webhook that may not lead there.
         self._clients = {False: public, True: private}
@@ -162,6 +176,8 @@ class _Delivering:
                 delivery = await webhooks.next_delivery(self._session, tournament_id, webhook_id)
             if delivery is not None:
                 await self._tell(delivery)
+        except TournamentStopped:  # the worker raises the alarm
+            rest_seconds = DEFECT_SECONDS
         except Exception as error:
             if not is_defect(error):
                 raise  # of the session, which all share
@@ -174,6 +190,12 @@ class _Delivering:
                 asyncio.get_running_loop().call_later(rest_seconds, self._free, webhook_id)
             else:
                 self._free(webhook_id)
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[Connection]:
+        """The session, for one query."""
+        async with self._turn:
+            yield self._session
 
     def _free(self, webhook_id: WebhookId) -> None:
         self._busy.remove(webhook_id)
@@ -194,15 +216,18 @@ class _Delivering:
                     events_max=SERVED_EVENTS_MAX,
                     bytes_max=SERVED_BYTES_MAX,
                 )
-        except LogForked:
+            window = await self._window(delivery, events)
+        except (LogForked, HistoryReplaced):
             problem = "the log is not the one that was delivered before"
             await self._stop(delivery, cursor, problem, WebhookState.PARKED)
             return
         for stored in events:
-            if delivery.kinds is None or stored.kind in delivery.kinds:
-                if time.monotonic() >= over_at:
-                    break
-                message = message_of(delivery.webhook_id, delivery.tournament_id, delivery.slug, stored)
+            wanted = delivery.wants(stored.kind)
+            if wanted and time.monotonic() >= over_at:
+                break
+            lines = [] if window is None else window.lines_after(stored)
+            if wanted:
+                message = message_of(delivery.webhook_id, delivery.tournament_id, delivery.slug, stored, lines)
                 answered = await self._send(delivery, message)
                 if answered.problem is not None:
                     await self._note(delivery, cursor, failures, answered.problem, is_gone=answered.is_gone)
@@ -213,8 +238,24 @@ class _Delivering:
                     return
                 cursor, failures = to, 0
             end = Head(stored.sequence, stored.digest)
-        if end != cursor:
-            await self._move_on(delivery, cursor, end, delivered=False)
+        if end != cursor and not await self._move_on(delivery, cursor, end, delivered=False):
+            return
+        if window is not None and window.at == end.sequence < window.end:
+            self._windows[delivery.webhook_id] = window
+            if len(self._windows) > WINDOWS_KEPT_MAX:
+                self._windows.popitem(last=False)
+
+    async def _window(self, delivery: NextDelivery, events: Items[Stored]) -> TotalsWindow | None:
+        """The totals that messages of these events show. None: they show none."""
+        window = self._windows.pop(delivery.webhook_id, None)
+        last = events[-1].sequence if events else delivery.cursor.sequence
+        if window is not None and window.at == delivery.cursor.sequence and window.end >= last:
+            return window
+        if not any(
+            delivery.wants(stored.kind) and 0 < len(deltas_of(stored)) <= MESSAGE_LINES_MAX for stored in events
+        ):
+            return None
+        return await self._totals.window(delivery.tournament_id, delivery.cursor, events, delivery.upto)
 
     async def _send(self, delivery: NextDelivery, message: Message) -> Answered:
         headers = message.headers(delivery.secrets, int(time.time()))

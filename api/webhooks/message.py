@@ -1,7 +1,8 @@
 """What is sent to a webhook, after the Standard Webhooks specification (standardwebhooks.com).
 
-Pure. A message says that an event has happened, and which: its kind, its sequence, and the ids that it names. What it
-says, and who did it, the receiver asks for with a token.
+Pure. A message says that an event has happened, and which: its kind, its sequence, the ids and names in it, and for
+points the lines that changed. Anything else the receiver asks for with a token. A message depends on the log up to its
+event alone, so it is the same at each attempt.
 
 A receiver knows by the signature that the message comes from one who has the webhook's secret, and by the time in it
 that it is not an old one. `webhook-id` is the same each time that this event is sent to this webhook.
@@ -11,15 +12,18 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 from msgspec import Struct
 
 from api.http.times import instant
 from api.stream.frames import SET_ASIDE, id_of
+from engine.domain.events import Delta, Points
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import codec
 from engine.log.log import Stored
 
 SECRET_BYTES: Final = 32
@@ -28,13 +32,30 @@ TEST: Final = "test"
 """The type of a message that an operator sends to try a webhook."""
 
 
-class _Ids(Struct):
-    """The ids that a stored body names, those of lists left out."""
+MESSAGE_LINES_MAX: Final = 100
+"""Lines of a message. For points with more, it says how many there are."""
+_POINTS: Final = frozenset(kind.tag for kind in get_args(Points))
+
+
+class ChangedLine(Struct, frozen=True):
+    """One delta of points, and the total after it."""
+
+    competitor_id: CompetitorId
+    unity_id: UnityId
+    delta: int
+    total: int
+
+
+class _Named(Struct):
+    """What a stored body names, lists left out."""
 
     ranking_id: RankingId | None = None
     unity_id: UnityId | None = None
     competition_id: CompetitionId | None = None
     competitor_id: CompetitorId | None = None
+    main_unity_id: UnityId | None = None
+    main_unity_name: str | None = None
+    name: str | None = None
 
 
 class _Data(Struct, omit_defaults=True, kw_only=True):
@@ -46,6 +67,11 @@ class _Data(Struct, omit_defaults=True, kw_only=True):
     unity_id: UnityId | None = None
     competition_id: CompetitionId | None = None
     competitor_id: CompetitorId | None = None
+    main_unity_id: UnityId | None = None
+    main_unity_name: str | None = None
+    name: str | None = None
+    lines: Items[ChangedLine] | None = None
+    lines_left_out: int | None = None
 
 
 class _Body(Struct):
@@ -54,7 +80,7 @@ class _Body(Struct):
     data: _Data
 
 
-_IDS: Final = msgspec.json.Decoder(_Ids)
+_NAMED: Final = msgspec.json.Decoder(_Named)
 
 
 class Message(Struct, frozen=True):
@@ -77,19 +103,30 @@ class Message(Struct, frozen=True):
         return f"v1,{base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()}"
 
 
-def message_of(webhook_id: int, tournament_id: TournamentId, slug: str, stored: Stored) -> Message:
-    """The message of an event. For one that was set aside, it says only that."""
+def deltas_of(stored: Stored) -> tuple[Delta, ...]:
+    """The deltas of an event; none unless it is one of points."""
+    if stored.kind is None or stored.kind not in _POINTS:
+        return ()
+    event = codec.decode(stored.kind, stored.body)
+    assert isinstance(event, Points)
+    return event.deltas
+
+
+def message_of(
+    webhook_id: int, tournament_id: TournamentId, slug: str, stored: Stored, lines: Items[ChangedLine] = ()
+) -> Message:
+    """The message of an event. For one that was set aside, it says only that. `lines`: those that points have changed;
+    none if there are more than MESSAGE_LINES_MAX."""
     event_id = id_of(stored.sequence, stored.digest)
-    ids = _Ids() if stored.kind is None else _IDS.decode(stored.body)
+    named = _Named() if stored.kind is None else _NAMED.decode(stored.body)
     data = _Data(
         tournament=slug,
         tournament_id=tournament_id,
         sequence=stored.sequence,
         id=event_id,
-        ranking_id=ids.ranking_id,
-        unity_id=ids.unity_id,
-        competition_id=ids.competition_id,
-        competitor_id=ids.competitor_id,
+        lines=lines or None,
+        lines_left_out=None if lines else len(deltas_of(stored)) or None,
+        **msgspec.structs.asdict(named),
     )
     body = _Body(SET_ASIDE if stored.kind is None else stored.kind, instant(stored.recorded_at), data)
     return Message(f"{webhook_id}-{event_id}", msgspec.json.encode(body))

@@ -249,6 +249,10 @@ class NextDelivery(Struct, frozen=True):
     upto: Sequence
     failures: int
 
+    def wants(self, kind: str | None) -> bool:
+        """Whether the webhook is to be sent events of this kind; None: those that were set aside."""
+        return self.kinds is None or kind in self.kinds
+
 
 async def due_webhooks(
     connection: Connection, but: Collection[WebhookId], limit: int

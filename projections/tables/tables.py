@@ -321,6 +321,33 @@ _UNITIES: Final = UNITY.select()
 _TOTALS: Final = TOTAL.select()
 
 
+_TOTALS_OF: Final = """
+    SELECT
+        c.sequence,
+        ARRAY(
+            SELECT coalesce(t.total, 0)
+            FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS n (unity_id, competitor_id, number)
+            LEFT JOIN total AS t
+                ON t.tournament_id = $1 AND t.unity_id = n.unity_id AND t.competitor_id = n.competitor_id
+            ORDER BY n.number
+        )
+    FROM checkpoint AS c
+    WHERE c.tournament_id = $1
+"""
+
+
+async def totals(
+    connection: Connection, tournament_id: TournamentId, named: Collection[tuple[UnityId, CompetitorId]]
+) -> tuple[Sequence, dict[tuple[UnityId, CompetitorId], int]]:
+    """The checkpoint of a tournament, and the totals that the tables show there, each by its unity and competitor. The
+    tournament has one."""
+    keys = list(named)
+    sequence, found = await connection.fetchrow(
+        _TOTALS_OF, tournament_id, [unity_id for unity_id, _ in keys], [competitor_id for _, competitor_id in keys]
+    )
+    return sequence, dict(zip(keys, found, strict=True))
+
+
 async def load_board(connection: Connection, tournament_id: TournamentId, *, like: Board | None = None) -> Board:
     """The board made from the rows. The caller must read in one snapshot, and rows of this version. Items equal to
     those of `like` share their memory."""

@@ -10,7 +10,7 @@ from api.interface import competitor_standings, form, public_view, questions, st
 from api.interface.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
-from api.webhooks import addresses, deliverer, sending, webhooks
+from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
 from engine.domain import terms
 from engine.log import log
 from engine.process import pace as waiting_pace
@@ -264,6 +264,13 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "parked, until `webhook resume`",
             ),
             ("requests under way", f"1 for each webhook, {deliverer.DELIVERED_AT_ONCE_MAX} in all", "others wait"),
+            ("lines of a message of points", f"{message.MESSAGE_LINES_MAX}", "their number instead"),
+            (
+                "events that the totals of messages are found for at once",
+                f"{totals.WINDOW_EVENTS_MAX:,}, with {totals.WINDOW_DELTAS_MAX:,} deltas; kept for "
+                f"{deliverer.WINDOWS_KEPT_MAX} webhooks",
+                "found again",
+            ),
             (
                 "a webhook at a time",
                 f"{_seconds(deliverer.SERVED_SECONDS_MAX)}, {deliverer.SERVED_EVENTS_MAX} events, "

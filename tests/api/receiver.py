@@ -22,11 +22,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "WEBHOOKS.md"
 
 def documented_verify() -> Callable[..., str]:
     """The function `verify` of the documentation."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(code, names)
-    verify: Callable[..., str] = names["verify"]
+    verify: Callable[..., str] = documented(0)["verify"]
     return verify
+
+
+def documented(number: int) -> dict[str, Any]:
+    """What an example of the documentation defines."""
+    names: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[number], names)
+    return names
 
 
 verify = documented_verify()

@@ -7,37 +7,67 @@ import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from http.server import HTTPServer
 from ipaddress import IPv4Address
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import asyncpg
+import msgspec
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from api.http.auth import Scope
 from api.interface.webhooks import TESTS_AT_ONCE_MAX
-from api.webhooks import deliverer, sending, webhooks
+from api.webhooks import deliverer, sending, totals, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, url_fault
 from api.webhooks.deliverer import PAUSES_SECONDS, SILENT_SESSION_SECONDS_MAX
-from api.webhooks.message import Message, message_of, secret_text
+from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, deltas_of, message_of, secret_text
 from api.webhooks.webhooks import ListedWebhook, WebhookId, WebhookState
 from engine.database.pool import Database, open_database
 from engine.domain.errors import Conflict, NotFound, Unacceptable
-from engine.domain.events import CompetitorRegistered, Event, PointsAdded, RankingClosed
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitionVoided,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    ParticipantsChanged,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    RankingClosed,
+    RankingCreated,
+    RankingModified,
+    UnityAdded,
+)
+from engine.domain.terms import (
+    DELTA_MAX,
+    ID_MAX,
+    OPERATOR,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    TournamentId,
+    UnityId,
+)
 from engine.log import codec, log
 from engine.log.log import Stored
+from projections.past.past import Past
 from projections.tables import sweep
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tallybook_client import verify_webhook
-from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, receiver_on, verify
+from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, documented, receiver_on, verify
 from tests.api.service import Season, Service, make_token, slug_of
 from tests.conftest import only_distributed
 from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
@@ -46,6 +76,10 @@ from tests.poison import poison
 from tests.running import started
 from tests.tampering import moved
 
+NAMED = (
+    "ranking_id", "unity_id", "competition_id", "competitor_id", "main_unity_id", "main_unity_name", "name",
+)  # fmt: skip
+"""What messages repeat of a stored event."""
 NEVER = (3_600.0,) * len(PAUSES_SECONDS)
 
 
@@ -154,7 +188,10 @@ async def test_a_webhook_is_told_of_every_event_in_order_signed_and_says_what_it
         event_id = f"{stored.sequence}-{stored.digest.hex()[:8]}"
         assert verify(world.secrets[webhook_id], got.headers, got.body) == f"{webhook_id}-{event_id}"
         data = got.json["data"]
-        named = {name: value for name, value in data.items() if name.endswith("_id") and name != "tournament_id"}
+        body = msgspec.json.decode(stored.body)
+        named = {name: body[name] for name in NAMED if name in body}
+        if stored.kind == "PointsAdded":
+            named["lines"] = ANY
         assert got.json | {"data": {}} == {
             "type": stored.kind,
             "timestamp": stored.recorded_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -228,13 +265,164 @@ def test_what_is_changed_on_the_way_is_refused(change: Callable[..., Any]) -> No
         verify(secret_text(key), message.headers([key], 1614265330), message.body, now=1614265330 + 301)
 
 
+_WORST = Delta(CompetitorId(ID_MAX), UnityId(ID_MAX), -DELTA_MAX)
+
+
 @given(any_event())
+@example(PointsAdded(ranking_id=RankingId(ID_MAX), deltas=(_WORST,) * MESSAGE_LINES_MAX, reason="x" * 1_000))
+@example(PointsAdded(ranking_id=RankingId(ID_MAX), deltas=(_WORST,) * (MESSAGE_LINES_MAX + 1)))
+@example(
+    RankingCreated(
+        ranking_id=RankingId(1),
+        name="\U0001f3c6" * 255,
+        participants=(),
+        main_unity_id=UnityId(1),
+        main_unity_name="x" * 255,
+    )
+)
 def test_messages_are_small_whatever_has_happened(event: Event) -> None:
     kind, body = codec.encode(event)
     stored = Stored(Sequence(2**63 - 1), datetime(2026, 5, 2, tzinfo=UTC), OPERATOR, kind, body, b"\xff" * 32, True)
-    message = message_of(2**63 - 1, TournamentId(2**63 - 1), "x" * 255, stored)
-    assert len(message.body) < 1_000  # the specification asks for less than 20,000
+    lines = [ChangedLine(one.competitor_id, one.unity_id, one.amount, -(2**63)) for one in deltas_of(stored)]
+    lines = lines if len(lines) <= MESSAGE_LINES_MAX else []
+    message = message_of(2**63 - 1, TournamentId(2**63 - 1), "x" * 255, stored, lines)
+    assert len(message.body) < 20_000  # as the specification asks
     assert "." not in message.message_id
+
+
+class History:
+    """Points of all kinds between other events, recorded one after the other, and the lines that they change."""
+
+    def __init__(self, world: World) -> None:
+        ann, bob = world.arena.competitors
+        main, wins = world.arena.unity_id, UnityId(10**6)
+        ranking = world.arena.ranking_id
+
+        def points(*deltas: tuple[CompetitorId, UnityId, int]) -> PointsAdded:
+            return PointsAdded(ranking_id=ranking, deltas=tuple(Delta(*delta) for delta in deltas))
+
+        match = CompetitionId(10**6)
+        first = msgspec.structs.replace(points((ann, main, 3), (bob, main, -1)), competition_id=match)
+        self.events: list[Event] = [
+            points((ann, main, 7)),
+            UnityAdded(ranking_id=ranking, unity_id=wins, name="Wins"),
+            CompetitionAdded(competition_id=match, group_id=1),
+            first,
+            points((ann, main, 1), (ann, wins, 1), (ann, main, -3)),
+            points(*[(bob, main, 2)] * 101),
+            ParticipantsChanged(ranking_id=ranking, removed=(bob,)),
+            points((ann, wins, 5)),
+            CompetitionVoided(competition_id=match),
+            PointsReversed(
+                ranking_id=ranking,
+                competition_id=match,
+                reverses=Sequence(9),  # as the fold does not ask
+                deltas=tuple(Delta(one.competitor_id, one.unity_id, -one.amount) for one in first.deltas),
+            ),
+            RankingModified(ranking_id=ranking, participants=(bob, ann), main_unity_name="Goals"),
+            points((bob, wins, -4), (bob, main, 1)),
+            *(points((ann, main, n)) for n in range(6)),
+        ]
+
+    def changes(self) -> list[dict[str, Any]]:
+        """What the messages of points say, by a plain sum."""
+        totals: dict[tuple[int, int], int] = {}
+        said: list[dict[str, Any]] = []
+        for event in self.events:
+            if isinstance(event, Points):
+                lines = []
+                for delta in event.deltas:
+                    key = delta.competitor_id, delta.unity_id
+                    totals[key] = totals.get(key, 0) + delta.amount
+                    ids = {"competitor_id": delta.competitor_id, "unity_id": delta.unity_id}
+                    lines.append(ids | {"delta": delta.amount, "total": totals[key]})
+                said.append({"lines": lines} if len(lines) <= MESSAGE_LINES_MAX else {"lines_left_out": len(lines)})
+        return said
+
+
+@pytest.mark.parametrize("window_events", [totals.WINDOW_EVENTS_MAX, 4])
+async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_each_attempt_also_after_a_restart(
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, window_events: int
+) -> None:
+    boards: list[Sequence] = []
+    board_after = Past.board_after
+
+    async def counted(past: Past, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Any:
+        boards.append(sequence)
+        return await board_after(past, tournament_id, sequence, head)
+
+    monkeypatch.setattr(Past, "board_after", counted)
+    monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", window_events)
+    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 3)
+    history = History(world)
+    webhook_id = await world.add(receiver.url, after=0)
+    before = await world.head()
+    await world.record(*history.events[:4])
+    receiver.statuses = [204] * (before + 3) + [500]
+    async with delivering(world.database, NEVER):
+        await until(world.has(webhook_id, lambda webhook: webhook.failures == 1))
+    await world.record(*history.events[4:])
+    await world.resume(webhook_id)
+    receiver.statuses = [500, 204] * len(history.events)
+    async with delivering(world.database):
+        await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
+    bodies: dict[str, set[bytes]] = {}
+    for got in receiver.got:
+        bodies.setdefault(got.message_id, set()).add(got.body)
+    assert [len(same) for same in bodies.values()] == [1] * len(bodies)
+    assert len(receiver.got) > len(bodies) + len(history.events) - 4
+    said = [msgspec.json.decode(body)["data"] for (body,) in bodies.values()]
+    shown = [{key: data[key] for key in ("lines", "lines_left_out") if key in data} for data in said]
+    assert [one for one in shown if one] == history.changes()
+    if window_events == 4:
+        assert boards  # some of it was far behind
+    else:
+        assert not boards
+
+
+async def test_a_webhook_that_is_far_behind_reads_the_past_once_for_each_window(
+    world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", 20)
+    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 5)
+    asked = 0
+    board_after = Past.board_after
+
+    async def counted(*arguments: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return await board_after(*arguments)
+
+    monkeypatch.setattr(Past, "board_after", counted)
+    await world.happens(*range(100))
+    webhook_id = await world.add(receiver.url, after=0)
+    async with delivering(world.database):
+        await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
+    assert [got.json["data"]["lines"][0]["total"] for got in receiver.got[-100:]] == list(accumulate(range(100)))
+    assert 0 < asked <= 6
+
+
+async def test_the_documented_receiver_keeps_all_totals_without_a_token(
+    world: World, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = documented(1)
+    monkeypatch.setattr(example["Receiver"], "log_message", lambda *_: None)
+    with HTTPServer(("127.0.0.1", 0), example["Receiver"]) as server, ThreadPoolExecutor() as threads:
+        serving = threads.submit(server.serve_forever)
+        try:
+            webhook_id = await world.add(f"http://127.0.0.1:{server.server_port}/", after=0)
+            monkeypatch.setenv("WEBHOOK_SECRET", world.secrets[webhook_id])
+            await world.record(UnityAdded(ranking_id=world.arena.ranking_id, unity_id=UnityId(10**6), name="Wins"))
+            await world.happens(1, 2, -5)
+            async with delivering(world.database):
+                await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
+        finally:
+            server.shutdown()
+            serving.result()
+    assert set(example["competitors"].values()) == {"Ann", "Bob"}
+    assert example["unities"] == {world.arena.unity_id: "Points", 10**6: "Wins"}
+    rows = await owner.fetch("SELECT unity_id, competitor_id, total FROM total")
+    assert example["totals"] == {(row[0], row[1]): row[2] for row in rows if row[2] != 0}
 
 
 # ── Kinds ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -82,6 +82,7 @@ from tallybook_client.sync import (
 )
 from tallybook_client.webhooks import (
     WebhookData,
+    WebhookLine,
     WebhookMessage,
     verify_webhook,
 )
@@ -150,6 +151,7 @@ __all__ = [
     "UnityStanding",
     "UnityStandings",
     "WebhookData",
+    "WebhookLine",
     "WebhookMessage",
     "WebhookRefused",
     "WebhookTest",

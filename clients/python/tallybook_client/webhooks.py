@@ -17,8 +17,18 @@ BODY_BYTES_MAX: Final = 20_000
 _HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
+class WebhookLine(Struct, frozen=True, kw_only=True):
+    """One delta of points. `total`: the total after it."""
+
+    competitor_id: int
+    unity_id: int
+    delta: int
+    total: int
+
+
 class WebhookData(Struct, frozen=True, kw_only=True):
-    """`id` is the event's id in the stream. Of the others, those that the event does not name are None."""
+    """`id` is the event's id in the stream. Of the others, those that the event does not name are None. `lines`: what
+    points have changed. `lines_left_out`: how many lines there are if that is too many for a message."""
 
     tournament: str
     tournament_id: int
@@ -28,6 +38,11 @@ class WebhookData(Struct, frozen=True, kw_only=True):
     unity_id: int | None = None
     competition_id: int | None = None
     competitor_id: int | None = None
+    main_unity_id: int | None = None
+    main_unity_name: str | None = None
+    name: str | None = None
+    lines: tuple[WebhookLine, ...] = ()
+    lines_left_out: int = 0
 
 
 class WebhookMessage(Struct, frozen=True, kw_only=True):
