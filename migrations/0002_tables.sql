@@ -70,6 +70,7 @@ CREATE TABLE ranking (
     tournament_id bigint NOT NULL,
     ranking_id    bigint NOT NULL,
     number        int NOT NULL,
+    place         int NOT NULL,
     name          text NOT NULL,
     description   text,
     closed_at     timestamptz,
@@ -78,6 +79,7 @@ CREATE TABLE ranking (
     criteria      json NOT NULL DEFAULT '[]',
     PRIMARY KEY (tournament_id, ranking_id)
 );
+COMMENT ON COLUMN ranking.place IS 'Its place in lists of rankings, from 1.';
 COMMENT ON COLUMN ranking.revised IS 'Of its fields, its list or its unities; points do not count.';
 COMMENT ON COLUMN ranking.criteria IS
     'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
@@ -119,13 +121,15 @@ CREATE TABLE publication (
     tournament_id bigint PRIMARY KEY,
     published     boolean NOT NULL,
     frozen_at     bigint,
-    seen_before   bigint NOT NULL
+    seen_before   bigint NOT NULL,
+    hidden        bigint[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE publication IS
-    'The publication of a tournament. No row: it was never published or frozen.';
+    'The publication of a tournament. No row: it was never published or frozen, and no ranking was hidden.';
 COMMENT ON COLUMN publication.frozen_at IS 'The event at which the public end is held, published or not. NULL: it is not held.';
 COMMENT ON COLUMN publication.seen_before IS
     'The last event that the public had seen when the tournament was last unpublished. 0: never.';
+COMMENT ON COLUMN publication.hidden IS 'Rankings that the public does not see.';
 
 -- An answer about the past starts to fold from a snapshot, so its cost depends on the distance to the last one, not on the
 -- length of the log. Each is the fold of the log up to its sequence, and safe to drop. A large board is stored in parts,

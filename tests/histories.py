@@ -166,6 +166,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
     events.RankingClosed: st.builds(events.RankingClosed, ranking_id=ids),
     events.RankingReopened: st.builds(events.RankingReopened, ranking_id=ids),
+    events.RankingHidden: st.builds(events.RankingHidden, ranking_id=ids),
+    events.RankingShown: st.builds(events.RankingShown, ranking_id=ids),
+    events.RankingsOrdered: st.builds(events.RankingsOrdered, rankings=st.lists(ids, max_size=3).map(tuple)),
     events.TournamentPublished: st.builds(events.TournamentPublished),
     events.TournamentUnpublished: st.builds(events.TournamentUnpublished),
     events.PublicationFrozen: st.builds(events.PublicationFrozen, at=ids),
@@ -349,6 +352,15 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _hide_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, _ = _a_ranking(draw, board)
+    return commands.ChangeVisibility(ranking_id=ranking_id, hidden=ranking_id not in board.publication.hidden)
+
+
+def _order_rankings(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    return commands.OrderRankings(rankings=tuple(draw(st.lists(st.sampled_from([*board.rankings]), unique=True))))
+
+
 def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
     return commands.RenameTournament(name=draw(_names))
 
@@ -427,6 +439,7 @@ def _change_publication(draw: _Draw, board: Board, _next_id: _NextId) -> command
 _NO_LIST: Final = Enrolment([NOBODY])
 _NO_RANKING: Final = Ranking(
     number=1,
+    place=1,
     name="Overall",
     description=None,
     participants=_NO_LIST,
@@ -458,6 +471,8 @@ _ASKED: Final[list[_Ask]] = [
     *[_declare_classification] * 2,
     _change_ranking_information,
     _rename_tournament,
+    *[_hide_ranking] * 2,
+    _order_rankings,
     _register_competitors,
     _add_competitions,
     *[_add_points_to_rankings] * 2,

@@ -68,7 +68,7 @@ tournament = App(
 )
 competitor = App(name="competitor", group=_COMPETE, help="Register, import and list competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
-ranking = App(name="ranking", group=_COMPETE, help="Create, rename, close, reopen and list rankings.")
+ranking = App(name="ranking", group=_COMPETE, help="Create, rename, order, hide, close and list rankings.")
 participants = App(name="participants", group=_COMPETE, help="Add competitors to rankings, and remove them.")
 classification = App(name="classification", group=_COMPETE, help="Show and declare how rankings are classified.")
 points = App(name="points", group=_COMPETE, help="Add points.")
@@ -213,6 +213,19 @@ _command(
     help="Close a ranking. It refuses every change until it is reopened.",
 )
 _command(ranking, "api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
+_command(
+    ranking,
+    "api.cli.rankings:hide_ranking",
+    name="hide",
+    help="Hide a ranking from the public: at once, at every moment, frozen or not.",
+)
+_command(ranking, "api.cli.rankings:show_ranking", name="show", help="Let the public see a hidden ranking again.")
+_command(
+    ranking,
+    "api.cli.rankings:order_rankings",
+    name="order",
+    help="Order the rankings. Lists of them, on the board too, have this order, and the board opens with the first.",
+)
 _command(
     ranking,
     "api.cli.rankings:list_rankings",

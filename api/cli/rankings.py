@@ -17,8 +17,10 @@ from engine.domain.commands import (
     ChangeParticipants,
     ChangeRankingInformation,
     ChangeUnity,
+    ChangeVisibility,
     CloseRanking,
     CreateRanking,
+    OrderRankings,
     ReopenRanking,
 )
 from engine.domain.errors import Fault, Unacceptable
@@ -219,19 +221,49 @@ async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = Fa
     printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is open")
 
 
+async def hide_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id = Names(live.board).ranking(ranking)
+        receipt = await desk.submit(live, ChangeVisibility(ranking_id=ranking_id, hidden=True), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is hidden")
+
+
+async def show_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id = Names(live.board).ranking(ranking)
+        receipt = await desk.submit(live, ChangeVisibility(ranking_id=ranking_id, hidden=False), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is not hidden any more")
+
+
+async def order_rankings(
+    slug: Slug,
+    /,
+    *rankings: Annotated[str, Parameter(help="Ids or names of rankings. The others follow in the order they have.")],
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        command = OrderRankings(rankings=tuple(names.ranking(text) for text in rankings))
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
+
+
 async def list_rankings(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        rows = [_row(ranking_id, ranking) for ranking_id, ranking in live.board.rankings.items()]
-    printing.rows(rows, ("id", "name", "unities", "competitors", "closed_at"), as_json=json)
+        hidden = live.board.publication.hidden
+        rows = [_row(one, ranking, hidden=one in hidden) for one, ranking in live.board.rankings.items()]
+    printing.rows(rows, ("id", "name", "unities", "competitors", "closed_at", "hidden"), as_json=json)
 
 
-def _row(ranking_id: RankingId, ranking: Ranking) -> dict[str, object]:
+def _row(ranking_id: RankingId, ranking: Ranking, *, hidden: bool) -> dict[str, object]:
     return {
         "id": ranking_id,
         "name": ranking.name,
         "unities": {str(unity_id): unity.name for unity_id, unity in ranking.unities.items()},
         "competitors": len(ranking.participants),
         "closed_at": ranking.closed_at,
+        "hidden": hidden,
     }
 
 

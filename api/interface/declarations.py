@@ -16,6 +16,7 @@ from api.http.outgoing import Later, Long
 from api.interface.fields import Fields, fields_of, items_field
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.errors import NotFound
 from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
 from engine.log.log import Head
@@ -51,7 +52,8 @@ class RecallContext(Struct):
     """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now. `turns`
     are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was read, and must
     still contain what was read when the answer is complete. `log_head`: the head of the log that is read, if it is not
-    the live's, which may stand at an earlier event than any block ends with."""
+    the live's, which may stand at an earlier event than any block ends with. `hidden`: rankings that are not to be
+    seen, whatever the live says."""
 
     live: LiveTournament
     past: Past
@@ -59,6 +61,12 @@ class RecallContext(Struct):
     begin: Callable[[Later], Awaitable[Long]]
     log_is_read: bool = True
     log_head: Head | None = None
+    hidden: frozenset[RankingId] = frozenset()
+
+    def refuse_hidden(self, ranking_id: RankingId) -> None:
+        """Raises the NotFound of a ranking that does not exist."""
+        if ranking_id in self.hidden:
+            raise NotFound.of("ranking", ranking_id)
 
     async def read_sums(
         self, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None

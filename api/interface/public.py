@@ -223,7 +223,11 @@ async def _tournament(context: RecallContext, _question: _OfTournament) -> Struc
     live, board = context.live, context.live.board
     head = live.head
     name = await context.past.name(live.tournament_id, head.sequence)
-    rankings = [BriefPublicRankingShape(ranking_id, ranking.name) for ranking_id, ranking in board.rankings.items()]
+    rankings = [
+        BriefPublicRankingShape(ranking_id, ranking.name)
+        for ranking_id, ranking in board.rankings.items()
+        if ranking_id not in context.hidden
+    ]
     recorded_at = await recorded_at_head(context, head)
     context.log_is_read = True
     return PublicTournamentShape(name=name, sequence=head.sequence, recorded_at=instant(recorded_at), rankings=rankings)
@@ -465,7 +469,8 @@ async def _answered(operation: PublicRead, context: RecallContext, question: Any
     live = context.live
     if operation.question is not _OfTournament:
         ranking_of(live.board, question.ranking_id)
-    windows, key = live.cache.windows, ("public", operation.path, question)
+        context.refuse_hidden(question.ranking_id)
+    windows, key = live.cache.windows, ("public", operation.path, question, context.hidden)
     windows.renew(live.head.sequence)
     known = windows.get(key)
     if known is not None:

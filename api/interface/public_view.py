@@ -71,7 +71,14 @@ class PublicViews:
                     self._frozen.pop(live.tournament_id, None)
                 else:
                     seen = await self._frozen_at(live, end)
-                context = RecallContext(seen, self._past, self._outgoing.turns, self._outgoing.begun, log_head=head)
+                context = RecallContext(
+                    seen,
+                    self._past,
+                    self._outgoing.turns,
+                    self._outgoing.begun,
+                    log_head=head,
+                    hidden=publication.hidden,
+                )
                 try:
                     answered = await render(context)
                 except Refusal:

@@ -3,7 +3,7 @@
 A change of a ranking is answered with its standings (`standings.py`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Final, Literal, Protocol
 
@@ -15,7 +15,7 @@ from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
 from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field, one_of
+from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -39,9 +39,11 @@ from engine.domain.commands import (
     ChangeParticipants,
     ChangeRankingInformation,
     ChangeUnity,
+    ChangeVisibility,
     CloseRanking,
     CreateRanking,
     ModifyRanking,
+    OrderRankings,
     ReopenRanking,
 )
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
@@ -59,8 +61,8 @@ class ListedUnityShape(Struct, kw_only=True):
     sort: str
 
 
-class BriefRankingShape(Struct, kw_only=True):
-    """The list shape where the competitors are omitted."""
+class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
+    """The list shape where the competitors are omitted. `hidden` is there if the public does not see the ranking."""
 
     id: int
     name: str
@@ -69,6 +71,7 @@ class BriefRankingShape(Struct, kw_only=True):
     general: bool
     position: str
     unities: list[ListedUnityShape]
+    hidden: bool = False
 
 
 class ListedRankingShape(BriefRankingShape, kw_only=True):
@@ -128,9 +131,9 @@ def _short_list(view: View, answer: Answer, brief: bool) -> TaggedBody | None:
 
     def piece(ranking_id: RankingId, ranking: Ranking) -> bytes:
         if brief:
-            return _brief_ranking(ranking_id, ranking)
+            return _brief_ranking(view, ranking_id, ranking)
         competitors = participants_json(view, ranking_id, ranking)
-        return competitors and _ranking(ranking_id, ranking, competitors)
+        return competitors and _ranking(view, ranking_id, ranking, competitors)
 
     rankings = view.board.rankings
     lines = 0
@@ -167,7 +170,11 @@ def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Tagge
     if question.omit == "competitors":
         stamp: object = view.revisions.rankings
         return resource(
-            view, ("brief ranking", ranking_id), stamp, found, lambda: answer.body(_brief_ranking(ranking_id, found))
+            view,
+            ("brief ranking", ranking_id),
+            stamp,
+            found,
+            lambda: answer.body(_brief_ranking(view, ranking_id, found)),
         )
     stamp = view.revisions.participants
     return resource(view, ("ranking", ranking_id), stamp, found, lambda: render_ranking(view, answer, question))
@@ -178,7 +185,7 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
     ranking = view.board.rankings[ranking_id]
     competitors = participants_json(view, ranking_id, ranking)
     if competitors:
-        return answer.body(_ranking(ranking_id, ranking, competitors))
+        return answer.body(_ranking(view, ranking_id, ranking, competitors))
 
     def take(view: View) -> Taking:
         make, parts = _take(view, [ranking_id])
@@ -197,27 +204,41 @@ def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
     return answer.body(encode(_unity(of.unity_id, unity)))
 
 
-def _brief_ranking(ranking_id: RankingId, ranking: Ranking) -> bytes:
-    return encode(_brief(ranking_id, ranking, _unities(ranking)))
+def render_brief(view: View, answer: Answer, of: OfRanking) -> bytes:
+    return answer.body(_brief_ranking(view, of.ranking_id, view.board.rankings[of.ranking_id]))
 
 
-def _ranking(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
-    return encode(_listed(_brief(ranking_id, ranking, _unities(ranking)), Raw(competitors)))
+def _render_list(view: View, answer: Answer, _of: object) -> bytes | Later:
+    """Every ranking, without its competitors."""
+    short_list = _short_list(view, answer, brief=True)
+    return _long_list(view, answer, brief=True) if short_list is None else short_list.body
+
+
+def _brief_ranking(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
+    return encode(_brief(ranking_id, ranking, _unities(ranking), view.board.publication.hidden))
+
+
+def _ranking(view: View, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
+    brief = _brief(ranking_id, ranking, _unities(ranking), view.board.publication.hidden)
+    return encode(_listed(brief, Raw(competitors)))
 
 
 def _listed(brief: BriefRankingShape, competitors: Raw) -> ListedRankingShape:
     return ListedRankingShape(**msgspec.structs.asdict(brief), competitors=competitors)
 
 
-def _brief(ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape]) -> BriefRankingShape:
+def _brief(
+    ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape], hidden: Container[RankingId]
+) -> BriefRankingShape:
     return BriefRankingShape(
         id=ranking_id,
         name=ranking.name,
         description=ranking.description,
         closed_at=timestamp_or_none(ranking.closed_at),
         general=ranking.number == 1,
-        position=str(ranking.number),
+        position=str(ranking.place),
         unities=unities,
+        hidden=ranking_id in hidden,
     )
 
 
@@ -236,12 +257,12 @@ def _take(
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
     """Reserves these rankings, and returns how to make their shapes. `brief`: without their competitors."""
     pieces = competitor_pieces(view)
-    listed_ids = list(ranking_ids)
+    listed_ids, hidden = list(ranking_ids), view.board.publication.hidden
 
     def one(ranking_id: RankingId) -> Iterator[bytes]:
         held = pieces.held.ranking(ranking_id)
         unities = [_unity(unity_id, unity) for unity_id, unity in held.unities.items()]
-        shape = _brief(ranking_id, held.ranking, unities)
+        shape = _brief(ranking_id, held.ranking, unities, hidden)
         if brief:
             yield encode(shape)
             return
@@ -388,5 +409,34 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=STANDINGS,
         render=render_standings,
         scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/visibility.json",
+        "Hide a ranking from the public, at every moment, frozen or not; or show it again",
+        operation_id="changeVisibility",
+        command=ChangeVisibility,
+        answer=Answer("ranking", BriefRankingShape),
+        render=render_brief,
+        fields=(Field("hidden", BOOLEAN, "true: the public does not see it; false: it sees it again", required=True),),
+        scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "rankings.json",
+        "Order the rankings: the tournament's lists of them have this order",
+        operation_id="orderRankings",
+        command=OrderRankings,
+        answer=Answer("rankings", RankingsShape),
+        render=_render_list,
+        fields=(
+            Field(
+                "order",
+                IDS,
+                "ids of rankings, separated by commas: these come first; the others follow as they were",
+                required=True,
+                argument="rankings",
+            ),
+        ),
     ),
 )

@@ -41,7 +41,7 @@ from engine.domain.errors import (
     TournamentStopped,
 )
 from engine.domain.events import Recorded
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Head
 from engine.process.background import background
@@ -112,6 +112,9 @@ class Listening(Protocol):
     def give_sign_of_life(self, silent_since: float) -> None:
         """Sends something if nothing has been sent since then, in the loop's time."""
 
+    def start_over(self, head: Head) -> None:
+        """Has the client forget everything and begin again, with a log that ends there, and ends its stream."""
+
     def end(self, why: str) -> None:
         """Ends its stream."""
 
@@ -148,6 +151,7 @@ class Follower:
         self._streams = streams
         self._ring: deque[Frame] = deque()  # of consecutive events, up to `position`
         self._ring_bytes = 0
+        self._hidden = streamed.hidden(live.board.publication)
         live.followers.append(self._follow)
         node.followers.add(self)
         node.wake(self)  # its log may have gone on since it ended there
@@ -162,11 +166,25 @@ class Follower:
         self.live.followers.remove(self._follow)
         self.node.followers.discard(self)
         self.node.news.discard(self)
-        self._streams.ring_bytes -= self._ring_bytes
-        self._ring.clear()
+        self._empty()
 
     def _follow(self, _: Recorded) -> None:
+        hidden = self.streamed.hidden(self.live.board.publication)
+        if hidden != self._hidden:
+            self._start_over(hidden)
         self.node.wake(self)
+
+    def _start_over(self, hidden: frozenset[RankingId]) -> None:
+        """What has been said may name a ranking that is hidden now, or lack one that is not."""
+        self._hidden = hidden
+        self._empty()
+        for listener in list(self.listeners):
+            listener.start_over(Head(self.end or Sequence(0), b""))
+
+    def _empty(self) -> None:
+        self._streams.ring_bytes -= self._ring_bytes
+        self._ring_bytes = 0
+        self._ring.clear()
 
     def end_all(self, why: str) -> None:
         """Ends all its streams."""
@@ -190,7 +208,10 @@ class Follower:
                 events_max=READ_EVENTS_MAX,
                 bytes_max=READ_BYTES_MAX,
             )
-        return [Frame(stored, self.streamed) for stored in events]
+        return self._framed(events)
+
+    def _framed(self, events: Items[log.Stored]) -> list[Frame]:
+        return [Frame(stored, self.streamed, self._hidden) for stored in events]
 
     def _from_ring(self, after: Head) -> list[Frame]:
         start = after.sequence + 1 - self._ring[0].stored.sequence
@@ -207,7 +228,7 @@ class Follower:
 
     def take(self, events: list[log.Stored]) -> "Pieces":
         """Takes the events that follow `position`, read from the log, and returns those to be handed out."""
-        pieces = Pieces(self.position, [Frame(stored, self.streamed) for stored in events])
+        pieces = Pieces(self.position, self._framed(events))
         self._keep(pieces.frames)
         self.position = pieces.last
         return pieces

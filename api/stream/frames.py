@@ -83,7 +83,10 @@ class StreamedLog(Protocol):
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
         """The id of an event. `digest`, `recorded_at`: those of its block."""
 
-    def said(self, stored: Stored) -> tuple[str, bytes]:
+    def hidden(self, publication: Publication) -> frozenset[RankingId]:
+        """The rankings of which nothing is said."""
+
+    def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         """The name of an event and its data, a JSON object in one line."""
 
     def said_of_head(self, head: Head) -> bytes:
@@ -99,7 +102,10 @@ class WholeLog:
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
         return id_of(sequence, digest)
 
-    def said(self, stored: Stored) -> tuple[str, bytes]:
+    def hidden(self, publication: Publication) -> frozenset[RankingId]:
+        return frozenset()
+
+    def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         return SET_ASIDE if stored.kind is None else stored.kind, _data(stored)
 
     def said_of_head(self, head: Head) -> bytes:
@@ -124,13 +130,17 @@ _OF: Final = msgspec.json.Decoder(_Of)
 
 
 class Frame:
-    """One event of the log, ready to be sent. Each of its formats is made on demand, and shared."""
+    """One event of the log, ready to be sent. Each of its formats is made on demand, and shared. Nothing is said of
+    what the rankings `hidden` concerns."""
 
-    __slots__ = ("_ranking_id", "_sent_as", "_streamed", "stored")
+    __slots__ = ("_hidden", "_ranking_id", "_sent_as", "_streamed", "stored")
 
-    def __init__(self, stored: Stored, streamed: StreamedLog = WHOLE_LOG) -> None:
+    def __init__(
+        self, stored: Stored, streamed: StreamedLog = WHOLE_LOG, hidden: frozenset[RankingId] = frozenset()
+    ) -> None:
         self.stored = stored
         self._streamed = streamed
+        self._hidden = hidden
         self._sent_as: dict[StreamFormat, bytes] = {}
         self._ranking_id: RankingId | None = None
 
@@ -138,7 +148,7 @@ class Frame:
         """The whole event in this format."""
         made = self._sent_as.get(form)
         if made is None:
-            made = self._sent_as[form] = event(form, *self._streamed.said(self.stored), self.reached.id)
+            made = self._sent_as[form] = event(form, *self._streamed.said(self.stored, self._hidden), self.reached.id)
         return made
 
     @property

@@ -165,8 +165,9 @@ class Listener:
     # ── In rounds ───────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, pieces: Pieces) -> bool:
-        """Sends the events after its position. Returns False if it did not: it is behind, and reads at its own pace."""
-        if self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
+        """Sends the events after its position. Returns False if it did not: it has ended, or it is behind, and reads at
+        its own pace."""
+        if self.why or self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
             self._called.set()
             return False
         if pieces.last.sequence > self.position.sequence:
@@ -184,6 +185,12 @@ class Listener:
             self._say_position()
         else:
             self._write(SILENCE[self._asked.form])
+
+    def start_over(self, head: Head) -> None:
+        """Has the client forget everything and begin again, with a log that ends there, and ends the stream."""
+        if not self.why:
+            self._write(frames.reset(self._asked.form, head, self._asked.streamed))
+        self.end("reset")
 
     def end(self, why: str) -> None:
         """Ends the stream, if it has not ended yet. What a client does not read is thrown away."""

@@ -1,7 +1,8 @@
 """Events as the public gets them: those up to the public end, in shapes of their own.
 
 Pure. A shape names all that it shows; what else is stored with an event, or will be, is not public before somebody adds
-it here. An event that shows nothing public is there as `other`, so that a client sees that none is missing.
+it here. An event that shows nothing public is there as `other`, so that a client sees that none is missing. So is every
+event of a ranking that is hidden.
 Competitions are there by their ids, as the causes of points.
 
 An id says nothing of the log but what the public knows: the digest of a block would be made of keys and senders, and of
@@ -17,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.http.times import instant
 from engine.domain import events
-from engine.domain.terms import Sequence
+from engine.domain.terms import RankingId, Sequence
 from engine.log.log import Head, Stored
 from projections.board.publication import Publication
 
@@ -152,9 +153,14 @@ class PublicLog:
         microseconds = (recorded_at - _EPOCH) // timedelta(microseconds=1)
         return f"{sequence}-{microseconds % 2**32:08x}"
 
-    def said(self, stored: Stored) -> tuple[str, bytes]:
+    def hidden(self, publication: Publication) -> frozenset[RankingId]:
+        return publication.hidden
+
+    def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         shape = None if stored.kind is None else _SHAPES.get(stored.kind)
         body: dict[str, Any] = {} if shape is None else msgspec.json.decode(stored.body)
+        if body.get("ranking_id") in hidden:
+            shape, body = None, {}
         body |= {"sequence": stored.sequence, "recorded_at": instant(stored.recorded_at)}
         shown = msgspec.convert(body, _Public if shape is None else shape)
         return OTHER if shape is None else str(stored.kind), msgspec.json.encode(shown)

@@ -41,7 +41,7 @@ from api.web.html import HTML_TYPE
 from api.web.moments import passage_shape, race_shape, table_shape
 from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
-from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, table_of
+from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, rankings_in, table_of
 from engine.domain.errors import Refusal
 from engine.domain.terms import CompetitorId, Sequence
 from engine.process.turns import Turn, in_turns
@@ -185,15 +185,15 @@ class BoardHandlers:
         head = live.head
         kept = live.cache.moments if asked.arguments.keys() & {"moment", "at"} else live.cache.windows
         kept.renew(head.sequence)
-        address = asked.origin + asked.address
-        if (found := kept.get(address)) is not None:
+        key = context.hidden, asked.origin, asked.address
+        if (found := kept.get(key)) is not None:
             context.log_is_read = False
             return tagged_body(found)
         site = Site(await context.past.name(live.tournament_id, head.sequence), asked.slug, self._static)
         body = await make(context, site, asked)
         context.log_is_read = True
-        if live.head == head and len(address) <= ADDRESS_KEPT_CHARACTERS_MAX:
-            kept.keep(address, body)
+        if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
+            kept.keep(key, body)
         return tagged_body(body)
 
 
@@ -213,7 +213,7 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]
 
 
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    if not (context.live.board.rankings or asked.arguments):
+    if not (rankings_in(context, context.live.board) or asked.arguments):
         return empty_page(site)
     table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines))
     rows = await in_turns(table_rows(site, mode, table, asked.query))
@@ -254,7 +254,7 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
 async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     arguments = asked.arguments
     board, sequence = await board_at(context, arguments.get("moment"))
-    ranking_id = ranking_in(board, arguments.get("ranking_id"))
+    ranking_id = ranking_in(context, board, arguments.get("ranking_id"))
     unity_id = unity_of(board, ranking_id, arguments.get("unity_id"))
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
     competitor_of(board, competitor_id)

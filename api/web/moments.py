@@ -119,7 +119,7 @@ async def race_shape(
 ) -> RaceShape:
     """The race of a unity up to now; nobody is in it where nobody has points. Raises NotFound and Unacceptable."""
     live, board = context.live, context.live.board
-    ranking_id = ranking_in(board, ranking_id)
+    ranking_id = ranking_in(context, board, ranking_id)
     unity_id = unity_of(board, ranking_id, unity_id)
     ranking = board.rankings[ranking_id]
     if not is_raced(ranking, live.head.sequence):
@@ -155,6 +155,7 @@ async def race_shape(
 async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Sequence) -> PassageShape:
     """The passage that shows the event `at`. Raises NotFound and Unacceptable."""
     live = context.live
+    context.refuse_hidden(ranking_id)
     found = await context.past.passage(live.tournament_id, ranking_id, at, live.head.sequence)
     ranking = found.board.rankings.get(ranking_id)
     if ranking is None:

@@ -126,7 +126,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     may be some events younger. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
     live = context.live
     board, sequence = await board_at(context, asked.moment)
-    ranking_id = ranking_in(board, asked.ranking_id)
+    ranking_id = ranking_in(context, board, asked.ranking_id)
     if board is live.board:
         head, lines, count = await _lines_now(context, ranking_id, asked)
         board, sequence = live.board, head.sequence
@@ -158,7 +158,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         ranking_id=ranking_id,
         unity_id=asked.unity_id,
         end=live.head.sequence,
-        rankings=[Named(i, one.name) for i, one in board.rankings.items()],
+        rankings=[Named(i, board.rankings[i].name) for i in rankings_in(context, board)],
         unities=[Named(i, one.name) for i, one in ranking.unities.items()],
         sole=_sole(ranking),
         columns=_columns(ranking, asked.unity_id),
@@ -189,14 +189,20 @@ async def board_at(context: RecallContext, moment: AtSequence | AtTime | None) -
     return await past.board_after(live.tournament_id, sequence, head), sequence
 
 
-def ranking_in(board: Board, ranking_id: RankingId | None) -> RankingId:
-    """The ranking; None: the first one. Raises NotFound."""
+def ranking_in(context: RecallContext, board: Board, ranking_id: RankingId | None) -> RankingId:
+    """The ranking; None: the first one. Raises NotFound, also for one that is hidden."""
     if ranking_id is not None:
         ranking_of(board, ranking_id)
+        context.refuse_hidden(ranking_id)
         return ranking_id
-    for first in board.rankings:
+    for first in rankings_in(context, board):
         return first
     raise NotFound("This tournament has no ranking yet.")
+
+
+def rankings_in(context: RecallContext, board: Board) -> list[RankingId]:
+    """The rankings that can be seen, in their order."""
+    return [ranking_id for ranking_id in board.rankings if ranking_id not in context.hidden]
 
 
 def is_raced(ranking: Ranking, end: Sequence) -> bool:

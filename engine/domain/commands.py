@@ -163,6 +163,17 @@ class ReopenRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
+class ChangeVisibility(Struct, frozen=True, kw_only=True):
+    """Hides a ranking from the public, or shows it again."""
+
+    ranking_id: RankingId
+    hidden: bool
+
+
+class OrderRankings(Struct, frozen=True, kw_only=True):
+    rankings: tuple[RankingId, ...]
+
+
 class NextReveal(Struct, frozen=True):
     """`last`: where the next competition that gave points after the event `held` ends. None: there is none."""
 
@@ -207,5 +218,7 @@ Command = (
     | UnvoidCompetition
     | CloseRanking
     | ReopenRanking
+    | ChangeVisibility
+    | OrderRankings
     | ChangePublication
 )

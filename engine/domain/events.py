@@ -280,6 +280,31 @@ class RankingReopened(EventBase, frozen=True, kw_only=True):
     ranking_id: _Ranking
 
 
+class RankingHidden(EventBase, frozen=True, kw_only=True):
+    """The public sees nothing of the ranking from now on, at no moment, whatever is published or frozen."""
+
+    tag = "RankingHidden"
+    structural = True
+    ranking_id: _Ranking
+
+
+class RankingShown(EventBase, frozen=True, kw_only=True):
+    """A ranking that was hidden is as public as the others again."""
+
+    tag = "RankingShown"
+    structural = True
+    ranking_id: _Ranking
+
+
+class RankingsOrdered(EventBase, frozen=True, kw_only=True):
+    """Lists of rankings begin with these, in this order; the others follow in the order they had. Structural because
+    a change may be conditional on what it changes (`api/desk/conditions.py`)."""
+
+    tag = "RankingsOrdered"
+    structural = True
+    rankings: tuple[_Ranking, ...]
+
+
 class TournamentPublished(EventBase, frozen=True, kw_only=True):
     """The public sees the tournament from now on: a log that ends where `projections/board/publication.py` says."""
 
@@ -345,6 +370,9 @@ Event = (
     | CompetitionUnvoided
     | RankingClosed
     | RankingReopened
+    | RankingHidden
+    | RankingShown
+    | RankingsOrdered
     | TournamentPublished
     | TournamentUnpublished
     | PublicationFrozen

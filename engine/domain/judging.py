@@ -89,8 +89,10 @@ class RankingState(Protocol):
 
 class PublicationState(Protocol):
     """`frozen_at` is None while what the public sees is not held; `seen` has the last sequence that it has seen of a
-    log with this head."""
+    log with this head; `hidden` has the rankings that it does not see."""
 
+    @property
+    def hidden(self) -> Collection[RankingId]: ...
     @property
     def published(self) -> bool: ...
     @property
@@ -117,9 +119,9 @@ class State(Protocol):
 def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
-    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open or closed, a competition's
-    being voided or not, or the tournament's being published or frozen or not, forbids it; Unacceptable with every fault
-    of its fields, or if a limit would be exceeded; IdTaken if an id that it brings exists already.
+    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open, closed or hidden, a
+    competition's being voided or not, or the tournament's being published or frozen or not, forbids it; Unacceptable
+    with every fault of its fields, or if a limit would be exceeded; IdTaken if an id that it brings exists already.
     """
     match command:
         case commands.AddPoints():
@@ -166,6 +168,10 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             if existing(state.rankings, "ranking", command.ranking_id).closed_at is None:
                 raise Conflict(f"Ranking {command.ranking_id} is open already.")
             return (events.RankingReopened(ranking_id=command.ranking_id),)
+        case commands.ChangeVisibility():
+            return (_change_visibility(state, command),)
+        case commands.OrderRankings():
+            return (_order_rankings(state, command),)
         case commands.ChangePublication():
             return (_change_publication(state.publication, command),)
         case commands.RenameTournament():
@@ -543,6 +549,28 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     ]
     _refuse_if_any(faults)
     return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
+
+
+def _change_visibility(state: State, command: commands.ChangeVisibility) -> Event:
+    ranking_id = command.ranking_id
+    existing(state.rankings, "ranking", ranking_id)
+    if (ranking_id in state.publication.hidden) == command.hidden:
+        raise Conflict(f"Ranking {ranking_id} is {'hidden already' if command.hidden else 'not hidden'}.")
+    if command.hidden:
+        return events.RankingHidden(ranking_id=ranking_id)
+    return events.RankingShown(ranking_id=ranking_id)
+
+
+def _order_rankings(state: State, command: commands.OrderRankings) -> Event:
+    faults = [] if command.rankings else [Fault("order", "must name at least one ranking")]
+    faults += [
+        Fault("order", f"ranking {one} is not in this tournament")
+        for one in command.rankings
+        if one not in state.rankings
+    ]
+    faults += [Fault("order", f"ranking {one} is named more than once") for one in _repeated(command.rankings)]
+    _refuse_if_any(faults)
+    return events.RankingsOrdered(rankings=command.rankings)
 
 
 def _change_publication(publication: PublicationState, command: commands.ChangePublication) -> Event:

@@ -41,6 +41,7 @@ _COMMANDS: Final[dict[type[Event], type[Any]]] = {
     events.ClassificationDeclared: commands.DeclareClassification,
     events.RankingClosed: commands.CloseRanking,
     events.RankingReopened: commands.ReopenRanking,
+    events.RankingsOrdered: commands.OrderRankings,
 }
 
 
@@ -101,6 +102,9 @@ def _command(sequence: Sequence, event: Event) -> Command:
             return commands.VoidCompetition(competition_id=event.competition_id, caused={})
         case events.CompetitionUnvoided():
             return commands.UnvoidCompetition(competition_id=event.competition_id, caused={})
+        case events.RankingHidden() | events.RankingShown():
+            hidden = isinstance(event, events.RankingHidden)
+            return commands.ChangeVisibility(ranking_id=event.ranking_id, hidden=hidden)
         case events.TournamentPublished():
             return commands.ChangePublication(published=True)
         case events.TournamentUnpublished():

@@ -54,7 +54,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
     tallybook_listeners: streams that are open
     tallybook_listeners_behind: how many events the slowest of them is behind
-    tallybook_listeners_ended_total{why}: client_gone, unread, token_ended, token_unconfirmed, unpublished,
+    tallybook_listeners_ended_total{why}: client_gone, unread, token_ended, token_unconfirmed, unpublished, reset,
     log_replaced, stopped, defect, deleted, database_unavailable, shutting_down
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes

@@ -3,7 +3,8 @@ participants, totals and versions of one tournament.
 
 Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors, competitions and rankings
 are frozen and replaced, lists of participants and unities are changed in place. Competitors and competitions are kept
-packed, because there may be a million of them. All are in the order of creation, which is that of the log.
+packed, because there may be a million of them. All but the rankings are in the order of creation, which is that of the
+log.
 
 VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name,
 its sort or its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that
@@ -14,6 +15,8 @@ participants or unities. Points do not count, nor does whatever answers embed in
 events alone tell a client whether it has seen the present state; no values need to be compared.
 
 NUMBER. The place of a competitor, competition, ranking or unity in the order of creation, from 1.
+
+PLACE. That of a ranking in lists of rankings, from 1. It is its number until an event orders them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,9 +35,26 @@ from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
 from projections.board.publication import Publication
 
-FOLD_VERSION: Final = 4
+FOLD_VERSION: Final = 5
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made
 again instead of read."""
+
+
+RankingEvent = (
+    events.RankingCreated
+    | events.RankingModified
+    | events.RankingInformationChanged
+    | events.ParticipantsChanged
+    | events.UnityAdded
+    | events.UnityChanged
+    | events.ClassificationDeclared
+    | events.RankingClosed
+    | events.RankingReopened
+    | events.RankingHidden
+    | events.RankingShown
+    | events.RankingsOrdered
+)
+"""The events that change what there is of rankings, other than points."""
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -96,6 +116,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """
 
     number: int
+    place: int
     name: str
     description: str | None
     closed_at: datetime | None = None
@@ -205,30 +226,22 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.CompetitionVoided() | events.CompetitionUnvoided():
             revisions.competitions += 1
             _void(board, event, recorded)
-        case events.RankingCreated():
-            revisions.rankings += 1
-            _create_ranking(board, event, recorded)
-        case events.RankingModified():
-            revisions.rankings += 1
-            _modify_ranking(board, event, recorded)
-        case events.ParticipantsChanged():
-            revisions.rankings += 1
-            _change_participants(board, event, recorded)
-        case events.UnityChanged():
-            revisions.rankings += 1
-            _change_unity(board, event, recorded)
-        case events.UnityAdded():
-            revisions.rankings += 1
-            _add_unity(board, event, recorded)
         case (
-            events.RankingInformationChanged()
+            events.RankingCreated()
+            | events.RankingModified()
+            | events.RankingInformationChanged()
+            | events.ParticipantsChanged()
+            | events.UnityAdded()
+            | events.UnityChanged()
             | events.ClassificationDeclared()
             | events.RankingClosed()
             | events.RankingReopened()
+            | events.RankingHidden()
+            | events.RankingShown()
+            | events.RankingsOrdered()
         ):
             revisions.rankings += 1
-            ranking = board.rankings[event.ranking_id]
-            _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, now))
+            _fold_ranking(board, event, recorded)
         case (
             events.TournamentPublished()
             | events.TournamentUnpublished()
@@ -238,6 +251,28 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             board.publication = board.publication.after(recorded.sequence, event)
         case _:
             assert_never(event)
+
+
+def _fold_ranking(board: Board, event: RankingEvent, recorded: Recorded) -> None:
+    match event:
+        case events.RankingCreated():
+            _create_ranking(board, event, recorded)
+        case events.RankingModified():
+            _modify_ranking(board, event, recorded)
+        case events.ParticipantsChanged():
+            _change_participants(board, event, recorded)
+        case events.UnityChanged():
+            _change_unity(board, event, recorded)
+        case events.UnityAdded():
+            _add_unity(board, event, recorded)
+        case events.RankingHidden() | events.RankingShown():
+            _revise(board, event.ranking_id, recorded)
+            board.publication = board.publication.after(recorded.sequence, event)
+        case events.RankingsOrdered():
+            _order_rankings(board, event, recorded)
+        case _:
+            ranking = board.rankings[event.ranking_id]
+            _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, recorded.recorded_at))
 
 
 def folding(
@@ -344,6 +379,7 @@ def _create_ranking(board: Board, event: events.RankingCreated, recorded: Record
     main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
     board.rankings[event.ranking_id] = Ranking(
         number=len(board.rankings) + 1,
+        place=len(board.rankings) + 1,
         name=event.name,
         description=event.description,
         participants=enrolment,
@@ -384,6 +420,14 @@ def _own_fields(
             return {"closed_at": now}
         case events.RankingReopened():
             return {"closed_at": None}
+
+
+def _order_rankings(board: Board, event: events.RankingsOrdered, recorded: Recorded) -> None:
+    named = set(event.rankings)
+    others = [ranking_id for ranking_id in board.rankings if ranking_id not in named]
+    for place, ranking_id in enumerate([*event.rankings, *others], start=1):
+        _revise(board, ranking_id, recorded, place=place)
+        board.rankings[ranking_id] = board.rankings.pop(ranking_id)  # to the end
 
 
 def _information(

@@ -31,6 +31,7 @@ class _Publication(Struct, tag="publication", array_like=True):
     published: bool
     frozen_at: Sequence | None
     seen_before: Sequence
+    hidden: list[RankingId]
 
 
 class _Competitors(Struct, tag="competitors", array_like=True):
@@ -48,6 +49,7 @@ class _Competitions(Struct, tag="competitions", array_like=True):
 class _Ranking(Struct, tag="ranking", array_like=True):
     ranking_id: RankingId
     number: int
+    place: int
     name: str
     description: str | None
     closed_at: datetime | None
@@ -106,7 +108,8 @@ def parts_of(board: Board) -> Iterator[bytes]:
 
 def _runs(board: Board) -> Iterator[_Run]:
     if board.publication != Publication():
-        yield _Publication(*astuple(board.publication))
+        published, frozen_at, seen_before, hidden = astuple(board.publication)
+        yield _Publication(published, frozen_at, seen_before, sorted(hidden))
     for competitor_ids in _runs_of_ids(board.competitors):
         yield _Competitors(competitor_ids, [Raw(board.competitors.packed(c)) for c in competitor_ids])
     for competition_ids in _runs_of_ids(board.competitions):
@@ -115,6 +118,7 @@ def _runs(board: Board) -> Iterator[_Run]:
         yield _Ranking(
             ranking_id,
             ranking.number,
+            ranking.place,
             ranking.name,
             ranking.description,
             ranking.closed_at,
@@ -146,7 +150,10 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
         match run:
             case _Publication():
                 board.publication = Publication(
-                    published=run.published, frozen_at=run.frozen_at, seen_before=run.seen_before
+                    published=run.published,
+                    frozen_at=run.frozen_at,
+                    seen_before=run.seen_before,
+                    hidden=frozenset(run.hidden),
                 )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):
@@ -161,6 +168,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
             case _Ranking():
                 board.rankings[run.ranking_id] = Ranking(
                     number=run.number,
+                    place=run.place,
                     name=run.name,
                     description=run.description,
                     closed_at=run.closed_at,

@@ -4,6 +4,8 @@ Pure. THE PUBLIC END. While a tournament is published, the public sees what its 
 nothing else: every public page, stream, picture and ETag is computed as if the log ended there. Normally the public end
 is the head. A freeze holds it; a reveal moves it forward, or ends the freeze. Nothing that was shown is hidden again:
 while a tournament is published, its public end never falls.
+
+HIDDEN. Of a ranking that is hidden the public sees nothing, wherever its log ends, and at no moment.
 """
 
 from collections.abc import Iterable
@@ -15,10 +17,15 @@ from msgspec import Struct
 from engine.domain import events
 from engine.domain.commands import NextReveal
 from engine.domain.events import Points, Recorded
-from engine.domain.terms import CompetitionId, Sequence
+from engine.domain.terms import CompetitionId, RankingId, Sequence
 
 PublicationEvent = (
-    events.TournamentPublished | events.TournamentUnpublished | events.PublicationFrozen | events.PublicationRevealed
+    events.TournamentPublished
+    | events.TournamentUnpublished
+    | events.PublicationFrozen
+    | events.PublicationRevealed
+    | events.RankingHidden
+    | events.RankingShown
 )
 
 _Revaluation = events.CompetitionVoided | events.CompetitionUnvoided
@@ -27,11 +34,12 @@ _Revaluation = events.CompetitionVoided | events.CompetitionUnvoided
 class Publication(Struct, frozen=True, kw_only=True, gc=False):
     """`frozen_at`: the event at which the public end is held. None: it is not; a tournament that is not published can
     be frozen too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished;
-    0: never."""
+    0: never. `hidden`: the rankings that the public does not see."""
 
     published: bool = False
     frozen_at: Sequence | None = None
     seen_before: Sequence = Sequence(0)
+    hidden: frozenset[RankingId] = frozenset()
 
     def public_end(self, head: Sequence) -> Sequence | None:
         """The last event that the public sees of a log that ends at `head`. None: it sees nothing, as the tournament is
@@ -59,6 +67,10 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
                 return msgspec.structs.replace(self, frozen_at=event.at)
             case events.PublicationRevealed():
                 return msgspec.structs.replace(self, frozen_at=event.to)
+            case events.RankingHidden():
+                return msgspec.structs.replace(self, hidden=self.hidden | {event.ranking_id})
+            case events.RankingShown():
+                return msgspec.structs.replace(self, hidden=self.hidden - {event.ranking_id})
             case _:
                 assert_never(event)
 

@@ -150,7 +150,17 @@ _NUMBER: Final = Column("number", "int", fixed=True)
 PUBLICATION: Final = Table(
     "publication",
     ids=(_TOURNAMENT_ID,),
-    columns=(Column("published", "boolean"), Column("frozen_at", "bigint"), Column("seen_before", "bigint")),
+    columns=(
+        Column("published", "boolean"),
+        Column("frozen_at", "bigint"),
+        Column("seen_before", "bigint"),
+        Column(
+            "hidden",
+            "json",  # as tags
+            taken=lambda publication: msgspec.json.encode(sorted(publication.hidden)).decode(),
+            stored="ARRAY(SELECT json_array_elements_text(hidden)::bigint)",
+        ),
+    ),
 )
 COMPETITOR: Final = Table(
     "competitor",
@@ -198,6 +208,7 @@ RANKING: Final = Table(
     ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint")),
     columns=(
         _NUMBER,
+        Column("place", "int"),
         Column("name", "text"),
         Column("description", "text"),
         Column("closed_at", "timestamptz"),
@@ -205,7 +216,7 @@ RANKING: Final = Table(
         Column("updated_at", "timestamptz"),
         Column("revised", "bigint"),
     ),
-    order=("tournament_id", "number"),
+    order=("tournament_id", "place"),
 )
 UNITY: Final = Table(
     "unity",
@@ -228,7 +239,12 @@ Row = Mapping[str, Any]
 
 
 def publication_of(row: Row) -> Publication:
-    return Publication(published=row["published"], frozen_at=row["frozen_at"], seen_before=row["seen_before"])
+    return Publication(
+        published=row["published"],
+        frozen_at=row["frozen_at"],
+        seen_before=row["seen_before"],
+        hidden=frozenset(row["hidden"]),
+    )
 
 
 def competitor_of(row: Iterable[Any]) -> Competitor:
@@ -281,6 +297,7 @@ def competition_of(row: Iterable[Any]) -> Competition:
 def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity]) -> Ranking:
     return Ranking(
         number=row["number"],
+        place=row["place"],
         name=row["name"],
         description=row["description"],
         closed_at=row["closed_at"],

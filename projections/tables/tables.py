@@ -555,6 +555,11 @@ def touch(touched: Touched, event: Event) -> None:
             | events.RankingReopened()
         ):
             touched.rankings.add(event.ranking_id)
+        case events.RankingsOrdered():
+            touched.rankings.update(touched.board.rankings)
+        case events.RankingHidden() | events.RankingShown():
+            touched.rankings.add(event.ranking_id)
+            touched.publication = True
         case (
             events.TournamentPublished()
             | events.TournamentUnpublished()

@@ -182,6 +182,8 @@ STORY: Final = (
     Step(operation_id="voidCompetition", ids=_MATCH),
     Step(operation_id="previewUnvoidCompetition", ids=_MATCH),
     Step(operation_id="unvoidCompetition", ids=_MATCH),
+    Step(operation_id="orderRankings", body={"order": ["$JUNIORS", "$LADDER"]}),
+    Step(operation_id="changeVisibility", ids=_JUNIORS, body={"hidden": True}),
     Step(operation_id="closeRanking", ids=_JUNIORS),
     Step(operation_id="reopenRanking", ids=_JUNIORS),
     Step(

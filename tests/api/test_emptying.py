@@ -218,6 +218,8 @@ def changing(name: str, season: Season) -> Changing:
 INSTRUCTIONS: Final = {
     "PUT rankings/{ranking_id}/participants.json": "who is to come and who to leave",
     "PUT publication.json": "what is to be done; one of three",
+    "PUT rankings.json": "an order",
+    "PUT rankings/{ranking_id}/visibility.json": "whether it is hidden",
     "PUT tournament.json": "a name, which only the public is shown",
     "PUT points.json": "as add.json, for several rankings",
 }

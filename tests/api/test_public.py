@@ -382,6 +382,53 @@ async def test_what_is_seen_is_just_what_a_log_that_ends_there_shows(
     assert compared > 20 * len(ends)
 
 
+async def test_of_a_hidden_ranking_the_public_sees_nothing_at_any_moment_frozen_or_not(
+    service: Service, season: Season, peers_client: Client, peer: Service, board: Board
+) -> None:
+    """At once, in the other process too; and all of it again when it is shown."""
+    client, hidden = season.client, season.ranking_id
+    await give(season, 0, 3)
+    await client.put("rankings.json", {"order": f"{season.closed_ranking_id},{hidden}"})
+    await change(client, published="true")
+    of_ranking = [path for path in paths_of(season) if "{ranking_id}" in path or f"rankings/{hidden}" in path]
+    earlier = [f"{path}{'&' if '?' in path else '?'}at_sequence=8" for path in of_ranking if "standings" in path]
+    pages = [
+        f"/board/{board.slug}{below}ranking={hidden}" for below in ("?", "/tv?", "/table.json?at=8&", "/race.json?")
+    ]
+    pages += [
+        f"/board/{board.slug}/passage.json?at=8&ranking={hidden}",
+        f"/board/{board.slug}/competitors/1?ranking={hidden}",
+    ]
+    both = [Board(one, board.slug) for one in (service, peer)]
+
+    async def seen() -> list[int]:
+        return [
+            answer.status
+            for one in both
+            for answer in [
+                *[await one.get(path) for path in (*of_ranking, *earlier)],
+                *[await one._client.send("GET", page) for page in pages],
+            ]
+        ]
+
+    async def listed() -> list[list[int]]:
+        tournaments = [(await one.get("tournament.json")).json["tournament"] for one in both]
+        return [[ranking["id"] for ranking in one["rankings"]] for one in tournaments]
+
+    assert set(await seen()) == {200}
+    assert await listed() == [[season.closed_ranking_id, hidden]] * 2
+    for frozen in (False, True):
+        if frozen:
+            await change(client, freeze="now")
+        assert (await client.put(f"{season.path}/visibility.json", {"hidden": "true"})).json["ranking"]["hidden"]
+        assert set(await seen()) == {404}
+        assert await listed() == [[season.closed_ranking_id]] * 2
+        assert (await peers_client.get("rankings.json?omit=competitors")).json["rankings"]["ranking"][1]["hidden"]
+        await client.put(f"{season.path}/visibility.json", {"hidden": "false"})
+        assert set(await seen()) == {200}
+        assert await listed() == [[season.closed_ranking_id, hidden]] * 2
+
+
 async def play_on(season: Season) -> None:
     """Something of everything that can be seen."""
     client, path = season.client, season.path

@@ -54,6 +54,9 @@ HIDDEN_KINDS: Final = {
     "TournamentUnpublished",
     "PublicationFrozen",
     "PublicationRevealed",
+    "RankingHidden",
+    "RankingShown",
+    "RankingsOrdered",  # it may name a hidden one
     "EventSetAside",
 }
 
@@ -165,6 +168,31 @@ async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_re
         await change(season.client, reveal=4)
         await connection.feed(spectator, lambda: spectator.sequence >= 4)
     assert spectator.sequences == [4]
+
+
+async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(
+    service: Service, peer: Service, season: Season, board: Board
+) -> None:
+    """In both processes, also while all is held. Nothing that comes after names the hidden ranking."""
+    await give(season, 0, 3)
+    await change(season.client, published="true")
+    for hidden in ("true", "false"):
+        async with listening(service, board.slug) as here, listening(peer, board.slug) as there:
+            both = [(here, Spectator()), (there, Spectator())]
+            for connection, spectator in both:
+                await connection.feed(spectator, lambda one=spectator: bool(one.count("caught-up")))  # type: ignore[misc]
+            await season.client.put(f"{season.path}/visibility.json", {"hidden": hidden})
+            await give(season, 1, 5)
+            for connection, spectator in both:
+                await connection.feed(spectator, lambda one=spectator: bool(one.count("reset")))  # type: ignore[misc]
+                await ended(connection)
+                assert spectator.told[-1][0] == "reset"
+        for one in (service, peer):
+            again = await heard(one, board.slug)
+            assert {data.get("ranking_id") for _, data in again.told} == (
+                {None, season.closed_ranking_id} | ({season.ranking_id} if hidden == "false" else set())
+            )
+        await change(season.client, **({"freeze": "now"} if hidden == "true" else {"reveal": "all"}))
 
 
 # ── Just what a log that ends there shows ───────────────────────────────────────────────────────────────

@@ -73,6 +73,8 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/reopen.json": lambda _: {},
     "PUT competitions/{competition_id}/void.json": lambda _: {},
     "PUT competitions/{competition_id}/unvoid.json": lambda _: {},
+    "PUT rankings/{ranking_id}/visibility.json": lambda _: {"hidden": "true"},
+    "PUT rankings.json": lambda s: {"order": f"{s.closed_ranking_id},{s.ranking_id}"},
     "PUT tournament.json": lambda _: {"name": "Summer Open"},
     "PUT publication.json": lambda _: {"published": "true"},
 }
@@ -234,7 +236,9 @@ async def test_each_scope_reaches_as_far_as_it_should(
     for name in OPERATIONS:
         with subtests.test(name):
             needed = Scope.READ if name in READS else Scope.WRITE
-            if any(word in name for word in ("close", "reopen", "void", "PUT publication")):
+            if any(
+                word in name for word in ("close", "reopen", "void", "PUT publication", "visibility", "tournament.json")
+            ):
                 needed = Scope.ADMIN
             before = await log.length()
             for scope in Scope:

@@ -244,6 +244,22 @@ MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
 # ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
 
 ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
+    "a ranking may be hidden": (
+        commands.ChangeVisibility(ranking_id=OVERALL, hidden=True),
+        events.RankingHidden(ranking_id=OVERALL),
+    ),
+    "also a closed one": (
+        commands.ChangeVisibility(ranking_id=FINISHED, hidden=True),
+        events.RankingHidden(ranking_id=FINISHED),
+    ),
+    "rankings may be ordered": (
+        commands.OrderRankings(rankings=(FINISHED, OVERALL)),
+        events.RankingsOrdered(rankings=(FINISHED, OVERALL)),
+    ),
+    "an order may name some of them": (
+        commands.OrderRankings(rankings=(FINISHED,)),
+        events.RankingsOrdered(rankings=(FINISHED,)),
+    ),
     "a tournament's new name is trimmed": (
         commands.RenameTournament(name=" Summer Open "),
         events.TournamentRenamed(name="Summer Open"),
@@ -542,6 +558,14 @@ NO_OBJECT: Final = "must be, with more than two participants, an object of strin
 NO_SCORE: Final = "must be a string, the score, with up to two participants"
 
 UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
+    "an order of nothing": (commands.OrderRankings(rankings=()), [("order", "must name at least one ranking")]),
+    "an order with a ranking twice, and one that is not there": (
+        commands.OrderRankings(rankings=(OVERALL, OVERALL, NOBODY)),
+        [
+            ("order", f"ranking {NOBODY} is not in this tournament"),
+            ("order", f"ranking {OVERALL} is named more than once"),
+        ],
+    ),
     # names
     "a tournament renamed to nothing": (commands.RenameTournament(name=" "), [("name", EMPTY)]),
     "a competitor without a name": (register(name=""), [("name", EMPTY)]),
@@ -986,6 +1010,8 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(declare(ranking_id=NOBODY), id="a ranking to classify"),
         pytest.param(add((ANNA, POINTS, 1), ranking_id=NOBODY), id="a ranking to add points to"),
         pytest.param(commands.CloseRanking(ranking_id=NOBODY), id="a ranking to close"),
+        pytest.param(commands.ChangeVisibility(ranking_id=NOBODY, hidden=True), id="a ranking to hide"),
+        pytest.param(commands.ChangeVisibility(ranking_id=NOBODY, hidden=False), id="a ranking to show"),
         pytest.param(commands.ReopenRanking(ranking_id=NOBODY), id="a ranking to reopen"),
     ],
 )
@@ -1098,6 +1124,7 @@ def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
 
 HEAD: Final = 20
 HIDDEN, SHOWN = Publication(), Publication(published=True)
+WITHOUT_ONE: Final = Publication(hidden=frozenset({OVERALL}))
 HELD, HELD_BACK = Publication(published=True, frozen_at=12), Publication(frozen_at=12)
 TAKEN_AWAY: Final = Publication(seen_before=15)
 
@@ -1125,6 +1152,11 @@ def revealed(to: int | None = None) -> Event:
 PUBLISHING: Final[dict[str, tuple[Publication, Command, Event]]] = {
     "what nobody saw": (HIDDEN, publish(), events.TournamentPublished()),
     "what is held back": (HELD_BACK, publish(), events.TournamentPublished()),
+    "a ranking that was hidden": (
+        WITHOUT_ONE,
+        commands.ChangeVisibility(ranking_id=OVERALL, hidden=False),
+        events.RankingShown(ranking_id=OVERALL),
+    ),
     "what was taken away": (TAKEN_AWAY, publish(), events.TournamentPublished()),
     "what is shown is taken away": (SHOWN, publish(False), events.TournamentUnpublished()),
     "what is held is taken away": (HELD, publish(False), events.TournamentUnpublished()),
@@ -1165,9 +1197,10 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
 
 
 @pytest.mark.parametrize(("given_", "when", "then"), PUBLISHING.values(), ids=PUBLISHING.keys())
-def test_what_the_public_sees_may_be(given_: Publication, when: Command, then: Event) -> None:
-    assert decide(Board(publication=given_), when) == (then,)
-    assert impossible(Board(publication=given_), Sequence(HEAD + 1), then) is None
+def test_what_the_public_sees_may_be(board: Board, given_: Publication, when: Command, then: Event) -> None:
+    board.publication = given_
+    assert decide(board, when) == (then,)
+    assert impossible(board, Sequence(HEAD + 1), then) is None
 
 
 @pytest.mark.parametrize(("given_", "when", "why", "said"), NOT_PUBLISHING.values(), ids=NOT_PUBLISHING.keys())
@@ -1201,6 +1234,11 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
         "a ranking that was reopened",
         events.RankingReopened(ranking_id=FINISHED),
         add((ANNA, TIMES, 1), ranking_id=FINISHED),
+    ),
+    (
+        "that a ranking was hidden",
+        events.RankingHidden(ranking_id=OVERALL),
+        commands.ChangeVisibility(ranking_id=OVERALL, hidden=False),
     ),
     ("that it was published", events.TournamentPublished(), publish(False)),
     ("that it was frozen", frozen(12), reveal("next", 13)),
@@ -1327,6 +1365,7 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),
+    (events.RankingHidden(ranking_id=OVERALL), commands.ChangeVisibility(ranking_id=OVERALL, hidden=True)),
     (events.TournamentPublished(), publish()),
     (frozen(12), freeze()),
 ]
@@ -1343,16 +1382,18 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 
 def test_what_is_structural() -> None:
     """Whatever may overtake a decision. (And a new ranking, which cannot: nobody has named it. And a ranking's
-    information and classification, on which only conditions look. And what sets an event aside: who has not stopped at
-    that has folded it.)"""
+    information, classification and place, on which only conditions look. And what sets an event aside: who has not
+    stopped at that has folded it.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
         events.RankingCreated,
         events.RankingInformationChanged,
         events.ClassificationDeclared,
         events.EventSetAside,
-        events.TournamentUnpublished,  # these two are tried by what undoes them, see below
+        events.TournamentUnpublished,  # these three are tried by what undoes them, see below
         events.PublicationRevealed,
+        events.RankingShown,
+        events.RankingsOrdered,
     }
 
 
@@ -1360,6 +1401,11 @@ def test_what_ends_a_publication_or_a_freeze_may_overtake_a_decision(board: Boar
     for begun, ended, when in (
         (events.TournamentPublished(), events.TournamentUnpublished(), publish(False)),
         (frozen(12), revealed(), reveal(13)),
+        (
+            events.RankingHidden(ranking_id=OVERALL),
+            events.RankingShown(ranking_id=OVERALL),
+            commands.ChangeVisibility(ranking_id=OVERALL, hidden=False),
+        ),
     ):
         fold_events(board, begun)
         assert decide(board, when)
@@ -1411,6 +1457,7 @@ def test_every_command_has_cases() -> None:
     without_fields = {
         commands.CloseRanking,
         commands.ReopenRanking,
+        commands.ChangeVisibility,
         commands.VoidCompetition,
         commands.UnvoidCompetition,
     }
@@ -1430,6 +1477,8 @@ def test_every_event_has_cases() -> None:
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
         events.TournamentUnpublished,  # see above
+        events.RankingShown,
+        events.RankingsOrdered,
         events.PublicationRevealed,
         events.PointsAdded,  # these four are of no consequence for decisions, see above
         events.CompetitionChanged,

@@ -76,6 +76,7 @@ def said_last(history: list[Event]) -> object:
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
     unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
     published, frozen_at, seen_before = False, None, 0
+    hidden: set[RankingId] = set()
     for sequence, event in enumerate(history, start=1):
         match event:
             case events.TournamentPublished():
@@ -112,10 +113,32 @@ def said_last(history: list[Event]) -> object:
                     (u, event.name if u == event.unity_id and event.name is not UNSET else name)
                     for u, name in unities[event.ranking_id]
                 ]
+            case events.RankingHidden():
+                hidden.add(event.ranking_id)
+            case events.RankingShown():
+                hidden.remove(event.ranking_id)
             case events.RankingClosed() | events.RankingReopened():
                 is_open[event.ranking_id] = isinstance(event, events.RankingReopened)
-    publication = Publication(published=published, frozen_at=frozen_at, seen_before=seen_before)
+    publication = Publication(
+        published=published, frozen_at=frozen_at, seen_before=seen_before, hidden=frozenset(hidden)
+    )
     return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}, publication
+
+
+@every_log
+@given(logs())
+def test_rankings_stand_as_they_were_ordered_last(log: list[Recorded]) -> None:
+    order: list[RankingId] = []
+    for recorded in log:
+        match recorded.event:
+            case events.RankingCreated(ranking_id=ranking_id):
+                order.append(ranking_id)
+            case events.RankingsOrdered(rankings=rankings):
+                order = [*rankings, *(one for one in order if one not in rankings)]
+    rankings = board_of(log).rankings
+    assert list(rankings) == order
+    assert [one.place for one in rankings.values()] == list(range(1, len(order) + 1))
+    assert sorted(one.number for one in rankings.values()) == list(range(1, len(order) + 1))
 
 
 @every_log

@@ -4,6 +4,7 @@ What a form takes, what is wrong with it, and who may send it follows from the o
 classifications declared, on pages of their own (`ranking_page.py`, `classification_page.py`).
 """
 
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
@@ -12,10 +13,10 @@ from msgspec import Struct
 
 from api.desk.conditions import own_tag
 from api.http.auth import Scope
-from api.http.forms import PathIds
+from api.http.forms import Form, PathIds
 from api.http.times import timestamp
 from api.interface.declarations import Preview, Write, name_of
-from api.interface.fields import Field, Fields
+from api.interface.fields import FROM_1, Field, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import Option
@@ -24,19 +25,21 @@ from projections.board.board import Board, Competition
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """What a form begins with. `about`: what it changes. `if_match`: its tag. `fields`: in place of the operation's."""
+    """What a form begins with. `about`: what it changes. `if_match`: its tag. `fields`: in place of the operation's.
+    `labels`: of fields, in place of what their names say."""
 
     about: str = ""
     given: Mapping[str, str] = {}
     if_match: str | None = None
     options: Mapping[str, Items[Option]] = {}
     fields: Fields | None = None
+    labels: Mapping[str, str] = {}
 
 
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page to go to afterwards. `fixed`:
     what its form says without being asked. `asked`: the fields that are shown; None: all. `warning`: what it leads to.
-    `preview`: shows that."""
+    `preview`: shows that. `read`: makes what the operation takes of what the form sends."""
 
     path: str
     operation: Write
@@ -49,6 +52,7 @@ class Change(Struct, frozen=True, kw_only=True):
     warning: str | None = None
     preview: Preview | None = None
     with_competitors: bool = False
+    read: Callable[[Form], Form] = dict
 
     @property
     def scope(self) -> Scope:
@@ -113,6 +117,24 @@ def _information(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
+def _places(board: Board, _ids: PathIds) -> Beginning:
+    names = {f"place[{one}]": ranking.name for one, ranking in board.rankings.items()}
+    fields = tuple([Field(name, FROM_1, "its place in lists of rankings") for name in names])
+    given = {name: str(number) for number, name in enumerate(names, start=1)}
+    return Beginning(given=given, fields=fields, labels=names)
+
+
+def _order(form: Form) -> Form:
+    """The rankings in the order of the places that were sent. Of equal ones, the first in the form comes first."""
+    places = {found[1]: text for name, text in form.items() if (found := _PLACE.fullmatch(name))}
+    ordered = sorted(places, key=lambda one: int(places[one]) if _NUMBER.fullmatch(places[one]) else len(places))
+    return {"order": ",".join(ordered)}
+
+
+_PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
 def _tag(tag: str) -> str:
     return f'"{tag}"'
 
@@ -132,6 +154,7 @@ _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isi
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
+_VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
 _PUBLICATION: Final = _BY_NAME["PUT publication.json"]
 _VOID: Final = "competitions/{competition_id}/void.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
@@ -198,6 +221,15 @@ CONSOLE_CHANGES: Final = (
         with_competitors=True,
     ),
     Change(
+        path="/rankings/order",
+        operation=_BY_NAME["PUT rankings.json"],
+        title="Order the rankings",
+        button="Save",
+        back="",
+        begin=_places,
+        read=_order,
+    ),
+    Change(
         path="/rankings/{ranking_id}/information",
         operation=_BY_NAME["PUT rankings/{ranking_id}/information.json"],
         title="Name and description",
@@ -239,6 +271,28 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}",
         begin=_ranking,
         warning="Points can be added again, and its list and unities changed.",
+    ),
+    Change(
+        path="/rankings/{ranking_id}/hide",
+        operation=_VISIBILITY,
+        title="Hide the ranking",
+        button="Hide it",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+        fixed={"hidden": "true"},
+        asked=(),
+        warning="Within five seconds the public sees nothing of it any more, at no moment, frozen or not.",
+    ),
+    Change(
+        path="/rankings/{ranking_id}/show",
+        operation=_VISIBILITY,
+        title="Show the ranking again",
+        button="Show it",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+        fixed={"hidden": "false"},
+        asked=(),
+        warning="The public sees it as it sees the other rankings.",
     ),
     Change(
         path="/name",

@@ -405,6 +405,7 @@ class ConsoleHandlers:
                 message=None if refused is None else refused.message,
                 faults=() if refused is None else refused.faults,
                 options=beginning.options,
+                labels=beginning.labels,
             )
             venue = await _venue(context, incoming)
             previewed = None
@@ -428,7 +429,12 @@ class ConsoleHandlers:
         key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
         try:
             receipt = await self._handlers.perform(
-                incoming, change.operation, viewer.token, {**form, **change.fixed}, key=key, if_match=if_match
+                incoming,
+                change.operation,
+                viewer.token,
+                {**change.read(form), **change.fixed},
+                key=key,
+                if_match=if_match,
             )
         except _NOT_OF_FORMS:
             raise

@@ -37,7 +37,7 @@ class Option(Struct, frozen=True):
 
 class Filling(Struct, frozen=True, kw_only=True):
     """A form as it is shown: what is `given` in it, what is wrong, and what fields can be chosen from. `suggested` may
-    be taken or not. `key`: its idempotency key."""
+    be taken or not. `labels`: of fields, in place of what their names say. `key`: its idempotency key."""
 
     key: str
     given: Mapping[str, str] = {}
@@ -46,6 +46,7 @@ class Filling(Struct, frozen=True, kw_only=True):
     faults: Items[Fault] = ()
     options: Mapping[str, Items[Option]] = {}
     suggested: Mapping[str, Items[Option]] = {}
+    labels: Mapping[str, str] = {}
 
     def about(self, name: str) -> list[str]:
         """What is wrong with a field, or with one of the several that it may be sent as."""
@@ -91,7 +92,7 @@ def text_input(name: str, label: str, filling: Filling, about: str = "", *, requ
 
 
 def _field(field: Field, filling: Filling) -> Html:
-    label = _WORDS.get(field.name) or field.name.replace("_", " ").capitalize()
+    label = filling.labels.get(field.name) or _WORDS.get(field.name) or field.name.replace("_", " ").capitalize()
     options = filling.options.get(field.name)
     if field.type is SORT:
         options = [Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is")]

@@ -20,8 +20,9 @@ from api.web.console.frame import (
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text, time_element
+from engine.domain.terms import RankingId
 from engine.log.log import RegistryEntry
-from projections.board.board import Board, Ranking
+from projections.board.board import Board
 from projections.tables.tables import Checkpoint
 from projections.verification.noted import LastVerified
 
@@ -42,6 +43,8 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
     new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
+    several = viewer.may(Scope.WRITE) and len(overview.board.rankings) > 1
+    order = way("Order the rankings", venue.address("/rankings/order")) if several else None
     rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
     return console_page(
         viewer,
@@ -50,7 +53,7 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         live("head", _head(viewer, venue, overview)),
         element("h2", "Rankings"),
         live("rankings", _rankings(venue, overview.board)),
-        ways(new, rename),
+        ways(new, order, rename),
         venue=venue,
         below="",
     )
@@ -90,7 +93,7 @@ def _rankings(venue: Venue, board: Board) -> Html:
             element("a", ranking.name, href=venue.address(f"/rankings/{ranking_id}")),
             number_text(len(ranking.participants)),
             ", ".join([unity.name for unity in ranking.unities.values()]),
-            state_text(ranking),
+            state_text(board, ranking_id),
         ]
         for ranking_id, ranking in shown
     ]
@@ -100,8 +103,9 @@ def _rankings(venue: Venue, board: Board) -> Html:
     return joined((data_table("Rankings", heads, rows), more))
 
 
-def state_text(ranking: Ranking) -> str:
-    return "open" if ranking.closed_at is None else "closed"
+def state_text(board: Board, ranking_id: RankingId) -> str:
+    state = "open" if board.rankings[ranking_id].closed_at is None else "closed"
+    return f"{state}, hidden from the public" if ranking_id in board.publication.hidden else state
 
 
 def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -> bytes:

@@ -40,6 +40,9 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     if viewer.may(Scope.ADMIN):
         change = ("Close it", "close") if is_open else ("Open it again", "reopen")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
+        is_hidden = table.ranking_id in board.publication.hidden
+        change = ("Show it again", "show") if is_hidden else ("Hide it", "hide")
+        links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
     rows = [_line(venue, below, line, query) for line in table.lines]
     return console_page(
@@ -47,7 +50,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
         ranking.name,
         done_message(query),
         None if ranking.description is None else element("p", ranking.description),
-        element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
+        element("p", f"{number_text(table.count)} competitors, {state_text(board, RankingId(table.ranking_id))}"),
         _columns(venue, below, table),
         live("table", data_table(f"{ranking.name}, {', '.join(one.name for one in table.columns)}", heads, rows)),
         _pages(venue, below, table, query),

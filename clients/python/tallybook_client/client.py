@@ -269,6 +269,17 @@ class Client:
         fields = {"name": name, "description": description}
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
+    async def change_visibility(
+        self, slug: str, ranking_id: int, *, hidden: bool, idempotency_key: str | None = None
+    ) -> Done:
+        """Whether the public sees nothing of it, at no moment. Needs scope `admin`."""
+        path = _path(slug, "rankings", ranking_id, "visibility")
+        return await self._change("PUT", path, {"hidden": hidden}, Done, idempotency_key)
+
+    async def order_rankings(self, slug: str, order: Iterable[int], *, idempotency_key: str | None = None) -> Done:
+        """These come first; the others follow in the order they have."""
+        return await self._change("PUT", _path(slug, "rankings"), {"order": [*order]}, Done, idempotency_key)
+
     async def change_participants(
         self,
         slug: str,

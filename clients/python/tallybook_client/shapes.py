@@ -173,7 +173,7 @@ class Unity(Struct, frozen=True, kw_only=True):
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):
-    """`competitors`: None: they were not asked for. `etag` as in Competitor."""
+    """`competitors`: None: they were not asked for. `hidden` from the public. `etag` as in Competitor."""
 
     id: int
     name: str
@@ -183,6 +183,7 @@ class Ranking(_Shape, frozen=True, kw_only=True):
     position: str
     unities: tuple[Unity, ...]
     competitors: tuple[Competitor, ...] | None = None
+    hidden: bool = False
     etag: str | None = None
 
 

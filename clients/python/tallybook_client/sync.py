@@ -82,6 +82,8 @@ class SyncClient:
     create_ranking = _waiting(Client.create_ranking)
     modify_ranking = _waiting(Client.modify_ranking)
     change_ranking_information = _waiting(Client.change_ranking_information)
+    change_visibility = _waiting(Client.change_visibility)
+    order_rankings = _waiting(Client.order_rankings)
     change_participants = _waiting(Client.change_participants)
     add_unity = _waiting(Client.add_unity)
     change_unity = _waiting(Client.change_unity)

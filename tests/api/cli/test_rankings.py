@@ -44,9 +44,9 @@ async def test_a_ranking_is_of_all_competitors_unless_some_are_named(tallybook: 
     )
     assert await listed(tallybook, slug) == [
         {"id": everybody["id"], "name": "Season", "unities": {str(everybody["unity_id"]): "points"}, "competitors": 3,
-         "closed_at": None},
+         "closed_at": None, "hidden": False},
         {"id": int(two), "name": "Final", "unities": (await listed(tallybook, slug))[1]["unities"], "competitors": 2,
-         "closed_at": None},
+         "closed_at": None, "hidden": False},
     ]  # fmt: skip
     assert await table(tallybook, slug, "Final") == [("Cid", 1, 0), ("Ann", 1, 0)]
     assert (await tallybook.json("standings", slug, two))["description"] == "The last\ntwo"
@@ -72,6 +72,21 @@ async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
     assert (said.code, said.out, said.err) == (0, "", f"ranking {ranking_id} is named Saison\n")
     assert [ranking["name"] for ranking in await listed(tallybook, slug)] == ["Saison"]
     assert await tallybook.refused("ranking", "rename", slug, "Saison", " ") == [CORRECT, "  name: must not be empty"]
+
+
+async def test_rankings_are_ordered_and_hidden(tallybook: Tallybook, slug: str) -> None:
+    first, second, third = [await tallybook.done("ranking", "create", slug, name) for name in ("A", "B", "C")]
+    await tallybook.done("ranking", "order", slug, "C", second)
+    assert [one["name"] for one in await listed(tallybook, slug)] == ["C", "B", "A"]
+    assert (await tallybook("ranking", "hide", slug, "A")).err == f"ranking {first} is hidden\n"
+    assert [one["hidden"] for one in await listed(tallybook, slug)] == [False, False, True]
+    assert await tallybook.refused("ranking", "hide", slug, "A") == [f"Ranking {first} is hidden already."]
+    await tallybook.done("ranking", "show", slug, "A")
+    assert not any(one["hidden"] for one in await listed(tallybook, slug))
+    assert await tallybook.refused("ranking", "order", slug, third, "C") == [
+        CORRECT,
+        f"  order: ranking {third} is named more than once",
+    ]
 
 
 async def test_a_unity_is_changed(tallybook: Tallybook, slug: str) -> None:

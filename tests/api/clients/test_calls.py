@@ -143,6 +143,9 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     await tallybook.modify_ranking(slug, ranking, "score", [ben, ada])
     await tallybook.close_ranking(slug, ranking)
     await tallybook.reopen_ranking(slug, ranking)
+    await tallybook.order_rankings(slug, [ranking])
+    await tallybook.change_visibility(slug, ranking, hidden=True)
+    await tallybook.change_visibility(slug, ranking, hidden=False)
     await tallybook.rename_tournament(slug, name="Cup 2026")
     await tallybook.change_publication(slug, published=True)
     assert (await tallybook.show_publication(slug)).published
