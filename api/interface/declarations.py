@@ -53,7 +53,7 @@ class RecallContext(Struct):
     are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was read, and must
     still contain what was read when the answer is complete. `log_head`: the head of the log that is read, if it is not
     the live's, which may stand at an earlier event than any block ends with. `hidden`: rankings that are not to be
-    seen, whatever the live says."""
+    seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze holds."""
 
     live: LiveTournament
     past: Past
@@ -62,6 +62,7 @@ class RecallContext(Struct):
     log_is_read: bool = True
     log_head: Head | None = None
     hidden: frozenset[RankingId] = frozenset()
+    is_frozen: bool = False
 
     def refuse_hidden(self, ranking_id: RankingId) -> None:
         """Raises the NotFound of a ranking that does not exist."""

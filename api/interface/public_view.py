@@ -78,6 +78,7 @@ class PublicViews:
                     self._outgoing.begun,
                     log_head=head,
                     hidden=publication.hidden,
+                    is_frozen=publication.frozen_at is not None,
                 )
                 try:
                     answered = await render(context)

@@ -115,6 +115,9 @@ class Listening(Protocol):
     def start_over(self, head: Head) -> None:
         """Has the client forget everything and begin again, with a log that ends there, and ends its stream."""
 
+    def say_caught_up(self, *, is_held: bool) -> None:
+        """Says where the log ends, and whether it is held there."""
+
     def end(self, why: str) -> None:
         """Ends its stream."""
 
@@ -152,6 +155,7 @@ class Follower:
         self._ring: deque[Frame] = deque()  # of consecutive events, up to `position`
         self._ring_bytes = 0
         self._hidden = streamed.hidden(live.board.publication)
+        self._was_held = self.is_held
         live.followers.append(self._follow)
         node.followers.add(self)
         node.wake(self)  # its log may have gone on since it ended there
@@ -160,6 +164,22 @@ class Follower:
     def end(self) -> Sequence | None:
         """The last event that it may hand out; None: no further ones."""
         return self.streamed.end(self.live.board.publication, self.live.head.sequence)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its log ends because of a freeze."""
+        return self.streamed.is_held(self.live.board.publication)
+
+    def telling_if_held(self) -> Iterator[None]:
+        """Says to each current listener where the log ends, one in each step, if a freeze has begun or ended."""
+        is_held = self.is_held
+        if is_held == self._was_held:
+            return
+        self._was_held = is_held
+        for listener in list(self.current):
+            if listener in self.current:
+                listener.say_caught_up(is_held=is_held)
+            yield
 
     def close(self) -> None:
         """Stops following."""
@@ -429,6 +449,8 @@ class Streams:
                 follower.end_all("unpublished")
             elif follower.position.sequence < end:
                 spans[follower.live.tournament_id] = follower.position, end
+        for follower in followers:
+            await self.turns.work(work.timed(follower.telling_if_held()))
         if not spans:
             return
         events_max, bytes_max = log.SLICE_EVENTS_MAX // len(spans), log.SLICE_BYTES_MAX // len(spans)

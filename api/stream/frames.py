@@ -80,6 +80,9 @@ class StreamedLog(Protocol):
     def end(self, publication: Publication, head: Sequence) -> Sequence | None:
         """The last event of a log that ends at `head`. None: there is nothing to be streamed any more."""
 
+    def is_held(self, publication: Publication) -> bool:
+        """Whether it ends before the log does, because of a freeze."""
+
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
         """The id of an event. `digest`, `recorded_at`: those of its block."""
 
@@ -89,8 +92,8 @@ class StreamedLog(Protocol):
     def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         """The name of an event and its data, a JSON object in one line."""
 
-    def said_of_head(self, head: Head) -> bytes:
-        """The data of the frame that says where the log ends."""
+    def said_of_head(self, head: Head, *, is_held: bool) -> bytes:
+        """The data of the frame that says where the log ends, and whether it is held there."""
 
 
 class WholeLog:
@@ -98,6 +101,9 @@ class WholeLog:
 
     def end(self, publication: Publication, head: Sequence) -> Sequence | None:
         return head
+
+    def is_held(self, publication: Publication) -> bool:
+        return False
 
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
         return id_of(sequence, digest)
@@ -108,7 +114,7 @@ class WholeLog:
     def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         return SET_ASIDE if stored.kind is None else stored.kind, _data(stored)
 
-    def said_of_head(self, head: Head) -> bytes:
+    def said_of_head(self, head: Head, *, is_held: bool) -> bytes:
         return b'{"head":%d,"digest":"%b"}' % (head.sequence, head.digest.hex().encode())
 
 
@@ -206,9 +212,9 @@ SET_ASIDE: Final = "set-aside"
 """In the place of an event that was set aside: nothing is to be folded."""
 
 
-def caught_up(form: StreamFormat, reached: Reached, streamed: StreamedLog) -> bytes:
+def caught_up(form: StreamFormat, reached: Reached, streamed: StreamedLog, *, is_held: bool) -> bytes:
     """The listener has everything up to the end of the log."""
-    return event(form, "caught-up", streamed.said_of_head(reached), reached.id)
+    return event(form, "caught-up", streamed.said_of_head(reached, is_held=is_held), reached.id)
 
 
 def position(form: StreamFormat, reached: Reached) -> bytes:
@@ -219,7 +225,7 @@ def position(form: StreamFormat, reached: Reached) -> bytes:
 def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:
     """The log is not the one that the listener has read: it must start again, without an id. The empty id has browsers
     do so by themselves."""
-    return event(form, "reset", streamed.said_of_head(head), "")
+    return event(form, "reset", streamed.said_of_head(head, is_held=False), "")
 
 
 def event(form: StreamFormat, name: str, data: bytes, event_id: str) -> bytes:

@@ -109,7 +109,7 @@ class Listener:
                 elif self.position.sequence < end:
                     await self._send_next(await follower.next_frames(self.position, end), streams.turns)
                 else:
-                    self._caught_up()
+                    self.say_caught_up(is_held=follower.is_held)
                     self._called.clear()
                     follower.current[self] = None
                     await self._called.wait()
@@ -127,9 +127,10 @@ class Listener:
             self._connection.on_end = None
             streams.leave(follower, self)
 
-    def _caught_up(self) -> None:
-        self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed))
-        self._passed = 0
+    def say_caught_up(self, *, is_held: bool) -> None:
+        if not self._connection.writing_paused and not self.why:
+            self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed, is_held=is_held))
+            self._passed = 0
 
     async def _send_next(self, events: Items[Frame], turns: Turns) -> None:
         """Sends these events, in a turn of the process's, or with pauses between them if it was asked to."""

@@ -149,6 +149,9 @@ class PublicLog:
     def end(self, publication: Publication, head: Sequence) -> Sequence | None:
         return publication.public_end(head)
 
+    def is_held(self, publication: Publication) -> bool:
+        return publication.frozen_at is not None
+
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
         microseconds = (recorded_at - _EPOCH) // timedelta(microseconds=1)
         return f"{sequence}-{microseconds % 2**32:08x}"
@@ -165,8 +168,8 @@ class PublicLog:
         shown = msgspec.convert(body, _Public if shape is None else shape)
         return OTHER if shape is None else str(stored.kind), msgspec.json.encode(shown)
 
-    def said_of_head(self, head: Head) -> bytes:
-        return b'{"head":%d}' % head.sequence
+    def said_of_head(self, head: Head, *, is_held: bool) -> bytes:
+        return b'{"head":%d%b}' % (head.sequence, b',"frozen":true' if is_held else b"")
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from api.stream.public_frames import PUBLIC_KINDS
 from api.web.html import Html, Value, element, joined
 from api.web.page import Query, Site, dot, framed, name_text, number_text, time_element, time_text
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import ShownTable, TableLine
+from api.web.table import ShownTable, TableLine, TableState
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
@@ -91,7 +91,8 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
         PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(line))
         for line in table.lines[:PICTURE_LINES]
     ]
-    moment = f"As of {time_text(table.recorded_at)}"
+    words, _ = ("As of ", None) if table.sequence < table.end else _STATES[table.state]
+    moment = f"{words}{time_text(table.recorded_at)}"
     return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 
@@ -121,11 +122,20 @@ def _chosen(table: ShownTable) -> str:
     return next(one.name for one in table.rankings if one.id == table.ranking_id)
 
 
+_STATES: Final[dict[TableState, tuple[str, str | None]]] = {
+    "live": ("As of ", None),  # the script makes it live
+    "frozen": ("Frozen since ", "frozen"),
+    "final": ("Final, as of ", "final"),
+}
+"""What is said before the time of a table of now, and the class of that."""
+
+
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _head(site: Site, table: ShownTable) -> Html:
-    moment = element("p", "As of ", time_element(table.recorded_at), class_="moment", id="moment")
+    words, kind = ("As of ", None) if table.sequence < table.end else _STATES[table.state]
+    moment = element("p", words, time_element(table.recorded_at), class_=f"moment {kind or ''}".strip(), id="moment")
     return element(
         "header",
         element("p", name_text(site.name), class_="tournament"),

@@ -18,6 +18,7 @@ from api.web.table import (
     SERIES_COMPETITORS_MAX,
     SERIES_EVENTS_MAX,
     ShownTable,
+    TableState,
     ValueColumn,
     is_folded,
     is_raced,
@@ -55,6 +56,7 @@ class TableShape(Struct, frozen=True, kw_only=True):
     sequence: int
     end: int
     recorded_at: datetime
+    state: TableState
     since: int | None
     count: int
     offset: int
@@ -218,6 +220,7 @@ async def table_shape(table: ShownTable) -> TableShape:
         sequence=table.sequence,
         end=table.end,
         recorded_at=table.recorded_at,
+        state=table.state,
         since=table.since,
         count=table.count,
         offset=table.offset,

@@ -7,7 +7,7 @@ live are made from the same `ShownTable`.
 from collections.abc import Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -97,12 +97,17 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     form: list[CompetitionSumShape]
 
 
+TableState = Literal["live", "frozen", "final"]
+"""Live: the table changes with the next points. Frozen: the public does not see what came after it. Final: its ranking
+is closed."""
+
+
 class ShownTable(Struct, frozen=True, kw_only=True):
     """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
     chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
-    than its totals decide. `since`: the event after which the table was that is compared
-    with; None: nobody had points before the last competition. `count`: lines in all.
-    `races`: whether there is a race to draw; `folds`: whether browsers can add up its points."""
+    than its totals decide. `state`: of the table of now. `since`: the event after which the table was that is compared
+    with; None: nobody had points before the last competition. `count`: lines in all. `races`: whether there is a race
+    to draw; `folds`: whether browsers can add up its points."""
 
     ranking_id: int
     unity_id: int | None
@@ -113,6 +118,7 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     columns: list[ValueColumn]
     sequence: int
     recorded_at: datetime
+    state: TableState
     since: int | None
     count: int
     offset: int
@@ -164,6 +170,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         columns=_columns(ranking, asked.unity_id),
         sequence=sequence,
         recorded_at=recorded_at,
+        state="frozen" if context.is_frozen else "live" if ranking.closed_at is None else "final",
         since=None if earlier is None else earlier.sequence,
         count=count,
         offset=asked.offset,

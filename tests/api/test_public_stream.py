@@ -142,7 +142,7 @@ async def test_a_freeze_holds_the_stream_a_reveal_lets_it_go_on_and_unpublishing
         assert [spectator.sequence for _, spectator in both] == [second, second]
         assert both[0][1].standings() == both[1][1].standings() == await standings(board)
         late = await heard(service, board.slug)
-        assert (late.sequence, late.told[-1]) == (second, ("caught-up", {"head": second}))
+        assert (late.sequence, late.told[-1]) == (second, ("caught-up", {"head": second, "frozen": True}))
         await change(season.client, reveal="all")
         await feed(third)
         await change(season.client, published="false")
@@ -164,10 +164,14 @@ async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_re
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
         await give(season, 0, 1)
         await connection.feed(spectator, lambda: spectator.silences >= 2)
-        assert spectator.told == [("caught-up", {"head": 3})]
+        assert spectator.told == [("caught-up", {"head": 3, "frozen": True})]
         await change(season.client, reveal=4)
         await connection.feed(spectator, lambda: spectator.sequence >= 4)
-    assert spectator.sequences == [4]
+        await change(season.client, reveal="all")
+        await connection.feed(spectator, lambda: spectator.count("caught-up") == 2)
+        await change(season.client, freeze="now")
+        await connection.feed(spectator, lambda: spectator.count("caught-up") == 3)
+    assert spectator.sequences[0] == 4
 
 
 async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(
@@ -207,8 +211,8 @@ async def test_the_bytes_are_those_of_a_log_that_ends_there(
     other_dsn: str,
     other_owner: asyncpg.Connection,
 ) -> None:
-    """At every event of a small history at which a block ends, in both formats: ids as well. The other log is published
-    by another event, which the public is not shown here."""
+    """At every event of a small history at which a block ends, in both formats: ids as well. Only `frozen` tells that a
+    freeze holds it. The other log is published by another event, which the public is not shown here."""
     await play_on(season)
     shorter = Shorter(owner, other_owner, clients_tournament)
     ends = [row[0] for row in await owner.fetch("SELECT last_sequence FROM block ORDER BY last_sequence")]
@@ -224,8 +228,9 @@ async def test_the_bytes_are_those_of_a_log_that_ends_there(
                 await other.desk.live_pool.make_current(live)
                 live.board.publication = msgspec.structs.replace(live.board.publication, published=True)
                 for media_type in (SSE, NDJSON):
-                    there = await raw(other, board.slug, media_type)
-                    assert await raw(service, board.slug, media_type) == there, (end, media_type)
+                    here, there = await raw(service, board.slug, media_type), await raw(other, board.slug, media_type)
+                    assert here.count(b',"frozen":true') == 1
+                    assert here.replace(b',"frozen":true', b"") == there, (end, media_type)
 
 
 async def test_nobody_and_nothing_secret_is_named(service: Service, season: Season, board: Board) -> None:

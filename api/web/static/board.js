@@ -4,7 +4,7 @@
 import { Past } from "./past.js";
 import { Present } from "./present.js";
 import { Rows } from "./rows.js";
-import { timeText } from "./words.js";
+import { localText, timeText } from "./words.js";
 
 const TURN = 15000; // milliseconds of a page on a large screen
 const TOLD_MAX = 3; // competitors whose new places are read out
@@ -51,7 +51,7 @@ function take(answer) {
   if (!at && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
   tellPages(answer.offset, answer.lines.length, answer.count);
   tellEnd(answer.end);
-  tellMoment(new Date(answer.recorded_at));
+  tellMoment(new Date(answer.recorded_at), answer.state);
 }
 
 /** Notes which event is the last one. */
@@ -69,11 +69,12 @@ const present = new Present({
   address: () => `${board}/events?after=${end}`,
   fetched: async () => {
     const answer = await askedTable();
-    if (!at && (answer.sequence !== table?.sequence || answer.offset !== table.offset)) take(answer);
+    if (!at && ["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
   },
   concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
   passed: tellEnd,
   told: tellState,
+  held: (frozen) => !at && frozen !== (table?.state === "frozen"),
 });
 
 const rows = new Rows(main.querySelector("table"), {
@@ -87,6 +88,9 @@ const rows = new Rows(main.querySelector("table"), {
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
 });
 
+const STATES = { live: "Live, as of ", frozen: "Frozen since ", final: "Final, as of " };
+const lost = document.createElement("strong");
+
 // ── What is said ────────────────────────────────────────────────────────────────────────────────────────
 
 const status = document.createElement("p");
@@ -94,15 +98,15 @@ status.setAttribute("role", "status");
 status.className = "unseen";
 document.body.append(status);
 
-/** Says which moment is shown. Null: its time is not known yet. */
-function tellMoment(date) {
+/** Says which moment is shown. Null: its time is not known yet. `state`: of the table of now. */
+function tellMoment(date, state) {
   const time = document.createElement("time");
   if (date) {
     time.dateTime = date.toISOString();
-    time.textContent = timeText(date);
+    time.textContent = timeText(date) + localText(date);
   }
-  moment.replaceChildren(at ? `After event ${at} of ${end}${date ? ", " : ""}` : "Live, as of ", time);
-  moment.classList.toggle("live", !at);
+  moment.replaceChildren(at ? `After event ${at} of ${end}${date ? ", " : ""}` : STATES[state], time, lost);
+  for (const one of Object.keys(STATES)) moment.classList.toggle(one, !at && one === state);
   slider?.setAttribute("aria-valuetext", moment.textContent);
 }
 
@@ -125,8 +129,8 @@ function tellPages(first, shown, count) {
 function tellState(answers) {
   if (moment.classList.contains("lost") === !answers) return;
   moment.classList.toggle("lost", !answers);
-  moment.title = answers ? "" : "The connection is lost; trying again.";
-  status.textContent = answers ? "The connection is back." : moment.title;
+  lost.textContent = answers ? "" : " · Connection lost; trying again";
+  status.textContent = answers ? "The connection is back." : lost.textContent;
 }
 
 /** Says who has come to another place. */

@@ -11,6 +11,7 @@ export class Present {
   #concerns;
   #passed;
   #told;
+  #held;
   #source = null;
   #timer = 0;
   #pause = PAUSE;
@@ -21,14 +22,15 @@ export class Present {
 
   /** `kinds` of events change what is shown, if it `concerns` them. `address` of the stream, after what is shown. `fetched`
    * fetches what is in view and shows it. `passed` is called with the sequence of each event, `told` with whether the
-   * service answers. */
-  constructor({ kinds, address, fetched, concerns, passed, told }) {
+   * service answers; `held` with whether a freeze holds the log, and returns whether that is not what is shown. */
+  constructor({ kinds, address, fetched, concerns, passed, told, held }) {
     this.#kinds = kinds;
     this.#address = address;
     this.#fetched = fetched;
     this.#concerns = concerns;
     this.#passed = passed;
     this.#told = told;
+    this.#held = held;
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.look()));
     addEventListener("online", () => this.look());
     addEventListener("offline", () => this.#lose());
@@ -77,7 +79,8 @@ export class Present {
     if (this.#source || !this.#running || document.hidden) return;
     const source = (this.#source = new EventSource(this.#address()));
     let listens = false;
-    source.addEventListener("caught-up", () => {
+    source.addEventListener("caught-up", ({ data }) => {
+      if (this.#held(JSON.parse(data).frozen === true)) this.#look();
       listens = true;
       this.#pause = PAUSE;
     });

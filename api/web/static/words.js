@@ -39,6 +39,15 @@ export function timeText(date) {
   return `${day}, ${two(date.getUTCHours())}:${two(date.getUTCMinutes())} UTC`;
 }
 
+/** The same moment by the clock of the reader, if that differs: to be read after it. */
+export function localText(date) {
+  if (date.getTimezoneOffset() === 0) return "";
+  const two = (number) => String(number).padStart(2, "0");
+  const sameDay = date.getDate() === date.getUTCDate();
+  const day = sameDay ? "" : `${date.getDate()} ${MONTHS[date.getMonth()]}, `;
+  return ` (${day}${two(date.getHours())}:${two(date.getMinutes())} your time)`;
+}
+
 /** A day in UTC, in short. */
 export function dayText(date) {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()].slice(0, 3)} ${date.getUTCFullYear()}`;

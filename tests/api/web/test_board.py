@@ -16,6 +16,7 @@ from engine.domain.commands import (
     AddCompetition,
     ChangeCompetitor,
     ChangePublication,
+    CloseRanking,
     CreateRanking,
     DeclareClassification,
     VoidCompetition,
@@ -371,6 +372,23 @@ async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship
         assert (await championship.get(path)).status == 404
     await submit(championship, ChangePublication(reveal="all"))
     assert table_of_page(await page_of(championship))["Cymru"] == 104
+
+
+async def test_a_table_says_whether_it_is_frozen_or_final_and_of_the_past_nothing(championship: Championship) -> None:
+    async def said(below: str = "") -> str:
+        found = re.search(r'id="moment">(.*?)<time', await page_of(championship, below))
+        assert found
+        return found[1]
+
+    assert await said() == "As of "
+    await submit(championship, ChangePublication(freeze="now"))
+    await championship.give("Wales", 1)
+    assert (await said(), await said("?at=30")) == ("Frozen since ", "As of ")
+    assert (await championship.get("/table.json")).json["state"] == "frozen"
+    await submit(championship, CloseRanking(ranking_id=championship.ranking_id))
+    assert await said() == "Frozen since "
+    await submit(championship, ChangePublication(reveal="all"))
+    assert (await said(), await said("?at=30")) == ("Final, as of ", "As of ")
 
 
 # ── Caching ─────────────────────────────────────────────────────────────────────────────────────────────
