@@ -72,22 +72,24 @@ class Client:
             raise ValueError(f"{address!r} must be the address of a service, as https://example.org")
         self._token = token
         self._patience = patience
-        self._session: ClientSession | None = None
+        self._opened: tuple[ClientSession, Sender] | None = None
 
     @property
     def is_open(self) -> bool:
-        return self._session is not None
+        return self._opened is not None
 
     async def __aenter__(self) -> Self:
-        self._session = open_session()
+        session = open_session()
+        self._opened = session, Sender(session, self._address, self._token, self._patience)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._opened is not None:
+            session, _ = self._opened
+            self._opened = None
+            await session.close()
 
     # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -551,9 +553,9 @@ class Client:
 
     @property
     def _sender(self) -> Sender:
-        if self._session is None:
+        if self._opened is None:
             raise RuntimeError("use the client within `async with`")
-        return Sender(self._session, self._address, self._token, self._patience)
+        return self._opened[1]
 
     async def _read(self, path: str, query: Mapping[str, object]) -> bytes:
         return (await self._sender.send(Request(method="GET", path=path, query=_texts(query)))).body

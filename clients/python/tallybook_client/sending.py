@@ -68,7 +68,8 @@ async def _sent_once(request: ClientRequest, handler: ClientHandlerType) -> Clie
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """How often a call is tried again, and how long.
+    """How often a call is tried again, and how long: for `seconds_max`, but only for `unreached_seconds_max` while the
+    service has never answered this client, because then its address may be wrong.
 
     The first pause between attempts is of `pause_seconds` at most, the next ones of twice as long each, up to
     `pause_seconds_max`. How long within that, chance says, so that many clients do not come back at once. The seconds
@@ -76,6 +77,7 @@ class Patience(Struct, frozen=True, kw_only=True):
 
     attempts_max: int = 10
     seconds_max: float = 60.0
+    unreached_seconds_max: float = 5.0
     pause_seconds: float = 0.2
     pause_seconds_max: float = 10.0
 
@@ -86,16 +88,17 @@ class Attempts:
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._made = 0
-        self._ends_at = time.monotonic() + patience.seconds_max
+        self._began_at = time.monotonic()
 
-    async def pause(self, retry_after_seconds: int | None) -> bool:
+    async def pause(self, retry_after_seconds: int | None, *, reached: bool) -> bool:
         """Waits for the next attempt. False, at once: there is none any more, or the service asked for a longer wait
-        than there is time."""
+        than there is time. `reached`: the service has answered this client at some time."""
         patience = self._patience
+        seconds_max = patience.seconds_max if reached else min(patience.unreached_seconds_max, patience.seconds_max)
         self._made += 1
         longest = min(patience.pause_seconds_max, patience.pause_seconds * 2 ** min(self._made - 1, 30))
         seconds = (retry_after_seconds or 0) + random.uniform(0, longest)  # noqa: S311 - no secret
-        if self._made >= patience.attempts_max or time.monotonic() + seconds > self._ends_at:
+        if self._made >= patience.attempts_max or time.monotonic() + seconds > self._began_at + seconds_max:
             return False
         await asyncio.sleep(seconds)
         return True
@@ -134,6 +137,8 @@ class Sender:
         self._address = str(address).rstrip("/")
         self._bearer = {"Authorization": f"Bearer {token}"}
         self.patience = patience
+        self.reached = False
+        """Whether the service has answered at some time."""
 
     def open(self, request: Request) -> Any:
         """The context of one attempt: its response, whose body is still to be read."""
@@ -155,6 +160,7 @@ class Sender:
             failure: CallFailed
             try:
                 async with self.open(request) as response:
+                    self.reached = True
                     body = await response.read()
                 if response.status == 200:
                     return Reply(response.headers, body)
@@ -163,7 +169,9 @@ class Sender:
             except (ClientError, TimeoutError) as error:
                 failure = lost(error)
                 is_unknown |= not isinstance(error, _NOT_SENT)
-            if isinstance(failure, Unavailable) and await attempts.pause(failure.retry_after_seconds):
+            if isinstance(failure, Unavailable) and await attempts.pause(
+                failure.retry_after_seconds, reached=self.reached
+            ):
                 continue
             if request.key is not None and is_unknown and not isinstance(failure, _SETTLED):
                 raise OutcomeUnknown(
@@ -190,6 +198,6 @@ def failure_of(response: ClientResponse, body: bytes) -> CallFailed:
 
 def lost(error: Exception) -> Unavailable:
     """The failure of a connection."""
-    failure = Unavailable(f"no answer: {error or type(error).__name__}")
+    failure = Unavailable(str(error) or type(error).__name__)
     failure.__cause__ = error
     return failure

@@ -93,6 +93,7 @@ async def follow(
         failure = Unavailable("the stream ended")
         try:
             async with sender.open(Request(method="GET", path=path, query=there, headers=_NDJSON)) as response:
+                sender.reached = True
                 if response.status != 200:
                     refused = failure_of(response, await response.read())
                     if not isinstance(refused, Unavailable):
@@ -107,7 +108,7 @@ async def follow(
                             yield event
         except (ClientError, TimeoutError) as error:
             failure = lost(error)
-        if not await attempts.pause(failure.retry_after_seconds):
+        if not await attempts.pause(failure.retry_after_seconds, reached=sender.reached):
             raise failure
 
 

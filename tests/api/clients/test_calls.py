@@ -333,8 +333,23 @@ async def test_who_asks_too_often_is_answered_all_the_same(dsn: str, season: Sea
 async def test_a_service_that_is_not_there_is_unavailable(token: str) -> None:
     patience = Patience(pause_seconds=0.0, attempts_max=2)
     async with Client("http://127.0.0.1:1", token, patience=patience) as client:
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match=r"^no answer: (?!no answer).* 127\.0\.0\.1:1 ") as caught:
             await client.register_competitor("any", NewCompetitor("Ada"))
+        assert caught.value.status is None
+
+
+async def test_it_is_patient_only_with_a_service_that_has_answered(
+    between: Gateway, token: str, season: Season
+) -> None:
+    patience = Patience(pause_seconds=0.0, attempts_max=3, unreached_seconds_max=0.0)
+    async with Client(between.address, token, patience=patience) as client:
+        for attempts in 1, 3:
+            between.expect(*[Fate.CUT_BEFORE] * 3)
+            with pytest.raises(Unavailable):
+                await client.list_rankings(season.client.tournament)
+            assert len(between.met) == attempts
+            between.expect()
+            await client.list_rankings(season.client.tournament)
 
 
 @given(st.lists(st.just(0), min_size=2, max_size=5))
