@@ -29,6 +29,7 @@ def board(**totals: int) -> Board:
     }
     ranking = Ranking(
         number=1,
+        place=1,
         name="Season",
         description=None,
         participants=enrolment,

@@ -43,6 +43,7 @@ def live() -> LiveTournament:
     }
     ranking = Ranking(
         number=1,
+        place=1,
         name="Season",
         description=None,
         participants=enrolment,

@@ -52,6 +52,7 @@ def board_with(enrolled: list[CompetitorId], totals: dict[CompetitorId, int]) ->
     }
     board.rankings[RANKING] = Ranking(
         number=1,
+        place=1,
         name="Overall",
         description=None,
         participants=enrolment,
