@@ -407,7 +407,8 @@ def _open_paths() -> dict[str, Document]:
             "type": "array",
             "description": "those that are stopped or met a defect within the last ten minutes; 20 of each at most",
             "items": {"type": "object", "properties": troubled},
-        }
+        },
+        "durable_elsewhere": {"type": "string", "description": "what is trusted to keep commits, if not the server"},
     }
     ready = {**ok, "properties": ok["properties"] | stopped}  # type: ignore[operator]
     texts = {

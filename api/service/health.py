@@ -14,7 +14,7 @@ from api.http.router import IncomingRequest, Router
 from api.interface import openapi
 from api.interface.rendering import tagged_body
 from api.service import figures
-from engine.database.pool import Database
+from engine.database.pool import Database, durable_elsewhere
 from engine.domain.terms import TournamentId
 from engine.process import telemetry
 from projections.tables import defects, tables
@@ -55,11 +55,13 @@ def add_to(
             stopped = await tables.stopped_count(connection)
             found = await tables.last_stopped(connection, TROUBLED_MAX)
             failing = await defects.recent(connection, TROUBLED_MAX)
+            elsewhere = await durable_elsewhere(connection)
         troubled = [
             *(Troubled(tournament_id, "stopped", f"event {at} cannot be folded") for tournament_id, at in found),
             *(Troubled(one.tournament_id, one.part, one.reason.partition("(")[0]) for one in failing),
         ]
-        return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped, "tournaments": troubled}))
+        answer = {"status": 200, "message": "ok", "stopped": stopped, "tournaments": troubled}
+        return Reply(msgspec.json.encode(answer | ({"durable_elsewhere": elsewhere} if elsewhere else {})))
 
     async def metrics(incoming: IncomingRequest) -> Reply:
         if not open_metrics:

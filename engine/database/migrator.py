@@ -21,7 +21,7 @@ import asyncpg
 from msgspec import Struct
 
 from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
-from engine.database.sessions import reason, refuse_shared, unreachable
+from engine.database.sessions import ON_STANDBY, reason, refuse_shared, unreachable
 from engine.domain.errors import StartupRefused
 
 CONNECT_SECONDS_MAX: Final = 5.0
@@ -59,11 +59,9 @@ _APPLIED: Final = """
     FROM tallybook.migration
     ORDER BY number
 """
-_SETTINGS: Final = """
-    SET LOCAL search_path = tallybook;
-    SET LOCAL lock_timeout = '5s';
-    SET LOCAL statement_timeout = '10min'
-"""
+_HERE: Final = "SET LOCAL search_path = tallybook"
+_PATIENCE: Final = "SET lock_timeout = '5s'; SET statement_timeout = '10min'"
+"""In place of any timeouts preset for the login: those of short requests do not suit work on a whole schema."""
 _ENTER: Final = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, $2, $3, $4)"
 _LET_SERVICE_READ: Final = "GRANT SELECT ON tallybook.migration TO tallybook_service"
 
@@ -145,6 +143,7 @@ async def migrate(dsn: str) -> list[Migration]:
     connection = await _connected(dsn)
     try:
         await refuse_shared(connection, another_client(dsn))
+        await connection.execute(_PATIENCE)
         await refuse_worker_node(connection)
         await _lock(connection)
         applied = await _apply_missing(connection)
@@ -189,9 +188,11 @@ async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
 
 
 async def _connected(dsn: str) -> asyncpg.Connection:
-    """Raises StartupRefused if the database cannot be reached."""
+    """A connection to the primary. Raises StartupRefused if it cannot be reached."""
     try:
-        return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
+        return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX, target_session_attrs="primary")
+    except asyncpg.TargetServerAttributeNotMatched as error:
+        raise StartupRefused(ON_STANDBY) from error
     except (*_TROUBLE, ValueError, OverflowError) as error:
         raise unreachable(error) from error
 
@@ -199,7 +200,13 @@ async def _connected(dsn: str) -> asyncpg.Connection:
 def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
     """A function that makes one more connection to the database. Connecting, and each statement on the connection, may
     take CONNECT_SECONDS_MAX."""
-    return partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=CONNECT_SECONDS_MAX)
+    return partial(
+        asyncpg.connect,
+        dsn,
+        timeout=CONNECT_SECONDS_MAX,
+        command_timeout=CONNECT_SECONDS_MAX,
+        target_session_attrs="primary",
+    )
 
 
 @asynccontextmanager
@@ -212,6 +219,7 @@ async def as_owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await _connected(dsn)
     try:
         await refuse_shared(connection, another_client(dsn))
+        await connection.execute(_PATIENCE)
         await refuse_worker_node(connection)
         await refuse_unmigrated(connection)
         yield connection
@@ -259,7 +267,7 @@ async def _apply_missing(connection: asyncpg.Connection) -> list[Migration]:
         await _ensure_register(connection)
     for migration in missing:
         async with connection.transaction():
-            await connection.execute(_SETTINGS)
+            await connection.execute(_HERE)
             await connection.execute(migration.runnable)
             await connection.execute(_ENTER, migration.number, migration.name, migration.sha256, migration.oldest)
             await connection.execute(_LET_SERVICE_READ)
@@ -287,7 +295,7 @@ async def _ensure_role(connection: asyncpg.Connection) -> None:
 async def _ensure_register(connection: asyncpg.Connection) -> None:
     async with connection.transaction():
         await connection.execute(_CREATE_REGISTER)
-        await connection.execute(_SETTINGS)
+        await connection.execute(_HERE)
         if not await connection.fetchval(_OLDEST_IS_KEPT):
             await connection.execute(_KEEP_OLDEST)
 

@@ -20,10 +20,10 @@ from engine.database.distribution import (
 )
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.database.nodes import Nodes
-from engine.database.sessions import SessionUnfit, refuse_shared, settle, unreachable
+from engine.database.sessions import ON_STANDBY, SessionUnfit, refuse_shared, settle, unreachable
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import TournamentId
-from engine.process.telemetry import NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
+from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
@@ -37,6 +37,8 @@ AVOIDED_SECONDS: Final = 10.0
 NODE_TASK: Final = "node"
 """The name of tasks that work with one node: they start when the node is first needed, and end with their creator."""
 POSTGRES_MAJOR_MIN: Final = 15
+_WRITTEN_THROUGH: Final = ("fsync", "full_page_writes")
+_ELSEWHERE: Final = "SELECT current_setting('tallybook.durable_elsewhere', true)"
 _logger = structlog.get_logger()
 
 # The settings of each session. Because of the role, even a login that owns the database has only the service's rights.
@@ -503,7 +505,7 @@ def _starting() -> Iterator[None]:
             f"This login may not connect to the database ({error}); its owner must GRANT it CONNECT."
         ) from error
     except asyncpg.TargetServerAttributeNotMatched as error:
-        raise StartupRefused("The database is a standby; give the address of the primary.") from error
+        raise StartupRefused(ON_STANDBY) from error
     except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
         raise unreachable(error) from error
 
@@ -534,13 +536,24 @@ class _Settling:
         await self._epoch.follow(connection)
 
 
+async def durable_elsewhere(connection: Connection) -> str | None:
+    """What keeps the commits of a server that does not write them through itself, as its owner has declared; None: the
+    server does. There are providers whose storage is replicated below a server that runs with fsync = off."""
+    for setting in _WRITTEN_THROUGH:
+        if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
+            return await connection.fetchval(_ELSEWHERE) or None
+    return None
+
+
 async def refuse_unsound(connection: Connection) -> None:
     """Raises StartupRefused if the server is too old, may lose an acknowledged change, or is not encoded in UTF-8."""
     if connection.get_server_version().major < POSTGRES_MAJOR_MIN:
         raise StartupRefused(f"PostgreSQL {POSTGRES_MAJOR_MIN} or later is needed; upgrade the server.")
-    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+    place = await durable_elsewhere(connection)
+    for setting in ("synchronous_commit", *(() if place else _WRITTEN_THROUGH)):
         if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
             raise StartupRefused(f"The database runs with {setting} = off and may lose what it confirmed; turn it on.")
+    DURABLE_ELSEWHERE.set(bool(place))
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StartupRefused(f"The database's encoding is {encoding}; create it with ENCODING 'UTF8'.")

@@ -25,6 +25,7 @@ SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
 )
+ON_STANDBY: Final = "The database is a standby; give the address of the primary."
 ALONE: Final = (
     "The pooler that the database's address leads to has no second connection for this login; "
     "give it more (default_pool_size)."
@@ -80,7 +81,7 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
             "if its address is a pooler's, set pool_mode = session, or give PostgreSQL's own address."
         )
     if now[0]["is_standby"]:  # what a pooler says about this at the start may be long out of date
-        raise SessionUnfit("The database is a standby; give the address of the primary.")
+        raise SessionUnfit(ON_STANDBY)
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:

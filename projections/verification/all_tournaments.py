@@ -16,7 +16,7 @@ import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.database.pool import Database
+from engine.database.pool import Database, durable_elsewhere
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
 from projections.tables.defects import is_defect
@@ -181,6 +181,8 @@ class _Run:
         if self._plan.slug is not None and not self._tournaments and not any(d.tournament for d in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
         self._keep_database_differences(found)
+        if place := await durable_elsewhere(connection):
+            self._unchecked.append(f"that the database keeps what it confirmed: {place} is trusted to, not the server")
         self._unchecked += await _deleted(connection, registered, self._witness)
         self._left.extend(self._tournaments)
         self._all_events = sum(tournament.sequence or 0 for tournament in self._tournaments)

@@ -129,6 +129,21 @@ class Cluster:
         )  # fmt: skip
         return Cluster(data_dir, self.settings | settings)
 
+    async def standby(self, data_dir: Path, host: str | None = None) -> "Cluster":
+        """A standby that reads the log from this one, by way of `host` if it is given; running."""
+        host = host or str(Path(self.socket_path).parent)
+        there = await self.base_backup(
+            data_dir,
+            primary_conninfo=f"host={host} user=tallybook application_name=standby sslmode=disable",
+            hot_standby="on",
+        )
+        signal_file = data_dir / "postgres" / "standby.signal"
+        signal_file.touch()
+        owner = (data_dir / "postgres" / "PG_VERSION").stat()
+        os.chown(signal_file, owner.st_uid, owner.st_gid)
+        await there.start()
+        return there
+
 
 LOST: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 

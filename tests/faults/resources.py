@@ -1,7 +1,6 @@
 """Cases 16 to 26: what the database lacks, who holds it up, and what takes its place."""
 
 import asyncio
-import os
 import shutil
 import signal
 import subprocess
@@ -291,18 +290,8 @@ async def standby(trial: Trial, stage: Stage, between: Wire | None = None) -> As
 
 async def standby_of(trial: Trial, stage: Stage, between: Wire | None = None) -> Cluster:
     """As `standby`, until somebody stops it."""
-    host = f"127.0.0.1 port={between.port}" if between else str(Path(stage.cluster.socket_path).parent)
     directory = trial.folder / f"standby-{len(list(trial.folder.glob('standby-*')))}"
-    there = await stage.cluster.base_backup(
-        directory,
-        primary_conninfo=f"host={host} user=tallybook application_name=standby sslmode=disable",
-        hot_standby="on",
-    )
-    (directory / "postgres" / "standby.signal").touch()
-    owner = (directory / "postgres" / "PG_VERSION").stat()
-    os.chown(directory / "postgres" / "standby.signal", owner.st_uid, owner.st_gid)
-    await there.start()
-    return there
+    return await stage.cluster.standby(directory, f"127.0.0.1 port={between.port}" if between else None)
 
 
 async def streaming(primary: Cluster, state: str = "async") -> None:
