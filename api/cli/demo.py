@@ -20,9 +20,10 @@ from engine.domain.commands import (
     ChangePublication,
     Command,
     CreateRanking,
+    DeclareClassification,
     RegisterCompetitor,
 )
-from engine.domain.events import Delta
+from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
 from projections.live.tournament import LiveTournament
 
@@ -107,7 +108,7 @@ class Season:
         self._unity_ids: tuple[UnityId, UnityId]  # points, points difference
 
     async def begin(self) -> None:
-        """Registers the teams, and creates their ranking."""
+        """Registers the teams, and creates their ranking, in which the difference parts those with equal points."""
         for name, color in TEAMS.items():
             competitor_id = CompetitorId(await self._desk.new_id())
             registered = await self._do(RegisterCompetitor(competitor_id=competitor_id, name=name, color=color))
@@ -125,6 +126,8 @@ class Season:
         difference_id = UnityId(await self._desk.new_id())
         added = await self._do(AddUnity(ranking_id=self.ranking_id, unity_id=difference_id, name="points difference"))
         self._unity_ids = created.main_unity_id, added.unity_id
+        criteria = tuple([Criterion(unity_id=one) for one in self._unity_ids])
+        await self._do(DeclareClassification(ranking_id=self.ranking_id, criteria=criteria))
 
     async def play(self, match: Match) -> None:
         """Records the match, and adds its points."""

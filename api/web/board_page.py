@@ -91,8 +91,7 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
         PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(line))
         for line in table.lines[:PICTURE_LINES]
     ]
-    words, _ = ("As of ", None) if table.sequence < table.end else _STATES[table.state]
-    moment = f"{words}{time_text(table.recorded_at)}"
+    moment = f"As of {time_text(table.recorded_at)}"
     return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 

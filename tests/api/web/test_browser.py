@@ -341,7 +341,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
     assert [name for name in reached if name in wanted][: len(wanted)] == wanted
     await page.get_by_label("History").focus()
     await page.keyboard.press("ArrowLeft")
-    await expect(page.locator("#moment")).to_contain_text("After event 39")
+    await expect(page.locator("#moment")).to_contain_text("After event 40")
 
 
 async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Championship) -> None:
