@@ -54,7 +54,7 @@ class Played(Struct, frozen=True, kw_only=True):
 
 class Scoring(Struct, frozen=True, kw_only=True):
     """The points that a score of two numbers gives. `win`, `draw` and `loss` are in the main unity, unless a column or
-    another field gives that. The other fields name the unities that get goals."""
+    another field gives that. The other fields name the unities that get goals, or count competitions."""
 
     win: int = 3
     draw: int = 1
@@ -62,6 +62,10 @@ class Scoring(Struct, frozen=True, kw_only=True):
     goal_difference: str | None = None
     goals_for: str | None = None
     goals_against: str | None = None
+    played: str | None = None
+    won: str | None = None
+    drawn: str | None = None
+    lost: str | None = None
 
     def result_points(self, scored: int, conceded: int) -> int:
         return self.win if scored > conceded else self.draw if scored == conceded else self.loss
@@ -108,12 +112,16 @@ class Reader:
         for column in columns:
             if column not in NEEDED + OPTIONAL:
                 self._columns[self._new(ranking_id, column)] = column
-        of_goals: list[tuple[str | None, Callable[[int, int], int]]] = [
+        named: list[tuple[str | None, Callable[[int, int], int]]] = [
             (scoring.goal_difference, lambda scored, conceded: scored - conceded),
             (scoring.goals_for, lambda scored, _: scored),
             (scoring.goals_against, lambda _, conceded: conceded),
+            (scoring.played, lambda *_: 1),
+            (scoring.won, lambda scored, conceded: int(scored > conceded)),
+            (scoring.drawn, lambda scored, conceded: int(scored == conceded)),
+            (scoring.lost, lambda scored, conceded: int(scored < conceded)),
         ]
-        for unity, points in of_goals:
+        for unity, points in named:
             if unity is not None:
                 self._by_score[self._new(ranking_id, unity)] = points
         main = next(iter(unities))

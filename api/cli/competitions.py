@@ -88,6 +88,10 @@ async def import_competitions(
     goal_difference: str | None = None,
     goals_for: str | None = None,
     goals_against: str | None = None,
+    played: str | None = None,
+    won: str | None = None,
+    drawn: str | None = None,
+    lost: str | None = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -107,6 +111,14 @@ async def import_competitions(
         Unity, by id or name, that gets the goals scored.
     goals_against
         Unity, by id or name, that gets the goals conceded.
+    played
+        Unity, by id or name, that counts competitions with a score.
+    won
+        Unity, by id or name, that counts those won.
+    drawn
+        Unity, by id or name, that counts those drawn.
+    lost
+        Unity, by id or name, that counts those lost.
     """
     scoring = Scoring(
         win=win,
@@ -115,6 +127,10 @@ async def import_competitions(
         goal_difference=goal_difference,
         goals_for=goals_for,
         goals_against=goals_against,
+        played=played,
+        won=won,
+        drawn=drawn,
+        lost=lost,
     )
     with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
         try:

@@ -359,6 +359,26 @@ async def test_two_sources_of_one_unity_are_refused(imported: Import, columns: s
     assert reason == "Two columns or options give points in the unity 'goals for'; leave one out."
 
 
+async def test_competitions_are_counted_as_a_league_table_has_them(imported: Import) -> None:
+    counts = ("played", "won", "drawn", "lost")
+    for unity in counts:
+        await imported.tallybook.done("unity", "add", imported.slug, "Table", unity)
+    rows = (
+        "date,participants,score",
+        "2024-03-01,Ajax|Brest,2:1",
+        "2024-03-02,Brest|Celtic,0:0",
+        "2024-03-03,Celtic|Ajax,1:4",
+    )
+    await imported("\n".join(rows), *[part for unity in counts for part in (f"--{unity}", unity)])
+    table = await imported.table()
+    assert {name: tuple(table[unity][name] for unity in ("points", *counts)) for name in CLUBS} == {
+        "Ajax": (6, 2, 2, 0, 0),
+        "Brest": (1, 2, 0, 1, 1),
+        "Celtic": (1, 2, 0, 1, 1),
+        "Dynamo": (0, 0, 0, 0, 0),
+    }
+
+
 async def test_a_file_of_too_many_lines_is_refused(imported: Import, tmp_path: Path) -> None:
     line = "2024-03-01,Ajax|Brest,2:1\n"
     for count, refused in ((IMPORT_LINES_MAX, False), (IMPORT_LINES_MAX + 1, True)):
