@@ -807,7 +807,7 @@ ROW_CHANGES: Final = {
     "UPDATE ranking SET revised = 2 {of}": f"{RANKING}.revised",
     "UPDATE ranking SET updated_at = now() {of}": f"{RANKING}.updated_at",
     "DELETE FROM ranking {of}": "tables.enrolment[{ranking}]",
-    "INSERT INTO ranking VALUES ({id}, 77, 77, 'x', NULL, NULL)": "tables.rankings[77]",
+    "INSERT INTO ranking VALUES ({id}, 77, 77, 77, 'x', NULL, NULL)": "tables.rankings[77]",
     "DELETE FROM enrolment {of}": RANKING,
     "DELETE FROM enrolment {of} AND number = 1": f"{RANKING}.participants[0]",
     "UPDATE enrolment SET number = 3 {of} AND number = 1": f"{RANKING}.participants[0]",
