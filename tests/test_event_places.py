@@ -1,0 +1,89 @@
+"""The places that look at some kinds of events and pass over the others. Nothing fails by itself where a new event is
+forgotten there, so this table asks for a decision: a row for each event, with a mark for each place.
+
+Where the table is wrong, properties over random histories fail. They see every event, because the histories ask for
+every command.
+"""
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Final, get_args
+
+from engine.domain.commands import Command
+from engine.domain.events import Event, Points
+from tests import histories
+
+ROOT: Final = Path(__file__).parents[1]
+PLACES: Final = {
+    "orders": "projections/live/orders.py",
+    "classif": "projections/live/classifications.py",
+    "nested": "projections/live/nested_sets.py",
+    "held": "projections/live/held.py",  # it also looks at every event with a `ranking_id`
+    "live": "projections/live/tournament.py",
+    "select": "projections/board/selection.py",
+    "history": "projections/past/history.py",
+    "passage": "projections/past/passage.py",
+    "explain": "projections/past/explanation.py",
+    "compare": "projections/past/comparison.py",
+    "verify": "projections/verification/block_checks.py",
+    "docket": "api/desk/docket.py",
+}
+DECIDED: Final = """
+                          orders classif nested held live select history passage explain compare verify docket
+TournamentOpened          -      -       -      -    -    -      -       -       -       -       x      -
+TournamentRenamed         -      -       -      -    -    -      -       -       -       -       -      -
+CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -      -
+CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -      -
+CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -      x
+CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -      -
+RankingCreated            -      -       -      -    -    -      x       -       -       x       -      x
+RankingModified           x      -       -      -    -    -      x       -       -       x       -      x
+RankingInformationChanged -      -       -      -    -    -      -       -       -       -       -      -
+ParticipantsChanged       x      -       -      -    -    -      x       -       x       x       -      x
+UnityAdded                -      -       -      -    -    -      x       -       -       -       -      -
+UnityChanged              x      -       -      -    -    -      x       -       x       -       -      -
+ClassificationDeclared    -      -       -      -    -    -      x       x       -       -       -      -
+PointsAdded               x      x       -      -    x    -      x       x       x       x       x      x
+PointsReversed            x      x       -      -    x    -      x       x       x       x       x      -
+CompetitionVoided         -      x       -      -    -    -      -       -       -       x       x      -
+CompetitionUnvoided       -      x       -      -    -    -      -       -       -       x       x      -
+RankingClosed             -      -       -      -    -    -      -       -       -       -       -      -
+RankingReopened           -      -       -      -    -    -      -       -       -       -       -      -
+RankingHidden             -      -       -      -    -    -      -       -       -       -       -      -
+RankingShown              -      -       -      -    -    -      -       -       -       -       -      -
+RankingsOrdered           -      -       -      -    -    -      -       -       -       -       -      -
+TournamentPublished       -      -       -      -    -    -      -       -       -       -       -      -
+TournamentUnpublished     -      -       -      -    -    -      -       -       -       -       -      -
+PublicationFrozen         -      -       -      -    -    -      -       -       -       -       -      -
+PublicationRevealed       -      -       -      -    -    -      -       -       -       -       -      -
+EventSetAside             -      -       -      -    -    -      -       -       -       -       x      -
+Ignored                   -      -       -      -    -    -      -       -       -       -       -      x
+"""
+"""Which place looks at which event (x), and which it passes over (-). `passage` and `explain` also ask `history`."""
+_KINDS: Final = {kind.__name__ for kind in get_args(Event)}
+
+
+def named_in(path: Path) -> set[str]:
+    """The kinds of events that a module names; `Points` stands for two."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        found |= {kind.__name__ for kind in get_args(Points)} if name == "Points" else {name} & _KINDS
+    return found
+
+
+def test_every_place_has_decided_about_every_event() -> None:
+    head, *rows = [line.split() for line in DECIDED.strip().splitlines()]
+    assert head == [*PLACES]
+    decided = {kind: dict(zip(head, marks, strict=True)) for kind, *marks in rows}
+    assert decided.keys() == _KINDS, "look at each place, and write a row"
+    for place, path in PLACES.items():
+        looked_at = {kind for kind, marks in decided.items() if marks[place] == "x"}
+        assert named_in(ROOT / path) == looked_at, place
+
+
+def test_histories_ask_for_every_command() -> None:
+    source = inspect.getsource(histories)
+    asked = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
+    assert {command.__name__ for command in get_args(Command)} <= asked
