@@ -103,9 +103,13 @@ CREATE TABLE unity (
     number        int NOT NULL,
     name          text NOT NULL,
     sort          text NOT NULL CHECK (sort IN ('ASC', 'DESC')),
+    decimals      smallint NOT NULL DEFAULT 0,
+    time          text CHECK (time IN ('s', 'ms')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
+COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people are shown them with so many decimals.';
+COMMENT ON COLUMN unity.time IS 'People are shown totals as times of so many seconds (s) or milliseconds (ms). NULL: as numbers.';
 COMMENT ON COLUMN unity.version IS 'How many events have shaped its standing, counted from its creation as 1.';
 
 CREATE TABLE total (

@@ -22,6 +22,7 @@ from engine.domain.commands import Command
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
+from engine.domain.notation import DECIMALS_MAX
 from engine.domain.terms import (
     BEST_MAX,
     DELTA_MAX,
@@ -61,6 +62,8 @@ def _unset_or(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | UnsetTy
 
 ids: Final = st.integers(1, ID_MAX)
 texts: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+decimals: Final = st.integers(0, DECIMALS_MAX)
+time_units: Final = st.sampled_from([None, "s", "ms"])
 stored_texts: Final = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 """Any text that PostgreSQL can hold."""
 moments: Final = st.datetimes(timezones=st.just(UTC))
@@ -118,6 +121,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         main_unity_id=ids,
         main_unity_name=texts,
         description=_perhaps(texts),
+        main_unity_sort=st.sampled_from(Sort),
+        main_unity_decimals=decimals,
+        main_unity_time=time_units,
     ),
     events.RankingModified: st.builds(
         events.RankingModified,
@@ -135,7 +141,13 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     ),
     events.ParticipantsChanged: st.builds(events.ParticipantsChanged, ranking_id=ids, added=_lists, removed=_lists),
     events.UnityAdded: st.builds(
-        events.UnityAdded, ranking_id=ids, unity_id=ids, name=texts, sort=st.sampled_from(Sort)
+        events.UnityAdded,
+        ranking_id=ids,
+        unity_id=ids,
+        name=texts,
+        sort=st.sampled_from(Sort),
+        decimals=decimals,
+        time=time_units,
     ),
     events.UnityChanged: st.builds(
         events.UnityChanged,
@@ -303,6 +315,8 @@ def _create_ranking(draw: _Draw, board: Board, next_id: _NextId) -> Command:
         main_unity_name=draw(_names),
         participants=_some_of(draw, board.competitors, at_least=1, at_most=6),
         description=draw(_perhaps(_notes)),
+        main_unity_sort=draw(_sorts),
+        **draw(st.sampled_from([{}, {"main_unity_decimals": 1}, {"main_unity_time": "ms"}])),
     )
 
 
@@ -339,7 +353,10 @@ def _change_participants(draw: _Draw, board: Board, _next_id: _NextId) -> Comman
 
 def _add_unity(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     ranking_id, _ = _a_ranking(draw, board)
-    return commands.AddUnity(ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(_sorts))
+    notation = draw(st.sampled_from([{}, {"decimals": 2}, {"time": "s"}]))
+    return commands.AddUnity(
+        ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(_sorts), **notation
+    )
 
 
 def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:

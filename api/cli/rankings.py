@@ -1,8 +1,7 @@
 """Commands about rankings: their lists of competitors, their unities, and points."""
 
-import re
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from msgspec import UNSET
@@ -11,6 +10,7 @@ from api.cli import printing
 from api.cli.changes import changed
 from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.lookup import ranking_of
 from engine.domain.commands import (
     AddPoints,
     AddUnity,
@@ -25,10 +25,10 @@ from engine.domain.commands import (
 )
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
+from engine.domain.notation import Notation, TimeUnit
 from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
 from projections.board.board import Ranking
 
-_DELTA: Final = re.compile(r"[+-]?[0-9]{1,10}")
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
 NewName = Annotated[str, Parameter(help="The new name.")]
 
@@ -42,6 +42,8 @@ async def create_ranking(
     ],
     unity: str = "points",
     sort: Literal["ASC", "DESC"] = "DESC",
+    decimals: int = 0,
+    time: TimeUnit | None = None,
     description: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -52,8 +54,12 @@ async def create_ranking(
     unity
         Name of its main unity.
     sort
-        Which totals are better in the main unity: higher ones (DESC) or lower ones (ASC). ASC is recorded as a second
-        event, a change of the unity.
+        Which totals are better in the main unity: higher ones (DESC) or lower ones (ASC).
+    decimals
+        Its points have this many decimals, such as 1 for half points. Over HTTP they are whole numbers of the smallest
+        unit: 5 for 0.5.
+    time
+        Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     description
         A description, of any number of lines.
     """
@@ -69,12 +75,12 @@ async def create_ranking(
                 main_unity_name=unity,
                 participants=participants,
                 description=description,
+                main_unity_sort=Sort(sort),
+                main_unity_decimals=decimals,
+                main_unity_time=time,
             ),
             actor=OPERATOR,
         )
-        if sort == "ASC":
-            change = ChangeUnity(ranking_id=RankingId(ranking_id), unity_id=UnityId(unity_id), sort=Sort.ASC)
-            await desk.submit(live, change, actor=OPERATOR)
     if json:
         printing.json({"id": ranking_id, "name": name.strip(), "unity_id": unity_id})
     else:
@@ -133,6 +139,8 @@ async def add_unity(
     /,
     *,
     sort: Literal["ASC", "DESC"] = "DESC",
+    decimals: int = 0,
+    time: TimeUnit | None = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -141,11 +149,17 @@ async def add_unity(
     ----------
     sort
         Which totals are better: higher ones (DESC) or lower ones (ASC).
+    decimals
+        Its points have this many decimals. Over HTTP they are whole numbers of the smallest unit: 5 for 0.5.
+    time
+        Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
         ranking_id = Names(live.board).ranking(ranking)
-        command = AddUnity(ranking_id=ranking_id, unity_id=unity_id, name=name, sort=Sort(sort))
+        command = AddUnity(
+            ranking_id=ranking_id, unity_id=unity_id, name=name, sort=Sort(sort), decimals=decimals, time=time
+        )
         await desk.submit(live, command, actor=OPERATOR)
     if json:
         printing.json({"id": unity_id, "name": name.strip(), "sort": sort})
@@ -200,7 +214,9 @@ async def add_points(
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
-        deltas = tuple(Delta(names.competitor(name), unity_id, amount) for name, amount in _amounts(points))
+        notation = ranking_of(live.board, ranking_id).unities[unity_id].notation
+        amounts = _amounts(points, notation)
+        deltas = tuple(Delta(names.competitor(name), unity_id, amount) for name, amount in amounts)
         cause = None if competition is None else names.competition(competition)
         command = AddPoints(ranking_id=ranking_id, deltas=deltas, competition_id=cause, reason=reason)
         receipt = await desk.submit(live, command, actor=OPERATOR)
@@ -267,14 +283,18 @@ def _row(ranking_id: RankingId, ranking: Ranking, *, hidden: bool) -> dict[str, 
     }
 
 
-def _amounts(points: Iterable[str]) -> list[tuple[str, int]]:
+def _amounts(points: Iterable[str], notation: Notation) -> list[tuple[str, int]]:
     """Whom, and how many. Raises Unacceptable, naming every text that does not say both."""
-    parted = [text.rpartition("=") for text in points]
-    faults = [
-        Fault("".join(part), "must be COMPETITOR=POINTS, and the points a whole number")
-        for part in parted
-        if not _DELTA.fullmatch(part[2])
-    ]
+    found, faults = [], []
+    for text in points:
+        name, is_given, amount = text.rpartition("=")
+        try:
+            found.append((name, notation.number(amount)))
+            fault = None if is_given else "must be COMPETITOR=POINTS"
+        except ValueError as error:
+            fault = f"must be COMPETITOR=POINTS, and the points {error}"
+        if fault is not None:
+            faults.append(Fault(text, fault))
     if faults:
         raise Unacceptable("These points cannot be read.", faults)
-    return [(name, int(amount)) for name, _, amount in parted]
+    return found

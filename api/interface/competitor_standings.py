@@ -9,7 +9,7 @@ from msgspec import Struct
 from api.http.outgoing import Later
 from api.interface.declarations import Operation, Read
 from api.interface.fields import FROM_0, Field
-from api.interface.lookup import competitor_of, number_before
+from api.interface.lookup import competitor_of, named
 from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
 from engine.process.turns import Turns
@@ -57,7 +57,7 @@ class CompetitorStandingsShape(Struct, kw_only=True):
 
 
 class CompetitorStandingsQuestion(Struct, frozen=True):
-    """The rankings asked for are those created after the ranking `after`; 0: all."""
+    """The rankings asked for are those that follow the ranking `after` in the order of rankings; 0: all."""
 
     competitor_id: CompetitorId
     after: RankingId = RankingId(0)
@@ -69,7 +69,8 @@ async def find_competitor_standings(
     """Raises NotFound for the competitor, and Unacceptable for `after`."""
     competitor_id = question.competitor_id
     competitor_of(live.board, competitor_id)
-    start = number_before(live.board.rankings, "ranking", question.after)
+    after = question.after and named(live.board.rankings, "ranking", "after", question.after)
+    start = after.place if after else 0
     overtaken = 0
     while True:
         await _make_orders(live, turns, _enrolled(live.board, competitor_id, start)[0])
@@ -165,7 +166,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=CompetitorStandingsQuestion,
         answer=Answer("rankings", CompetitorStandingsShape),
         render=show_competitor_standings,
-        fields=(Field("after", FROM_0, "only in rankings created after this one: what was given as next"),),
+        fields=(Field("after", FROM_0, "only in rankings that follow this one: what was given as next"),),
         find=find_competitor_standings,
         judged=True,
     ),

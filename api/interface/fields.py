@@ -528,7 +528,7 @@ def number_up_to(least: int, most: int, default: int | None = None) -> FieldType
         return number
 
     bounds: Schema = {"type": "integer", "minimum": least, "maximum": most}
-    return FieldType(read, bounds if default is None else {**bounds, "default": default})
+    return FieldType(read, bounds if default is None else {**bounds, "default": default}, _of_number)
 
 
 # ── Kinds: lists ────────────────────────────────────────────────────────────────────────────────────────

@@ -91,11 +91,13 @@ class PublicTournamentShape(Struct, kw_only=True):
     rankings: list[BriefPublicRankingShape]
 
 
-class PublicUnityShape(Struct, kw_only=True):
+class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
     id: int
     name: str
     sort: str
     general: bool
+    decimals: int = 0
+    time: str | None = None
 
 
 class PublicRankingShape(Struct, kw_only=True):
@@ -243,7 +245,14 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
         closed_at=instant_or_none(ranking.closed_at),
         lines=len(ranking.participants),
         unities=[
-            PublicUnityShape(id=unity_id, name=unity.name, sort=unity.sort.value, general=unity.number == 1)
+            PublicUnityShape(
+                id=unity_id,
+                name=unity.name,
+                sort=unity.sort.value,
+                general=unity.number == 1,
+                decimals=unity.notation.decimals,
+                time=unity.notation.time,
+            )
             for unity_id, unity in ranking.unities.items()
         ],
         criteria=criteria_shape(in_force(ranking)),

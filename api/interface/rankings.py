@@ -15,7 +15,7 @@ from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
 from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
+from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, number_up_to, one_of
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -46,6 +46,7 @@ from engine.domain.commands import (
     OrderRankings,
     ReopenRanking,
 )
+from engine.domain.notation import DECIMALS_MAX
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from projections.board.board import Ranking, Unity
 from projections.live.held import HeldUnity
@@ -53,12 +54,16 @@ from projections.live.held import HeldUnity
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ListedUnityShape(Struct, kw_only=True):
+class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
+    """`decimals`, `time`: how people are shown its totals, if that was declared."""
+
     id: int
     name: str
     position: int
     general: bool
     sort: str
+    decimals: int = 0
+    time: str | None = None
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -248,7 +253,13 @@ def _unities(ranking: Ranking) -> list[ListedUnityShape]:
 
 def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
     return ListedUnityShape(
-        id=unity_id, name=unity.name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
+        id=unity_id,
+        name=unity.name,
+        position=unity.number,
+        general=unity.number == 1,
+        sort=unity.sort.value,
+        decimals=unity.notation.decimals,
+        time=unity.notation.time,
     )
 
 
@@ -288,6 +299,10 @@ _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
+_DECIMALS: Final = number_up_to(0, DECIMALS_MAX)
+_DECIMALS_ABOUT: Final = "points are whole numbers of the smallest unit; pages show them with this many decimals"
+_TIME: Final = one_of("s", "ms")
+_TIME_ABOUT: Final = "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17"
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -322,6 +337,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _MAIN_UNITY_NAME,
             Field("participants", IDS, _LIST, required=True),
             Field("description", DESCRIPTION, "in brief"),
+            Field("main_unity_sort", SORT, "which totals of it are better: the highest (DESC) or the lowest"),
+            Field("main_unity_decimals", _DECIMALS, _DECIMALS_ABOUT),
+            Field("main_unity_time", _TIME, _TIME_ABOUT),
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
@@ -374,6 +392,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             Field("name", NAME, "unique in the ranking", required=True),
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
+            Field("decimals", _DECIMALS, _DECIMALS_ABOUT),
+            Field("time", _TIME, _TIME_ABOUT),
         ),
         new_ids={"id": "unity_id"},
     ),

@@ -61,6 +61,9 @@ class _RankingCreated(_OfRanking):
     main_unity_id: int
     main_unity_name: str
     description: str | None | UnsetType = UNSET
+    main_unity_sort: str | UnsetType = UNSET
+    main_unity_decimals: int | UnsetType = UNSET
+    main_unity_time: str | UnsetType = UNSET
 
 
 class _RankingModified(_OfRanking):
@@ -84,6 +87,8 @@ class _UnityAdded(_OfRanking):
     unity_id: int
     name: str
     sort: str | None | UnsetType = UNSET
+    decimals: int | UnsetType = UNSET
+    time: str | UnsetType = UNSET
 
 
 class _UnityChanged(_OfRanking):

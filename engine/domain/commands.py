@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.events import Criterion, Delta, PointsAdded, Result
+from engine.domain.notation import TimeUnit
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
@@ -75,6 +76,9 @@ class CreateRanking(Struct, frozen=True, kw_only=True):
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
     description: str | None = None
+    main_unity_sort: Sort = Sort.DESC
+    main_unity_decimals: int = 0
+    main_unity_time: TimeUnit | None = None
 
 
 class ModifyRanking(Struct, frozen=True, kw_only=True):
@@ -102,6 +106,8 @@ class AddUnity(Struct, frozen=True, kw_only=True):
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
+    decimals: int = 0
+    time: TimeUnit | None = None
 
 
 class ChangeUnity(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
@@ -33,6 +34,7 @@ _Competition = Annotated[CompetitionId, _ID]
 _Ranking = Annotated[RankingId, _ID]
 _Unity = Annotated[UnityId, _ID]
 
+Decimals = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
 Result = str | dict[_Competitor, str]
 """The score of a competition. With more than two participants, the performance of each."""
 
@@ -129,6 +131,9 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     main_unity_id: _Unity
     main_unity_name: str
     description: str | None = None
+    main_unity_sort: Sort = Sort.DESC
+    main_unity_decimals: Decimals = 0
+    main_unity_time: TimeUnit | None = None
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
@@ -175,6 +180,8 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     unity_id: _Unity
     name: str
     sort: Sort = Sort.DESC
+    decimals: Decimals = 0
+    time: TimeUnit | None = None
 
 
 class UnityChanged(EventBase, frozen=True, kw_only=True):

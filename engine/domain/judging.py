@@ -21,6 +21,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
+from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.terms import (
     BEST_MAX,
     COMPETITIONS_MAX,
@@ -417,6 +418,7 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         *_name_faults("main_unity_name", command.main_unity_name),
         *_list_faults(state, command.participants),
         *_description_faults(command.description),
+        *_notation_faults("main_unity_", command.main_unity_decimals, command.main_unity_time),
     ]
     _refuse_if_any(faults)
     _refuse_taken(command.ranking_id, state.rankings)
@@ -428,6 +430,9 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         main_unity_id=command.main_unity_id,
         main_unity_name=command.main_unity_name.strip(),
         description=command.description,
+        main_unity_sort=command.main_unity_sort,
+        main_unity_decimals=command.main_unity_decimals,
+        main_unity_time=command.main_unity_time,
     )
 
 
@@ -505,6 +510,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
     faults = [
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking),
+        *_notation_faults("", command.decimals, command.time),
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
@@ -513,6 +519,8 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         unity_id=command.unity_id,
         name=command.name.strip(),
         sort=command.sort,
+        decimals=command.decimals,
+        time=command.time,
     )
 
 
@@ -707,6 +715,14 @@ def _taken_faults(
         return []
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
     return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
+
+
+def _notation_faults(prefix: str, decimals: int, time: TimeUnit | None) -> list[Fault]:
+    if not 0 <= decimals <= DECIMALS_MAX:
+        return [Fault(f"{prefix}decimals", f"must be from 0 to {DECIMALS_MAX}")]
+    if decimals and time is not None:
+        return [Fault(f"{prefix}time", f"must not be sent with {prefix}decimals: a time has its own")]
+    return []
 
 
 def _description_faults(description: str | None) -> list[Fault]:

@@ -29,6 +29,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
+from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment, Totals
@@ -96,12 +97,13 @@ class Unity(Struct, kw_only=True):
     """`totals` holds the sums of all competitors that were ever in the ranking's list.
 
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
-    reference that is kept still shows the name and sort that it had.
+    reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals.
     """
 
     number: int
     name: str
     sort: Sort
+    notation: Notation = WHOLE
     version: int = 1
     totals: Totals
 
@@ -376,7 +378,13 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
 
 def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:
     enrolment = Enrolment(event.participants)
-    main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
+    main = Unity(
+        number=1,
+        name=event.main_unity_name,
+        sort=event.main_unity_sort,
+        notation=Notation(event.main_unity_decimals, event.main_unity_time),
+        totals=Totals(enrolment),
+    )
     board.rankings[event.ranking_id] = Ranking(
         number=len(board.rankings) + 1,
         place=len(board.rankings) + 1,
@@ -441,7 +449,11 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
     _revise(board, event.ranking_id, recorded)
     ranking = board.rankings[event.ranking_id]
     ranking.unities[event.unity_id] = Unity(
-        number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
+        number=len(ranking.unities) + 1,
+        name=event.name,
+        sort=event.sort,
+        notation=Notation(event.decimals, event.time),
+        totals=Totals(ranking.participants),
     )
 
 

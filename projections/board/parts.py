@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from engine.domain.events import Criterion
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
@@ -69,6 +70,7 @@ class _Unity(Struct, tag="unity", array_like=True):
     number: int
     name: str
     sort: Sort
+    notation: Notation
     version: int
 
 
@@ -130,7 +132,7 @@ def _runs(board: Board) -> Iterator[_Run]:
         for start in range(0, len(places), _RUN_NUMBERS):
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
-            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.version)
+            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.notation, unity.version)
             column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
@@ -186,6 +188,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     number=run.number,
                     name=run.name,
                     sort=run.sort,
+                    notation=run.notation,
                     version=run.version,
                     totals=Totals(ranking.participants),
                 )

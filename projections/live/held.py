@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import CompetitorChanged, Event
+from engine.domain.events import CompetitorChanged, Event, RankingsOrdered
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.enrolment import HeldList
@@ -27,6 +28,7 @@ class HeldUnity(Struct, frozen=True):
     number: int
     name: str
     sort: Sort
+    notation: Notation
 
 
 class HeldRanking(Struct, frozen=True):
@@ -60,7 +62,14 @@ class HeldBoard:
             if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
                 self._noted_bytes += _COMPETITOR_BYTES
-        elif ranking_id in self._board.rankings and ranking_id not in self._rankings:
+        elif isinstance(event, RankingsOrdered):
+            for one in self._board.rankings:
+                self._note_ranking(one)
+        elif ranking_id in self._board.rankings:
+            self._note_ranking(ranking_id)
+
+    def _note_ranking(self, ranking_id: RankingId) -> None:
+        if ranking_id not in self._rankings:
             held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
             self._noted_bytes += _RANKING_BYTES + held.participants.size_bytes
 
@@ -91,5 +100,7 @@ class HeldBoard:
 
 
 def _held(ranking: Ranking) -> HeldRanking:
-    unities = {u: HeldUnity(unity.number, unity.name, unity.sort) for u, unity in ranking.unities.items()}
+    unities = {
+        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation) for u, unity in ranking.unities.items()
+    }
     return HeldRanking(ranking, ranking.participants.held(), unities)

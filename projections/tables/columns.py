@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Criterion
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
@@ -225,6 +226,8 @@ UNITY: Final = Table(
         _NUMBER,
         Column("name", "text"),
         Column("sort", "text", taken=lambda unity: unity.sort.value),
+        Column("decimals", "smallint", fixed=True, taken=attrgetter("notation.decimals")),
+        Column("time", "text", fixed=True, taken=attrgetter("notation.time")),
         Column("version", "bigint"),
     ),
     key=("tournament_id", "unity_id"),
@@ -313,7 +316,14 @@ _criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:
-    return Unity(number=row["number"], name=row["name"], sort=Sort(row["sort"]), version=row["version"], totals=totals)
+    return Unity(
+        number=row["number"],
+        name=row["name"],
+        sort=Sort(row["sort"]),
+        notation=Notation(row["decimals"], row["time"]),
+        version=row["version"],
+        totals=totals,
+    )
 
 
 def _results(participants: list[CompetitorId], results: list[str | None]) -> dict[CompetitorId, str] | None:

@@ -140,7 +140,7 @@ STORY: Final = (
     Step(operation_id="changeCompetition", ids=_MATCH, body={"location": "Hall 2"}),
     Step(operation_id="showCompetition", ids=_MATCH),
     Step(operation_id="listCompetitions", query="competitor=$CLEO&has_result=true"),
-    Step(operation_id="addUnity", ids=_LADDER, body={"name": "wins"}, keeps={"WINS": ("unity", "id")}),
+    Step(operation_id="addUnity", ids=_LADDER, body={"name": "wins", "decimals": 1}, keeps={"WINS": ("unity", "id")}),
     Step(operation_id="changeUnity", ids=_LADDER | {"unity_id": "$WINS"}, body={"name": "victories"}),
     Step(
         operation_id="createRanking",

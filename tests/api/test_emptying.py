@@ -92,12 +92,18 @@ async def ranking(client: Client, ranking_id: int) -> Values:
         "main_unity_name": shown["unities"][0]["name"],
         "participants": [one["id"] for one in shown["competitors"]],
         "description": shown["description"],
+        **{f"main_unity_{field}": value for field, value in looks(shown["unities"][0]).items()},
     }
 
 
 async def unity(client: Client, ranking_id: int, unity_id: int) -> Values:
     shown = (await client.get(f"rankings/{ranking_id}.json")).json["ranking"]["unities"]
-    return {name: one[name] for one in shown if one["id"] == unity_id for name in ("name", "sort")}
+    return next({"name": one["name"], **looks(one)} for one in shown if one["id"] == unity_id)
+
+
+def looks(unity: Any) -> Values:
+    """How a unity is shown. What was not declared of its numbers is absent."""
+    return {"sort": unity["sort"], "decimals": unity.get("decimals", 0), "time": unity.get("time")}
 
 
 async def criteria(client: Client, ranking_id: int) -> Values:
@@ -139,6 +145,9 @@ def changing(name: str, season: Season) -> Changing:
     }
     no_result = {"started_at": None, "location": "", "result": None, "winner": None}
     goals = {"name": st.builds(lambda: f"unity {next(_numbers)}"), "sort": sorts}
+    notations = {"decimals": st.integers(0, 6), "time": st.sampled_from(["s", "ms"])}
+    of_main = {f"main_unity_{field}": strategy for field, strategy in ({"sort": sorts} | notations).items()}
+    new = name.startswith("POST")
     points = st.builds(
         lambda who, delta: [{"competitor_id": who, "unities": [{"unity_id": season.unity_id, "delta": str(delta)}]}],
         st.sampled_from(season.ids),
@@ -171,8 +180,8 @@ def changing(name: str, season: Season) -> Changing:
         case "POST rankings.json" | "PUT rankings/{ranking_id}.json":
             return Changing(
                 name.split()[1].format(ranking_id=season.ranking_id),
-                {"main_unity_name": names, "participants": lists, **information},
-                {"description": None},
+                {"main_unity_name": names, "participants": lists, **information, **(of_main if new else {})},
+                {"description": None, "main_unity_sort": "DESC", "main_unity_decimals": 0, "main_unity_time": None},
                 lambda client, made: ranking(client, made["ranking"]["id"] if made else season.ranking_id),
             )
         case "PUT rankings/{ranking_id}/information.json":
@@ -185,8 +194,8 @@ def changing(name: str, season: Season) -> Changing:
         case "POST rankings/{ranking_id}/unities.json":
             return Changing(
                 f"{season.path}/unities.json",
-                goals,
-                {"sort": "DESC"},
+                goals | notations,
+                {"sort": "DESC", "decimals": 0, "time": None},
                 lambda client, made: unity(client, season.ranking_id, made["unity"]["id"]),
             )
         case "PUT rankings/{ranking_id}/unities/{unity_id}.json":
@@ -275,6 +284,12 @@ async def test_what_is_shown_after_a_200_is_what_was_sent(season: Season, name: 
             and {"result", "winner"} & {field for field, value in sent.items() if value is not EMPTY}
         ):
             assert answer.status == 422  # there is nobody who could have won
+            return
+        decimals, time = (
+            next((sent[one] for one in sent if one.endswith(field)), EMPTY) for field in ("decimals", "time")
+        )
+        if decimals not in (EMPTY, 0) and time is not EMPTY and creates:
+            assert answer.status == 422  # a time has its own
             return
         assert answer.status == 200, answer.json
         shown = await tried.read(season.client, answer.json if creates else None)

@@ -435,7 +435,7 @@ def test_unknown_fields_are_refused_even_if_empty(operation: str, field: str) ->
 
 
 def test_the_refusal_of_an_unknown_field_says_which_there_are() -> None:
-    takes = "is not a field of this operation; it takes name, sort"
+    takes = "is not a field of this operation; it takes name, sort, decimals, time"
     assert faults_of(lambda: OPERATIONS["add_unity"]({"name": "goals", "order": "1"})) == [("order", takes)]
     none = "is not a field of this operation; it takes none"
     assert faults_of(lambda: OPERATIONS["close_ranking"]({"x": "1"})) == [("x", none)]
@@ -450,8 +450,8 @@ def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation
     optional = {
         "register_competitor": ["tags", "color", "parent"],
         "add_competition": ["started_at", "location", "participants", "result", "result[3]", "winner"],
-        "create_ranking": ["description"],
-        "add_unity": ["sort"],
+        "create_ranking": ["description", "main_unity_sort", "main_unity_decimals", "main_unity_time"],
+        "add_unity": ["sort", "decimals", "time"],
         "add_points": ["competition_id"],
     }.get(operation, [])
     form = {**LEAST[operation], **dict.fromkeys(optional, "")}

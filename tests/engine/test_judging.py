@@ -244,6 +244,13 @@ MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
 # ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
 
 ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
+    "a main unity may have times, of which the lowest is the best": (
+        create(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
+        created(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
+    ),
+    "a main unity may have decimals": (create(ANNA, main_unity_decimals=1), created(ANNA, main_unity_decimals=1)),
+    "a unity may have 6 decimals": (measure("Score", decimals=6), measured("Score", decimals=6)),
+    "a unity may have times": (measure("Lap", time="s"), measured("Lap", time="s")),
     "a ranking may be hidden": (
         commands.ChangeVisibility(ranking_id=OVERALL, hidden=True),
         events.RankingHidden(ranking_id=OVERALL),
@@ -558,6 +565,15 @@ NO_OBJECT: Final = "must be, with more than two participants, an object of strin
 NO_SCORE: Final = "must be a string, the score, with up to two participants"
 
 UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
+    "a unity with 7 decimals": (measure("Score", decimals=7), [("decimals", "must be from 0 to 6")]),
+    "a unity with times and decimals": (
+        measure("Score", decimals=1, time="s"),
+        [("time", "must not be sent with decimals: a time has its own")],
+    ),
+    "a main unity with times and decimals": (
+        create(ANNA, main_unity_decimals=1, main_unity_time="s"),
+        [("main_unity_time", "must not be sent with main_unity_decimals: a time has its own")],
+    ),
     "an order of nothing": (commands.OrderRankings(rankings=()), [("order", "must name at least one ranking")]),
     "an order with a ranking twice, and one that is not there": (
         commands.OrderRankings(rankings=(OVERALL, OVERALL, NOBODY)),

@@ -163,13 +163,16 @@ class Competition(_Shape, frozen=True, kw_only=True):
 
 
 class Unity(Struct, frozen=True, kw_only=True):
-    """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC)."""
+    """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC).
+    `decimals`, `time`: how people are shown its totals."""
 
     id: int
     name: str
     position: int
     general: bool
     sort: Literal["ASC", "DESC"]
+    decimals: int = 0
+    time: Literal["s", "ms"] | None = None
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):
