@@ -10,8 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from api.stream.public_frames import PUBLIC_KINDS
+from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
-from api.web.page import Query, Site, dot, framed, name_text, number_text, time_element, time_text
+from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element, time_text
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
 
@@ -50,9 +51,10 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
     body = joined(
         (
             element("a", "To the table", href="#table", class_="skip"),
-            _head(site, table),
+            _head(site, mode, table),
             _choices(site, mode, table, query) if mode is not EMBED else None,
             element("main", _table(table, rows), _pages(site, mode, table, query), **_told(site, mode, table)),
+            competitions_part(table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query),
             _turning(site, mode, table, query) if mode is TV else None,
@@ -132,7 +134,7 @@ _STATES: Final[dict[TableState, tuple[str, str | None]]] = {
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _head(site: Site, table: ShownTable) -> Html:
+def _head(site: Site, mode: Mode, table: ShownTable) -> Html:
     words, kind = ("As of ", None) if table.sequence < table.end else _STATES[table.state]
     moment = element("p", words, time_element(table.recorded_at), class_=f"moment {kind or ''}".strip(), id="moment")
     return element(
@@ -140,6 +142,7 @@ def _head(site: Site, table: ShownTable) -> Html:
         element("p", name_text(site.name), class_="tournament"),
         element("h1", name_text(_chosen(table)), class_="long" if len(_chosen(table)) > TITLE_LONG else None),
         moment,
+        None if mode is EMBED else latest_part(table.competitions),
     )
 
 
@@ -311,11 +314,18 @@ def _row(
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(line), class_="form") if with_form else None,
         *[
-            element("td", "" if value is None else number_text(value), class_=value_class)
-            for value, value_class in zip(line.values, classes, strict=True)
+            element("td", "" if value is None else number_text(value), gained, class_=value_class)
+            for value, value_class, gained in zip(
+                line.values, classes, (_gained(line), *[None] * len(classes)), strict=False
+            )
         ],
         data_competitor=line.competitor_id,
     )
+
+
+def _gained(line: TableLine) -> Html | None:
+    """What the last competition gave. It stands after the total, and is shown before it."""
+    return None if line.gained is None else element("span", " ", signed_text(line.gained), class_="gained")
 
 
 def _value_classes(table: ShownTable) -> list[str]:

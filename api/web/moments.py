@@ -13,6 +13,8 @@ from msgspec import Raw, Struct
 from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.interface.rendering import encode
+from api.web.competitions import ShownCompetitions
+from api.web.page import signed_text
 from api.web.table import (
     PASSAGE_TOTALS_MAX,
     SERIES_COMPETITORS_MAX,
@@ -38,7 +40,7 @@ RACERS_MAX: Final = 40
 
 
 class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
-    """As TableLine."""
+    """As TableLine; `gained` as people read it."""
 
     position: int
     competitor_id: str
@@ -47,6 +49,7 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
     values: list[str | None]
     moved: int | None
     form: list[str]
+    gained: str | None
 
 
 class TableShape(Struct, frozen=True, kw_only=True):
@@ -60,6 +63,7 @@ class TableShape(Struct, frozen=True, kw_only=True):
     since: int | None
     count: int
     offset: int
+    competitions: ShownCompetitions
     lines: list[Raw]
 
 
@@ -224,6 +228,7 @@ async def table_shape(table: ShownTable) -> TableShape:
         since=table.since,
         count=table.count,
         offset=table.offset,
+        competitions=table.competitions,
         lines=await in_turns(_lines(table)),
     )
 
@@ -239,6 +244,7 @@ def _lines(table: ShownTable) -> Generator[None, None, list[Raw]]:
             values=[None if value is None else str(value) for value in line.values],
             moved=line.moved,
             form=[str(one.sum) for one in line.form],
+            gained=None if line.gained is None else signed_text(line.gained),
         )
         lines.append(_encoded(shape))
         yield

@@ -17,6 +17,7 @@ from api.interface.form import CompetitionSumShape
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
 from api.interface.standings import recorded_at_head
+from api.web.competitions import ShownCompetitions, competitions_shown
 from engine.domain.errors import NotFound
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log.log import Head
@@ -57,7 +58,7 @@ _Lines = Items[Classified]
 class TableAsked(Struct, frozen=True, kw_only=True):
     """Which table: of this ranking (None: the first one), in this unity (None: the classification), at this moment
     (None: now), compared with that of `since` (None: before the last competition), so many lines from `offset` on.
-    `form`: whether the form of its lines is wanted."""
+    `form`: whether the form of its lines, and competitions around the moment, are wanted."""
 
     ranking_id: RankingId | None = None
     unity_id: UnityId | None = None
@@ -85,7 +86,8 @@ class ValueColumn(Struct, frozen=True):
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: it is more than a total, and was not needed. `moved`: places gained,
     negative: lost; None: the competitor had no points then, was not in the table, or nothing is compared. `form`: their
-    last competitions, the newest last."""
+    last competitions, the newest last. `gained`: what they got from the competition that gave points last;
+    None: nothing."""
 
     position: int
     competitor_id: int
@@ -95,6 +97,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     values: list[int | None]
     moved: int | None
     form: list[CompetitionSumShape]
+    gained: int | None
 
 
 TableState = Literal["live", "frozen", "final"]
@@ -124,6 +127,7 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     offset: int
     races: bool
     folds: bool
+    competitions: ShownCompetitions
     lines: list[TableLine]
 
 
@@ -145,21 +149,25 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     if asked.form:
         await _give_sums(context, board, ranking_id, sequence)
         form = await _forms(board, ranking_id, asked.unity_id, ids)
-    earlier, last = None, None
+    last = await context.past.last_competition(live.tournament_id, ranking_id, sequence, board.voided)
+    earlier: PastBoard | None
     if asked.since is not None:
         earlier = await context.past.at(live.tournament_id, ranking_id, asked.since, live.head.sequence)
-    elif (
-        last := await context.past.last_competition(live.tournament_id, ranking_id, sequence, board.voided)
-    ) is not None:
-        earlier = await _before(context, last, ranking_id, sequence)
+    else:
+        earlier = None if last is None else await _before(context, last, ranking_id, sequence)
     positions: Mapping[CompetitorId, int | None] = {}
     if earlier is not None:
+        before = last if asked.since is None else None
         ranked = [
-            one for one in ids if _had_points(earlier, ranking_id, one) or _played_before(last, form.get(one, ()))
+            one for one in ids if _had_points(earlier, ranking_id, one) or _played_before(before, form.get(one, ()))
         ]
         positions = await _positions(context, earlier, ranking_id, asked.unity_id, ranked)
     ranking = board.rankings[ranking_id]
     others = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
+    gained: Mapping[CompetitorId, int | None] = {}
+    if asked.form and last is not None and (sums := ranking.competition_sums) is not None:
+        unity_id = unity_of(board, ranking_id, asked.unity_id)
+        gained = {one: sums.sum(unity_id, one, last.competition_id) for one in ids}
     return ShownTable(
         ranking_id=ranking_id,
         unity_id=asked.unity_id,
@@ -176,7 +184,8 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         offset=asked.offset,
         races=is_raced(ranking, live.head.sequence) and _has_points(ranking),
         folds=is_folded(ranking),
-        lines=await in_turns(_shown(board, lines, positions, form, others)),
+        competitions=await _competitions(context, board, ranking_id, asked, last),
+        lines=await in_turns(_shown(board, lines, positions, form, others, gained)),
     )
 
 
@@ -291,6 +300,7 @@ def _shown(
     positions: Mapping[CompetitorId, int | None],
     form: Mapping[CompetitorId, list[CompetitionSum]],
     others: Items[Totals],
+    gained: Mapping[CompetitorId, int | None],
 ) -> Generator[None, None, list[TableLine]]:
     shown = []
     for line in lines:
@@ -305,6 +315,7 @@ def _shown(
                 values=[*line.values, *[totals.get(line.competitor_id) for totals in others]],
                 moved=moved(line.position, positions.get(line.competitor_id)),
                 form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
+                gained=gained.get(line.competitor_id),
             )
         )
         yield
@@ -356,6 +367,17 @@ def _positions_in(
         positions[competitor_id] = order.position(order.line(competitor_id))
         yield
     return positions
+
+
+async def _competitions(
+    context: RecallContext, board: Board, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
+) -> ShownCompetitions:
+    """The competitions around the moment, with their points in the unity that is shown, the main one of a
+    classification; none where the log would have to be read for them."""
+    if not asked.form or board.rankings[ranking_id].competition_sums is None:
+        return ShownCompetitions()
+    unity_id, latest = unity_of(board, ranking_id, asked.unity_id), None if last is None else last.competition_id
+    return await in_turns(competitions_shown(board, ranking_id, unity_id, latest, context.hidden))
 
 
 async def _give_sums(context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence) -> None:

@@ -58,6 +58,16 @@ class CompetitionSums:
         numbers = array("q", pairs) if isinstance(pairs, bytearray) else pairs
         return cast(Items[CompetitionId], numbers[::2]), numbers[1::2]
 
+    def sum(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId) -> int | None:
+        """A competitor's sum in one competition; None: they have none."""
+        pairs = self._of(unity_id, competitor_id)
+        if not pairs:
+            return None
+        place = _place(pairs, competition_id)
+        if place == _number(pairs) or _pair(pairs, place)[0] != competition_id:
+            return None
+        return _pair(pairs, place)[1]
+
     def number(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         """How many sums `of` returns."""
         return _number(self._of(unity_id, competitor_id))

@@ -1,6 +1,7 @@
 // Makes the page of a board live: rows move to their new places, and the slider shows any moment of the past. What the
 // page is about stands in data- attributes. Everything here is also there without scripts, as links and forms.
 
+import { showCompetitions } from "./competitions.js";
 import { Past } from "./past.js";
 import { Present } from "./present.js";
 import { Rows } from "./rows.js";
@@ -49,6 +50,7 @@ function take(answer) {
   table = answer;
   rows.show(answer.lines, answer.offset, answer.columns);
   if (!at && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
+  showCompetitions(answer.competitions);
   tellPages(answer.offset, answer.lines.length, answer.count);
   tellEnd(answer.end);
   tellMoment(new Date(answer.recorded_at), answer.state);

@@ -114,7 +114,8 @@ export class Rows {
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
       ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${numberText(sum)}</li>`)}</ol></td>` : nothing}
       ${line.values.map((value, number) => html`<td class=${this.#valueClass(number)} data-value=${
-        value ?? ""}>${value === null ? "" : numberText(value)}</td>`)}
+        value ?? ""}>${value === null ? "" : numberText(value)}${
+        number === 0 && line.gained ? html`<span class="gained"> ${line.gained}</span>` : nothing}</td>`)}
     </tr>`;
   }
 }

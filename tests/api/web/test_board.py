@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
@@ -16,6 +17,7 @@ from engine.domain.commands import (
     AddCompetition,
     ChangeCompetitor,
     ChangePublication,
+    ChangeVisibility,
     CloseRanking,
     CreateRanking,
     DeclareClassification,
@@ -325,6 +327,69 @@ async def test_the_csv_has_every_line_and_no_formula(championship: Championship)
     assert len(rows) == 7
 
 
+# ── Competitions ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def competitions_of(page: str, title: str) -> list[str]:
+    """The words of each competition of a list."""
+    part = re.search(rf"<h2>{title}</h2><ol>(.*?)</ol>", page)
+    assert part
+    return [" ".join(unescape(re.sub(r"<[^>]*>", " ", one)).split()) for one in re.findall(r"<li>(.*?)</li>", part[1])]
+
+
+async def test_the_last_result_is_seen_first_and_marks_its_lines(championship: Championship) -> None:
+    page = await page_of(championship)
+    latest = re.search(r'<p id="latest".*?</p>', page)
+    assert latest
+    assert page.index('id="latest"') < page.index("<table>" if "<table>" in page else "<table")
+    words = " ".join(re.sub(r"<[^>]*>", " ", latest[0]).split())
+    assert words == "Latest France 33-31 England France +4, England +2"
+    lines = (await championship.get("/table.json")).json["lines"]
+    assert {line["name"]: line["gained"] for line in lines if line["gained"]} == {"France": "+4", "England": "+2"}
+    results = competitions_of(page, "Results")
+    assert len(results) == 6
+    assert results[1].startswith("Ireland 17-13 Scotland Ireland +4, Scotland +1 16 March 2024, 16:45 UTC , Dublin")
+    assert competitions_of(page, "Fixtures") == []
+
+
+async def test_a_competition_is_a_fixture_until_it_gives_points(championship: Championship) -> None:
+    desk, teams = championship.service.desk, championship.teams
+    cup, final = CompetitionId(await desk.new_id()), CompetitionId(await desk.new_id())
+    sides = teams["Wales"], teams["Italy"]
+    later = datetime(2025, 2, 2, tzinfo=UTC)
+    await submit(championship, AddCompetition(competition_id=final, group_id=2, participants=sides, started_at=later))
+    earlier = later - timedelta(days=1)
+    await submit(championship, AddCompetition(competition_id=cup, group_id=1, participants=sides, started_at=earlier))
+    expected = ["Wales – Italy 1 February 2025, 00:00 UTC", "Wales – Italy 2 February 2025, 00:00 UTC"]  # noqa: RUF001
+    assert competitions_of(await page_of(championship), "Fixtures") == expected
+    await championship.give("Wales", 4, cup)
+    page = await page_of(championship)
+    assert competitions_of(page, "Fixtures") == expected[1:]
+    assert competitions_of(page, "Results")[0].startswith("Wales – Italy Wales +4 1 February 2025")  # noqa: RUF001
+    await submit(championship, VoidCompetition(competition_id=cup))
+    assert competitions_of(await page_of(championship), "Results")[0].startswith("France 33-31 England")
+
+
+async def test_a_fixture_that_may_be_one_of_a_hidden_ranking_is_not_shown(championship: Championship) -> None:
+    desk, teams = championship.service.desk, championship.teams
+    hidden = CreateRanking(
+        ranking_id=RankingId(await desk.new_id()),
+        name="Secret cup",
+        participants=(teams["Wales"], teams["Italy"]),
+        main_unity_id=UnityId(await desk.new_id()),
+        main_unity_name="points",
+    )
+    await submit(championship, hidden)
+    for sides in (("Wales", "Italy"), ("Wales", "France")):
+        one = CompetitionId(await desk.new_id())
+        who = tuple(teams[name] for name in sides)
+        await submit(championship, AddCompetition(competition_id=one, group_id=1, participants=who))
+    assert len(competitions_of(await page_of(championship), "Fixtures")) == 2
+    await submit(championship, ChangeVisibility(ranking_id=hidden.ranking_id, hidden=True))
+    (fixture,) = competitions_of(await page_of(championship), "Fixtures")
+    assert fixture.startswith("Wales – France")  # noqa: RUF001
+
+
 # ── Explanations ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -364,6 +429,8 @@ async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship
     held = {path: await championship.get(path) for path in below}
     assert {answer.status for answer in held.values()} == {200}
     beyond = await championship.give("Wales", 100)
+    fixture = CompetitionId(await championship.service.desk.new_id())
+    await submit(championship, AddCompetition(competition_id=fixture, group_id=9, participants=(wales,)))
     await submit(championship, ChangeCompetitor(competitor_id=wales, name="Cymru"))
     for path, answer in held.items():
         now = await championship.get(path)

@@ -1,0 +1,58 @@
+"""The parts of a board that show competitions: the last result above the table, results and fixtures below it.
+
+`static/competitions.js` writes the same, and keeps them current.
+"""
+
+from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
+from api.web.html import Child, Html, element, joined
+from api.web.page import name_text, time_element
+
+
+def latest_part(shown: ShownCompetitions) -> Html:
+    """The competition that gave points last."""
+    if shown.latest is None:
+        return element("p", id="latest", class_="latest", hidden=True)
+    return element("p", element("strong", "Latest"), " ", _text(shown.latest), id="latest", class_="latest")
+
+
+def competitions_part(shown: ShownCompetitions) -> Html:
+    """Results and fixtures; hidden where there are none."""
+    return element(
+        "section",
+        _list("Results", shown.results),
+        _list("Fixtures", shown.fixtures),
+        id="competitions",
+        class_="competitions",
+        aria_label="Competitions",
+        hidden=not (shown.results or shown.fixtures),
+    )
+
+
+def _list(title: str, competitions: list[ShownCompetition]) -> Html:
+    items = [element("li", _text(one), _where(one)) for one in competitions]
+    return element("div", element("h2", title), element("ol", *items), hidden=not items)
+
+
+def _text(one: ShownCompetition) -> Html:
+    """Who met, with the result, and what it gave."""
+    names = [_side(side) for side in one.sides]
+    if len(names) == 2 and not one.others:
+        middle = element("b", one.result) if one.result else "\N{EN DASH}"
+        who = joined((names[0], " ", middle, " ", names[1]))
+    else:
+        rest = f", and {one.others} more" if one.others else None
+        who = joined((*[part for name in names for part in (", ", name)][1:], rest))
+    given = [joined((name_text(side.name), f" {side.gained}")) for side in one.sides if side.gained is not None]
+    gave = [part for text in given for part in (", ", text)][1:]
+    return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))
+
+
+def _side(side: ShownSide) -> Html:
+    performance = None if side.performance is None else f" {side.performance}"
+    text: list[Child] = [name_text(side.name), performance]
+    return element("strong", *text) if side.won else joined(text)
+
+
+def _where(one: ShownCompetition) -> Html:
+    place = joined((", ", name_text(one.location))) if one.location else None
+    return element("span", time_element(one.started_at), place, class_="where")

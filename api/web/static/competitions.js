@@ -1,0 +1,55 @@
+// The last result above the table, results and fixtures below it, as competitions_part.py writes them.
+
+import { html, nothing, render } from "./lit-html/lit-html.js";
+import { localText, timeText } from "./words.js";
+
+const latest = document.getElementById("latest");
+const section = document.getElementById("competitions");
+const written = new Set(); // parts whose first content came with the page
+
+/** Shows what table.json tells of competitions. */
+export function showCompetitions(told) {
+  show(latest, told.latest, () => html`<strong>Latest</strong> ${text(told.latest)}`);
+  show(section, told.results.length || told.fixtures.length, () => [
+    list("Results", told.results),
+    list("Fixtures", told.fixtures),
+  ]);
+}
+
+function show(part, some, content) {
+  if (!part) return;
+  if (!written.has(part)) part.replaceChildren();
+  written.add(part);
+  part.hidden = !some;
+  render(some ? content() : nothing, part);
+}
+
+function list(title, competitions) {
+  return html`<div ?hidden=${!competitions.length}><h2>${title}</h2><ol>${competitions.map(
+    (one) => html`<li>${text(one)}${where(one)}</li>`,
+  )}</ol></div>`;
+}
+
+function text({ sides, result, others }) {
+  const names = sides.map(side);
+  const who = names.length === 2 && !others
+    ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
+    : html`${apart(names)}${others ? `, and ${others} more` : nothing}`;
+  const given = sides.filter(({ gained }) => gained !== null).map(({ name, gained }) => html`<bdi>${name}</bdi> ${gained}`);
+  return html`<span class="who-met">${who}</span>${given.length ? html`<span class="gave">${apart(given)}</span>` : nothing}`;
+}
+
+function side({ name, won, performance }) {
+  const words = html`<bdi>${name}</bdi>${performance === null ? nothing : ` ${performance}`}`;
+  return won ? html`<strong>${words}</strong>` : words;
+}
+
+function apart(parts) {
+  return parts.map((part, number) => (number ? html`, ${part}` : part));
+}
+
+function where({ started_at, location }) {
+  const date = new Date(started_at);
+  const place = location ? html`, <bdi>${location}</bdi>` : nothing;
+  return html`<span class="where"><time datetime=${started_at}>${timeText(date)}${localText(date)}</time>${place}</span>`;
+}
