@@ -1,6 +1,7 @@
 """Commands about the classification of a ranking."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from api.cli import printing
@@ -112,13 +113,18 @@ async def declare_classification(
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
-        chain = tuple([_criterion(names, ranking_id, text) for text in criteria])
+        chain = criteria_of(names, ranking_id, criteria)
         receipt = await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=chain), actor=OPERATOR)
         said = criteria_text(live.board.rankings[ranking_id], chain)
     printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is classified by {said}")
 
 
 _BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied))\Z")
+
+
+def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tuple[Criterion, ...]:
+    """The criteria that `classification declare` is given. Raises Unacceptable and NotFound."""
+    return tuple([_criterion(names, ranking_id, text) for text in texts])
 
 
 def _criterion(names: Names, ranking_id: RankingId, text: str) -> Criterion:

@@ -16,7 +16,6 @@ from typing import Final
 from msgspec import Struct
 
 from api.cli.files import csv_rows, read_text
-from api.cli.imports import IMPORT_LINES_MAX
 from api.cli.names import Names
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.lookup import ranking_of
@@ -25,6 +24,7 @@ from engine.domain.events import Delta, Result
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
+IMPORT_COMPETITIONS_MAX: Final = 100_000
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
@@ -85,8 +85,10 @@ def read(path: Path) -> tuple[list[str], list[Line]]:
             "location, and unities of the ranking."
         )
     numbered = list(rows)
-    if len(numbered) > IMPORT_LINES_MAX:
-        raise Unreadable(f"The file has {len(numbered)} competitions; import at most {IMPORT_LINES_MAX} at a time.")
+    if len(numbered) > IMPORT_COMPETITIONS_MAX:
+        raise Unreadable(
+            f"The file has {len(numbered)} competitions; import at most {IMPORT_COMPETITIONS_MAX} at a time."
+        )
     wrong = [number for number, row in numbered if len(row) != len(columns)]
     if wrong:
         reason = "it has more or fewer fields than the first line has columns"

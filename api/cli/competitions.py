@@ -5,7 +5,7 @@ import json as stdlib_json
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +15,7 @@ from api.cli.competition_files import Reader, Scoring, read
 from api.cli.competition_imports import play_competitions
 from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
 from api.cli.progress import progress
+from api.cli.templates import TEMPLATES
 from api.cli.times import begin
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
@@ -82,6 +83,7 @@ async def import_competitions(
     file: CompetitionsFile,
     /,
     *,
+    like: Literal["football"] | None = None,
     win: int = 3,
     draw: int = 1,
     loss: int = 0,
@@ -98,6 +100,8 @@ async def import_competitions(
     """
     Parameters
     ----------
+    like
+        The ranking was created --like this: its unities are filled, unless an option names another one.
     win
         Points of the main unity for a win, if no column gives them. Points are whole numbers. Where a draw is half a
         point, count in half points: --win 2 --draw 1.
@@ -120,18 +124,18 @@ async def import_competitions(
     lost
         Unity, by id or name, that counts those lost.
     """
-    scoring = Scoring(
-        win=win,
-        draw=draw,
-        loss=loss,
-        goal_difference=goal_difference,
-        goals_for=goals_for,
-        goals_against=goals_against,
-        played=played,
-        won=won,
-        drawn=drawn,
-        lost=lost,
-    )
+    filled = {
+        "goal_difference": goal_difference,
+        "goals_for": goals_for,
+        "goals_against": goals_against,
+        "played": played,
+        "won": won,
+        "drawn": drawn,
+        "lost": lost,
+    }
+    if like is not None:
+        filled |= {name: unity for name, unity in TEMPLATES[like].fills.items() if filled[name] is None}
+    scoring = Scoring(win=win, draw=draw, loss=loss, **filled)
     with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
         try:
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:

@@ -38,7 +38,7 @@ from engine.log import log
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
-IMPORT_LINES_MAX: Final = 100_000
+IMPORT_LINES_MAX: Final = 1_000_000
 IMPORT_REQUESTS_MAX: Final = 500
 """Lines registered at the same time."""
 _ID: Final = re.compile(r"[0-9]{1,19}")

@@ -8,7 +8,9 @@ from msgspec import UNSET
 
 from api.cli import printing
 from api.cli.changes import changed
+from api.cli.classifications import criteria_of
 from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
+from api.cli.templates import TEMPLATES, Kind, Template
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.lookup import ranking_of
 from engine.domain.commands import (
@@ -20,6 +22,7 @@ from engine.domain.commands import (
     ChangeVisibility,
     CloseRanking,
     CreateRanking,
+    DeclareClassification,
     OrderRankings,
     ReopenRanking,
 )
@@ -40,6 +43,7 @@ async def create_ranking(
     *competitors: Annotated[
         str, Parameter(help="Ids or names of its competitors. Without any, all of the tournament.")
     ],
+    like: Kind | None = None,
     unity: str = "points",
     sort: Literal["ASC", "DESC"] = "DESC",
     decimals: int = 0,
@@ -51,6 +55,9 @@ async def create_ranking(
     """
     Parameters
     ----------
+    like
+        Kind of ranking to make, with its unities, sorts and criteria, instead of --unity and --sort. Each is an event
+        after the creation.
     unity
         Name of its main unity.
     sort
@@ -63,8 +70,12 @@ async def create_ranking(
     description
         A description, of any number of lines.
     """
+    if like is not None and (unity, sort) != ("points", "DESC"):
+        raise Unacceptable("--like decides the unities and sorts; leave out --unity and --sort, or --like.")
+    template = TEMPLATES[like] if like else Template({unity: Sort(sort)}, ())
+    (main, its_sort), *others = template.unities.items()
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id, unity_id = map(int, await desk.new_ids(2))
+        ranking_id, unity_id, *other_ids = map(int, await desk.new_ids(2 + len(others)))
         participants = Names(live.board).competitors(competitors) if competitors else tuple(live.board.competitors)
         await desk.submit(
             live,
@@ -72,15 +83,23 @@ async def create_ranking(
                 ranking_id=RankingId(ranking_id),
                 main_unity_id=UnityId(unity_id),
                 name=name,
-                main_unity_name=unity,
+                main_unity_name=main,
                 participants=participants,
                 description=description,
-                main_unity_sort=Sort(sort),
+                main_unity_sort=its_sort,
                 main_unity_decimals=decimals,
                 main_unity_time=time,
             ),
             actor=OPERATOR,
         )
+        for other_id, (other, other_sort) in zip(other_ids, others, strict=True):
+            added = AddUnity(ranking_id=RankingId(ranking_id), unity_id=UnityId(other_id), name=other, sort=other_sort)
+            await desk.submit(live, added, actor=OPERATOR)
+        if template.criteria:
+            chain = criteria_of(Names(live.board), RankingId(ranking_id), template.criteria)
+            await desk.submit(
+                live, DeclareClassification(ranking_id=RankingId(ranking_id), criteria=chain), actor=OPERATOR
+            )
     if json:
         printing.json({"id": ranking_id, "name": name.strip(), "unity_id": unity_id})
     else:

@@ -1,9 +1,11 @@
 """Commands about classifications say the same as HTTP does."""
 
+import asyncio
 import csv
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
 from tests.api.test_classification import League
 from tests.api.test_past import history
+from tests.running import said
 
 
 @pytest.fixture
@@ -129,3 +132,55 @@ async def test_an_explanation_ends_with_what_decides_the_classification(
     assert (await tallybook.done("explain", *of(league), str(league.ada))).endswith(
         "\n\nWhat decides the classification would take too long to find out."
     )
+
+
+# ── Well-known kinds ────────────────────────────────────────────────────────────────────────────────────
+
+GROUP_H = """\
+date,participants,score
+2022-11-24 13:00,Uruguay|South Korea,0:0
+2022-11-24 16:00,Portugal|Ghana,3:2
+2022-11-28 13:00,South Korea|Ghana,2:3
+2022-11-28 19:00,Portugal|Uruguay,2:0
+2022-12-02 15:00,Ghana|Uruguay,0:2
+2022-12-02 15:00,South Korea|Portugal,2:1
+"""
+RACES = """\
+date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths,10ths
+2022-03-20,LEC|SAI|HAM|RUS|MAG|BOT|OCO|TSU|ALO|ZHO,1|2|3|4|5|6|7|8|9|10,26|18|15|12|10|8|6|4|2|1,\
+1|||||||||,|1||||||||,||1|||||||,|||1||||||,||||1|||||,|||||1||||,||||||1|||,|||||||1||,||||||||1|,|||||||||1
+2022-03-27,VER|LEC|SAI|PER|RUS|OCO|NOR|GAS|MAG|HAM,1|2|3|4|5|6|7|8|9|10,25|19|15|12|10|8|6|4|2|1,\
+1|||||||||,|1||||||||,||1|||||||,|||1||||||,||||1|||||,|||||1||||,||||||1|||,|||||||1||,||||||||1|,|||||||||1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "standings"),
+    [
+        # The group of the World Cup in which goals scored decided who went on.
+        ("football", GROUP_H, [(1, "Portugal"), (2, "South Korea"), (3, "Uruguay"), (4, "Ghana")]),
+        # After two races of a season: two had 12 points, and one of them a fourth place.
+        (
+            "formula-one",
+            RACES,
+            [(1, "LEC"), (2, "SAI"), (3, "VER"), (4, "RUS"), (5, "HAM"), (6, "OCO"), (7, "PER"), (8, "MAG"), (9, "BOT"),
+             (10, "NOR"), (11, "GAS"), (11, "TSU"), (13, "ALO"), (14, "ZHO")],
+        ),
+    ],
+)  # fmt: skip
+async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
+    kind: str, file: str, standings: list[tuple[int, str]], tallybook: Tallybook, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Known")
+    clubs = tmp_path / "clubs.csv"
+    clubs.write_text("name\n" + "\n".join(sorted(name for _, name in standings)))
+    played = tmp_path / "played.csv"
+    played.write_text(file)
+    filled = ["--like", kind] if kind == "football" else []
+    await asyncio.to_thread(said, "competitor", "import", slug, str(clubs), "--database-url", tallybook.dsn)
+    await tallybook.done("ranking", "create", slug, "Table", "--like", kind)
+    imported = ["competition", "import", slug, "Table", str(played), *filled, "--database-url", tallybook.dsn]
+    assert (await asyncio.to_thread(said, *imported)).code == 0
+    names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+    shown = await tallybook.json("classification", "show", slug, "Table")
+    assert sorted((line["position"], names[line["competitor_id"]]) for line in shown["standings"]) == standings

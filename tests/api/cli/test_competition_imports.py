@@ -15,9 +15,9 @@ import asyncpg
 import pytest
 
 from api.cli import competition_imports
-from api.cli.competition_files import Reader, Scoring, read
+from api.cli.competition_files import IMPORT_COMPETITIONS_MAX, Reader, Scoring, read
 from api.cli.competition_imports import ImportedCompetitions, play_competitions
-from api.cli.imports import IMPORT_LINES_MAX, Interrupted
+from api.cli.imports import Interrupted
 from api.cli.names import Names
 from api.desk.desk import Desk
 from api.interface.fields import FORM_OF_TIMES
@@ -381,11 +381,11 @@ async def test_competitions_are_counted_as_a_league_table_has_them(imported: Imp
 
 async def test_a_file_of_too_many_lines_is_refused(imported: Import, tmp_path: Path) -> None:
     line = "2024-03-01,Ajax|Brest,2:1\n"
-    for count, refused in ((IMPORT_LINES_MAX, False), (IMPORT_LINES_MAX + 1, True)):
+    for count, refused in ((IMPORT_COMPETITIONS_MAX, False), (IMPORT_COMPETITIONS_MAX + 1, True)):
         file = tmp_path / "many.csv"
         file.write_text("date,participants,score\n" + line * count)
         if refused:
-            with pytest.raises(Exception, match=f"has {count} competitions; import at most {IMPORT_LINES_MAX}"):
+            with pytest.raises(Exception, match=f"has {count} competitions; import at most {IMPORT_COMPETITIONS_MAX}"):
                 read(file)
         else:
             assert len(read(file)[1]) == count

@@ -66,6 +66,20 @@ async def test_every_fault_of_a_ranking_is_listed(tallybook: Tallybook, slug: st
     ]
 
 
+async def test_a_known_kind_decides_the_unities(tallybook: Tallybook, slug: str) -> None:
+    assert await tallybook.refused("ranking", "create", slug, "Contest", "--like", "icpc", "--unity", "solved") == [
+        "--like decides the unities and sorts; leave out --unity and --sort, or --like."
+    ]
+    await tallybook.done("ranking", "create", slug, "Contest", "--like", "icpc")
+    (contest,) = await listed(tallybook, slug)
+    assert list(contest["unities"].values()) == ["solved", "penalty"]
+    await tallybook.done("points", "add", slug, "Contest", "Ann=2", "Bob=2", "Cid=1")
+    await tallybook.done("points", "add", slug, "Contest", "Ann=90", "Bob=80", "Cid=5", "--unity", "penalty")
+    shown = await tallybook.json("classification", "show", slug, "Contest")
+    names = {i: name for name, i in (await ids(tallybook, slug)).items()}
+    assert [names[line["competitor_id"]] for line in shown["standings"]] == ["Bob", "Ann", "Cid"]
+
+
 async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
     ranking_id = await tallybook.done("ranking", "create", slug, "Season")
     said = await tallybook("ranking", "rename", slug, "Season", " Saison ")

@@ -1,0 +1,50 @@
+"""Rankings of well-known kinds: their unities, what totals are better in each, and what decides their order.
+
+`ranking create --like` makes one; `competition import --like` fills its unities from scores.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from engine.domain.terms import Sort
+
+Kind = Literal["football", "formula-one", "icpc", "high-score"]
+
+
+class Template(Struct, frozen=True):
+    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `fills`: the unities that
+    `competition import` fills from scores of two numbers, by the fields of `Scoring`."""
+
+    unities: dict[str, Sort]
+    criteria: tuple[str, ...]
+    fills: dict[str, str] = {}
+
+
+_PLACES: Final = ("wins", "seconds", "thirds", *(f"{n}ths" for n in range(4, 11)))
+
+TEMPLATES: Final[dict[Kind, Template]] = {
+    "football": Template(
+        {
+            "points": Sort.DESC,
+            "goal difference": Sort.DESC,
+            "goals for": Sort.DESC,
+            "goals against": Sort.ASC,
+            "played": Sort.DESC,
+            "won": Sort.DESC,
+            "drawn": Sort.DESC,
+            "lost": Sort.ASC,
+        },
+        ("points", "goal difference", "goals for"),
+        {
+            name.replace(" ", "_"): name
+            for name in ("goal difference", "goals for", "goals against", "played", "won", "drawn", "lost")
+        },
+    ),
+    # Of drivers with the same points, the one with more wins stands first, then with more second places, and so on.
+    "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
+    # Penalty time is in minutes.
+    "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),
+    # Each attempt is a competition of its own; the best one counts.
+    "high-score": Template({"score": Sort.DESC}, ("score:best=1",)),
+}
