@@ -26,6 +26,7 @@ PURE = sorted(
         "projections/board/*.py",
         "projections/past/comparison.py",
         "projections/past/series.py",
+        "projections/past/timeline.py",
         "projections/past/world_clock.py",
         "projections/past/explanation.py",
         "projections/past/history.py",

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from api.cli.names import competition_name
 from api.http.times import timestamp
 from api.interface.classifications import criterion_text
+from api.interface.competition_names import competition_name
 from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking

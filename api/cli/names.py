@@ -17,10 +17,11 @@ from cyclopts import Parameter
 from rich.cells import cell_len, set_cell_size
 
 from api.http.forms import parse_id
+from api.interface.competition_names import BETWEEN, competition_name
 from api.interface.lookup import ranking_of
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board, Competition
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board.board import Board
 
 IDS_LISTED_MAX: Final = 20
 """Ids that a refusal lists of those who share a name."""
@@ -28,7 +29,6 @@ SIMILAR_MAX: Final = 3
 """Similar names that a refusal of an unknown one lists."""
 COMPARED_MAX: Final = 5_000
 """Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
-_BETWEEN: Final = " – "  # noqa: RUF001 - one against the other
 _NUMBER: Final = "A number is an id if there is one like it, else a name."
 _K = TypeVar("_K", bound=int)
 
@@ -67,7 +67,7 @@ class Names:
 
     def competition(self, text: str) -> CompetitionId:
         competitions = self._board.competitions
-        name = text.replace(" - ", _BETWEEN)
+        name = text.replace(" - ", BETWEEN)
         return CompetitionId(_meant("competition", name, competitions, lambda: self._competitions))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
@@ -105,13 +105,6 @@ def cut_apart(names: Mapping[_K, str], cells_max: int) -> dict[_K, str]:
     }
     alike = Counter(cut.values())
     return {key: cut[name] if alike[cut[name]] == 1 else name for key, name in names.items()}
-
-
-def competition_name(board: Board, competition: Competition) -> str:
-    """The names of its participants; empty if there are none, or more than two."""
-    if len(competition.participants) > SCORE_PARTICIPANTS_MAX:
-        return ""
-    return _BETWEEN.join([board.competitors[competitor_id].name for competitor_id in competition.participants])
 
 
 def _ids_by_name(named: Iterable[tuple[_K, str]]) -> Mapping[str, list[_K]]:

@@ -6,6 +6,7 @@
     /board/<slug>/competitors/<id>      how a competitor came to their place
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
     /board/<slug>/passage.json          points as they came, which the script folds
+    /board/<slug>/timeline.json         the same in the order in which they took place
     /board/<slug>/race.json             a unity through time, for a race
     /board/<slug>/picture.png           the first lines, for those who show a link to the page
 
@@ -14,6 +15,7 @@ Each is made from what the public sees (`public_view.py`), once for all who ask 
 
 import re
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -38,14 +40,13 @@ from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pict
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
-from api.web.moments import passage_shape, race_shape, table_shape
+from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, rankings_in, table_of
-from engine.domain.errors import Refusal
+from engine.domain.errors import Fault, Refusal, Unreadable
 from engine.domain.terms import CompetitorId, Sequence
 from engine.process.turns import Turn, in_turns
-from projections.past.past import AtSequence, AtTime
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can ask for at once."""
@@ -58,20 +59,23 @@ ADDRESS_KEPT_CHARACTERS_MAX: Final = 300
 """Characters of an address whose answer is kept until the next event."""
 
 
-def _at(text: str) -> AtSequence | AtTime:
+def _at(text: str) -> Sequence | datetime:
     number = parse_id(text)
-    return AtTime(TIME_END.read(text)) if number is None else AtSequence(Sequence(number))
+    return TIME_END.read(text) if number is None else Sequence(number)
 
 
 _MOMENT: Final = FieldType(_at, {"anyOf": [FROM_1.schema, TIME_END.schema]})
 _TABLE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking; absent: the first one", argument="ranking_id"),
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
-    Field("at", _MOMENT, "after this event, or all events of this time; absent: now", argument="moment"),
+    Field("at", _MOMENT, "after this event, or with what had taken place by this day or time; absent: now"),
+    Field("on", TIME_END, "with what had taken place by this day or time, as known after the event that at names"),
     Field("since", _MOMENT, "compared with this moment; absent: with that before the last competition"),
     Field("offset", FROM_0, "the number of lines to skip"),
 )
-_PICTURE_FIELDS: Final[Fields] = tuple([field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at")])
+_PICTURE_FIELDS: Final[Fields] = tuple(
+    [field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at", "on")]
+)
 _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
 _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
@@ -81,6 +85,18 @@ _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
     Field("at", FROM_1, "the passage that shows this event", required=True),
 )
+
+
+def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with each moment by the clock that it is of: events by the log's, days and times by the world's.
+    Raises Unreadable if two are by the same."""
+    for name, on in (("at", "on"), ("since", "since_on")):
+        if isinstance(arguments.get(name), datetime):
+            if on in arguments:
+                faults = [Fault(one, "is one day too many") for one in (name, on)]
+                raise Unreadable("The query names two days; with on, at is the number of an event.", faults)
+            arguments[on] = arguments.pop(name)
+    return arguments
 
 
 class _Asked(Struct, frozen=True):
@@ -145,6 +161,7 @@ class BoardHandlers:
         add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
+        add("/timeline.json", _timeline_json, _TABLE_FIELDS[:1], _JSON)
         add("/race.json", _race_json, _TABLE_FIELDS[:2], _JSON)
         add("/table.csv", _table_csv, _TABLE_FIELDS, _CSV)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
@@ -163,7 +180,7 @@ class BoardHandlers:
                     _origin(incoming.request, proxies=self._proxies) if sent.is_page else "",
                     incoming.request.target,
                     dict(query),
-                    read_query(query, fields),
+                    _with_clocks(read_query(query, fields)),
                     incoming.parameters.get("competitor_id", ""),
                 )
                 answered = await self._views.answer(slug, lambda context: self._made(context, make, asked))
@@ -183,7 +200,7 @@ class BoardHandlers:
         """The answer, made once for all who ask the same while nothing changes. Raises NotFound, and as `make`."""
         live = context.live
         head = live.head
-        kept = live.cache.moments if asked.arguments.keys() & {"moment", "at"} else live.cache.windows
+        kept = live.cache.moments if asked.arguments.keys() & {"at", "on"} else live.cache.windows
         kept.renew(head.sequence)
         key = context.hidden, asked.origin, asked.address
         if (found := kept.get(key)) is not None:
@@ -233,6 +250,10 @@ async def _passage_json(context: RecallContext, _site: Site, asked: _Asked) -> b
     return encode(await passage_shape(context, **asked.arguments))
 
 
+async def _timeline_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    return encode(await timeline_shape(context, **asked.arguments))
+
+
 async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     return encode(await race_shape(context, **asked.arguments))
 
@@ -253,7 +274,7 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
 
 async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     arguments = asked.arguments
-    board, sequence = await board_at(context, arguments.get("moment"))
+    board, sequence = await board_at(context, arguments.get("at"))
     ranking_id = ranking_in(context, board, arguments.get("ranking_id"))
     unity_id = unity_of(board, ranking_id, arguments.get("unity_id"))
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)

@@ -9,12 +9,25 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.http.times import instant
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
-from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element, time_text
+from api.web.page import (
+    Query,
+    Site,
+    day_text,
+    dot,
+    framed,
+    name_text,
+    number_text,
+    signed_text,
+    time_element,
+    time_text,
+)
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
+from projections.past.past import TIMELINE_EVENTS_MAX
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
@@ -51,9 +64,9 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
     body = joined(
         (
             element("a", "To the table", href="#table", class_="skip"),
-            _head(site, mode, table),
+            _head(site, mode, table, query),
             _choices(site, mode, table, query) if mode is not EMBED else None,
-            element("main", _table(table, rows), _pages(site, mode, table, query), **_told(site, mode, table)),
+            element("main", _table(table, rows), _pages(site, mode, table, query), **_told(site, mode, table, query)),
             competitions_part(table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query),
@@ -66,7 +79,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
 
 def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:
     """The preview of a link to the page, in Open Graph. A picture needs a whole address."""
-    asked = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
+    asked = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
@@ -93,7 +106,7 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
         PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(line))
         for line in table.lines[:PICTURE_LINES]
     ]
-    moment = f"As of {time_text(table.recorded_at)}"
+    moment = f"As of {time_text(table.recorded_at) if table.on is None else day_text(table.on)}"
     return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 
@@ -101,7 +114,7 @@ def _first_value(line: TableLine) -> str:
     return "" if line.values[0] is None else number_text(line.values[0])
 
 
-def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, Value]:
+def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, Value]:
     """What the script of the page is told."""
     return {
         "id": "table",
@@ -115,6 +128,8 @@ def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, Value]:
         "data_lines": mode.lines,
         "data_races": table.races,
         "data_folds": table.folds,
+        "data_on": None if table.on is None else instant(table.on),
+        "data_dated": _is_by_date(table, query),
         "data_kinds": " ".join(sorted(PUBLIC_KINDS)),
     }
 
@@ -134,20 +149,36 @@ _STATES: Final[dict[TableState, tuple[str, str | None]]] = {
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _head(site: Site, mode: Mode, table: ShownTable) -> Html:
-    words, kind = ("As of ", None) if table.sequence < table.end else _STATES[table.state]
-    moment = element("p", words, time_element(table.recorded_at), class_=f"moment {kind or ''}".strip(), id="moment")
+def _state(table: ShownTable) -> tuple[str, str | None]:
+    """What is said before the time of the table, and the class of that."""
+    return ("As of ", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
+
+
+def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+    _, kind = _state(table)
     return element(
         "header",
         element("p", name_text(site.name), class_="tournament"),
         element("h1", name_text(_chosen(table)), class_="long" if len(_chosen(table)) > TITLE_LONG else None),
-        moment,
+        element("p", _moment(table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
         None if mode is EMBED else latest_part(table.competitions),
     )
 
 
+def _moment(table: ShownTable, query: Query) -> Html:
+    """Which moment is shown, by both clocks where they differ. The script says the same."""
+    recorded = time_element(table.recorded_at)
+    last = None if table.last is None else f"{table.last.name}, {day_text(table.last.date)}"
+    if table.on is not None:
+        return joined((f"On {day_text(table.on)}" if last is None else f"After {last}", "; as recorded by ", recorded))
+    if "at" in query:
+        by = "" if last is None else f", by which the last was {last}"
+        return joined((f"After event {table.sequence} of {table.end}{by}; as recorded by ", recorded))
+    return joined((_state(table)[0], recorded))
+
+
 def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
-    kept = {name: query[name] for name in ("at", "since") if name in query}
+    kept = {name: query[name] for name in ("at", "on", "since") if name in query}
     in_ranking = {"ranking": str(table.ranking_id)}
 
     def tab(text: str, its: Query, chosen: bool) -> Html:
@@ -209,24 +240,42 @@ def _at_offset(query: Query, offset: int) -> Query:
     return rest | {"offset": str(offset)} if offset else rest
 
 
-def _past(site: Site, table: ShownTable, query: Query) -> Html:
-    """The slider over the whole history. Without scripts, it is sent like any form."""
+def _is_by_date(table: ShownTable, query: Query) -> bool:
+    """Whether the slider goes through what took place, in order of time, and not through the events of the log."""
+    if "on" in query or table.end > TIMELINE_EVENTS_MAX:
+        return False
+    return table.on is not None or (table.last is not None and "at" not in query)
+
+
+def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
+    """The slider over the whole history. Without scripts, it is sent like any form, and asks for a day where the
+    script makes a slider of dates."""
+    if "on" in query:
+        return None
     kept = [
         element("input", type="hidden", name=name, value=query[name])
         for name in ("ranking", "unity", "since")
         if name in query
     ]
-    slider = element(
-        "input", type="range", name="at", id="at", min=1, max=table.end, value=table.sequence, aria_describedby="moment"
-    )
-    now = {name: text for name, text in query.items() if name != "at"}
+    same = {name: text for name, text in query.items() if name != "at"}
+    asked = {"name": "at", "id": "at", "aria_describedby": "moment"}
+    if _is_by_date(table, query):
+        shown = table.on or (table.recorded_at if table.last is None else table.last.date)
+        slider = element("input", type="date", value=f"{shown:%Y-%m-%d}", **asked)
+        other: Html | None = element(
+            "a", "As recorded", class_="other", href=site.address({**same, "at": str(table.end)})
+        )
+    else:
+        slider = element("input", type="range", min=1, max=table.end, value=table.sequence, **asked)
+        other = None if table.last is None else element("a", "By date", class_="other", href=site.address(same))
     return element(
         "form",
         element("label", "History", for_="at"),
         slider,
         *kept,
         element("button", "Show"),
-        element("a", "Now", href=site.address(now), aria_current=None if "at" in query else "true"),
+        element("a", "Now", href=site.address(same), aria_current=None if "at" in query else "true"),
+        other,
         action=site.address({}),
         class_="past",
         id="past",
@@ -263,7 +312,7 @@ def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 
 def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Generator[None, None, list[Html]]:
     """The rows of the table on its page, with pauses for the turns of others."""
-    kept = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
+    kept = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     compared, with_form = _columns_beside(table)
     classes = _value_classes(table)
     rows = []

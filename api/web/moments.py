@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
+from api.http.times import instant
+from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.interface.rendering import encode
@@ -19,6 +21,7 @@ from api.web.table import (
     PASSAGE_TOTALS_MAX,
     SERIES_COMPETITORS_MAX,
     SERIES_EVENTS_MAX,
+    DatedCompetition,
     ShownTable,
     TableState,
     ValueColumn,
@@ -30,10 +33,11 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import Turn, in_turns
-from projections.board.board import Ranking
+from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
 from projections.past.passage import Passage
 from projections.past.series import SeriesPoint
+from projections.past.timeline import TimelineStep
 
 RACERS_MAX: Final = 40
 """Competitors that one race shows: those who stand first at its end."""
@@ -64,6 +68,8 @@ class TableShape(Struct, frozen=True, kw_only=True):
     count: int
     offset: int
     competitions: ShownCompetitions
+    on: datetime | None
+    last: DatedCompetition | None
     lines: list[Raw]
 
 
@@ -104,6 +110,14 @@ class PassageShape(Struct, frozen=True, kw_only=True):
     unities: list[UnityOfPassage]
     criteria: list[int] | None
     steps: list[Raw]
+
+
+class TimelineShape(PassageShape, frozen=True, kw_only=True):
+    """As a passage, of all that took place in a ranking: its steps are numbered from 1, in order of time. `moments`:
+    what `at` names the moment of each step by, and in words what took place. `end`: the last event of the log."""
+
+    end: int
+    moments: list[tuple[str, str]]
 
 
 class RaceShape(Struct, frozen=True, kw_only=True):
@@ -168,25 +182,86 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
         return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
     if not is_folded(ranking):
         raise Unacceptable(f"Passages are told of at most {PASSAGE_TOTALS_MAX:,} totals: competitors times unities.")
-    ids, competitors, turn = ranking.participants.listed(), [], Turn()
-    for competitor_id in ids:
-        competitor = found.board.competitors[competitor_id]
-        competitors.append(CompetitorOfPassage(str(competitor_id), competitor.name, competitor.color))
-        if turn.over:
-            await turn.give_way()
-    unities = []
-    for unity_id, unity in ranking.unities.items():
-        totals = _encoded([str(unity.totals.get(one, 0)) for one in ids])
-        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, totals))
-        await turn.give_way()
+    ids = ranking.participants.listed()
     return PassageShape(
         first=found.first,
         last=found.last,
-        competitors=competitors,
-        unities=unities,
+        competitors=await in_turns(_competitors(found.board, ids)),
+        unities=await in_turns(_unities(ranking, ids)),
         criteria=_criteria(ranking),
         steps=await in_turns(_steps(found, ranking, ids)),
     )
+
+
+def _competitors(board: Board, ids: Items[CompetitorId]) -> Generator[None, None, list[CompetitorOfPassage]]:
+    competitors = []
+    for one in ids:
+        competitors.append(CompetitorOfPassage(str(one), board.competitors[one].name, board.competitors[one].color))
+        yield
+    return competitors
+
+
+def _unities(
+    ranking: Ranking, ids: Items[CompetitorId], *, empty: bool = False
+) -> Generator[None, None, list[UnityOfPassage]]:
+    """The unities with the totals of these competitors, or, if `empty`, before all points."""
+    unities = []
+    for unity_id, unity in ranking.unities.items():
+        totals = _encoded(["0" if empty else str(unity.totals.get(one, 0)) for one in ids])
+        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, totals))
+        yield
+    return unities
+
+
+async def timeline_shape(context: RecallContext, ranking_id: RankingId | None = None) -> TimelineShape:
+    """What took place in a ranking, up to now. Raises NotFound and TooMuchWork."""
+    live = context.live
+    ranking_id = ranking_in(context, live.board, ranking_id)
+    then = await context.past.at(live.tournament_id, ranking_id, None, live.head.sequence)
+    board, ranking = then.board, then.board.rankings[ranking_id]
+    steps = await context.past.timeline(live.tournament_id, board, ranking_id, then.sequence)
+    ids = ranking.participants.listed() if is_folded(ranking) else []
+    return TimelineShape(
+        first=0,
+        last=len(steps),
+        competitors=await in_turns(_competitors(board, ids)),
+        unities=await in_turns(_unities(ranking, ids, empty=True)),
+        criteria=_criteria(ranking) if is_folded(ranking) else None,
+        steps=await in_turns(_steps_in_time(steps, ranking, ids)),
+        end=then.sequence,
+        moments=await in_turns(_moments(board, steps)),
+    )
+
+
+def _steps_in_time(
+    steps: Items[TimelineStep], ranking: Ranking, ids: Items[CompetitorId]
+) -> Generator[None, None, list[Raw]]:
+    competitors = {one: number for number, one in enumerate(ids)}
+    unities = {one: number for number, one in enumerate(ranking.unities)}
+    encoded = []
+    for number, step in enumerate(steps, start=1):
+        deltas = [(competitors[c], unities[u], d) for (c, u), d in step.deltas.items() if d and c in competitors]
+        at, clock = int(step.recorded_at.timestamp()), int(step.at.timestamp())
+        encoded.append(_encoded(StepOfPassage(number, at, clock, deltas)))
+        yield
+    return encoded
+
+
+def _moments(board: Board, steps: Items[TimelineStep]) -> Generator[None, None, list[tuple[str, str]]]:
+    moments = []
+    for step in steps:
+        moments.append((instant(step.at).replace(".000000", ""), _what(board, step)))
+        yield
+    return moments
+
+
+def _what(board: Board, step: TimelineStep) -> str:
+    """What took place: the competition, with how many others, or that there was none."""
+    found = [board.competitions[one] for one in step.competitions if one in board.competitions]
+    if not found:
+        return "Points without a competition"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return short_text(board, found[0]) + more
 
 
 def _criteria(ranking: Ranking) -> list[int] | None:
@@ -229,6 +304,8 @@ async def table_shape(table: ShownTable) -> TableShape:
         count=table.count,
         offset=table.offset,
         competitions=table.competitions,
+        on=table.on,
+        last=table.last,
         lines=await in_turns(_lines(table)),
     )
 

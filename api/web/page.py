@@ -97,7 +97,12 @@ def time_element(moment: datetime) -> Html:
 
 def time_text(moment: datetime) -> str:
     """A time in UTC, for people."""
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
+    return f"{day_text(moment)}, {moment:%H:%M} UTC"
+
+
+def day_text(moment: datetime) -> str:
+    """A day in UTC, for people."""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def dot(color: str) -> Html | None:

@@ -6,12 +6,13 @@ live are made from the same `ShownTable`.
 
 from collections.abc import Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from api.interface.classifications import criterion_text, lines_then
+from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
 from api.interface.form import CompetitionSumShape
 from api.interface.lookup import ranking_of, unity_of
@@ -19,17 +20,17 @@ from api.interface.questions import moved
 from api.interface.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
 from engine.domain.errors import NotFound
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.log import Head
 from engine.process.turns import Turn, in_turns
-from projections.board.board import Board, Ranking, give_sums
+from projections.board.board import Board, Competition, Ranking, give_sums
 from projections.board.classification import Classified, in_force
 from projections.board.enrolment import Totals
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.live.orders import made_in_turns
-from projections.past.past import AtSequence, AtTime, LastCompetition, PastBoard, Range
+from projections.past.past import AtSequence, LastCompetition, PastBoard
 
 BOARD_LINES: Final = 100
 """Lines of a page."""
@@ -53,17 +54,22 @@ SERIES_COMPETITORS_MAX: Final = 500
 """Competitors of a ranking whose race is drawn."""
 
 _Lines = Items[Classified]
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class TableAsked(Struct, frozen=True, kw_only=True):
-    """Which table: of this ranking (None: the first one), in this unity (None: the classification), at this moment
-    (None: now), compared with that of `since` (None: before the last competition), so many lines from `offset` on.
-    `form`: whether the form of its lines, and competitions around the moment, are wanted."""
+    """Which table: of this ranking (None: the first one), in this unity (None: the classification), after the event
+    `at` (None: now), with what had taken place by `on` (None: all), compared with that after `since` or by `since_on`
+    (None: before the last competition), so many lines from `offset` on. `form`: whether the form of its lines, and
+    competitions around the moment, are wanted."""
 
     ranking_id: RankingId | None = None
     unity_id: UnityId | None = None
-    moment: AtSequence | AtTime | None = None
-    since: AtSequence | AtTime | None = None
+    at: Sequence | None = None
+    on: datetime | None = None
+    since: Sequence | None = None
+    since_on: datetime | None = None
     offset: int = 0
     limit: int = BOARD_LINES
     form: bool = True
@@ -105,12 +111,20 @@ TableState = Literal["live", "frozen", "final"]
 is closed."""
 
 
+class DatedCompetition(Struct, frozen=True):
+    """What people call a competition, and the time that was declared for it."""
+
+    name: str
+    date: datetime
+
+
 class ShownTable(Struct, frozen=True, kw_only=True):
     """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
     chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
     than its totals decide. `state`: of the table of now. `since`: the event after which the table was that is compared
     with; None: nobody had points before the last competition. `count`: lines in all. `races`: whether there is a race
-    to draw; `folds`: whether browsers can add up its points."""
+    to draw; `folds`: whether browsers can add up its points. `on`: only what had taken place by then is shown; None:
+    all. `last`: the last competition that gave points, where its date is declared."""
 
     ranking_id: int
     unity_id: int | None
@@ -128,6 +142,8 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     races: bool
     folds: bool
     competitions: ShownCompetitions
+    on: datetime | None
+    last: DatedCompetition | None
     lines: list[TableLine]
 
 
@@ -135,29 +151,33 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     """The table that is asked for. Of the head, all is of one moment, but names, form, and values that decide nothing
     may be some events younger. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
     live = context.live
-    board, sequence = await board_at(context, asked.moment)
+    board, sequence = await board_at(context, asked.at)
     ranking_id = ranking_in(context, board, asked.ranking_id)
-    if board is live.board:
+    if asked.on is not None:
+        moment = None if asked.at is None else AtSequence(asked.at)
+        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, asked.on)
+        board, sequence, recorded_at = then.board, then.sequence, then.recorded_at
+        lines, count = await _lines_then(context, then, ranking_id, asked)
+    elif board is live.board:
         head, lines, count = await _lines_now(context, ranking_id, asked)
         board, sequence = live.board, head.sequence
         recorded_at = await recorded_at_head(context, head)
+        then = PastBoard(board, sequence, recorded_at)
     else:
         recorded_at = await context.past.recorded_at(live.tournament_id, sequence)
-        lines, count = await _lines_then(context, PastBoard(board, sequence, recorded_at), ranking_id, asked)
+        then = PastBoard(board, sequence, recorded_at)
+        lines, count = await _lines_then(context, then, ranking_id, asked)
     ids = [line.competitor_id for line in lines]
     form: Mapping[CompetitorId, list[CompetitionSum]] = {}
+    if asked.form or asked.on is not None:
+        await _give_sums(context, then, ranking_id)
     if asked.form:
-        await _give_sums(context, board, ranking_id, sequence)
         form = await _forms(board, ranking_id, asked.unity_id, ids)
-    last = await context.past.last_competition(live.tournament_id, ranking_id, sequence, board.voided)
-    earlier: PastBoard | None
-    if asked.since is not None:
-        earlier = await context.past.at(live.tournament_id, ranking_id, asked.since, live.head.sequence)
-    else:
-        earlier = None if last is None else await _before(context, last, ranking_id, sequence)
+    last = await _last_competition(context, then, ranking_id)
+    earlier = await _earlier(context, then, ranking_id, asked, last)
     positions: Mapping[CompetitorId, int | None] = {}
     if earlier is not None:
-        before = last if asked.since is None else None
+        before = last if (asked.since, asked.since_on) == (None, None) else None
         ranked = [
             one for one in ids if _had_points(earlier, ranking_id, one) or _played_before(before, form.get(one, ()))
         ]
@@ -184,25 +204,20 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         offset=asked.offset,
         races=is_raced(ranking, live.head.sequence) and _has_points(ranking),
         folds=is_folded(ranking),
+        on=asked.on,
+        last=None if last is None else _dated(board, last.competition_id),
         competitions=await _competitions(context, board, ranking_id, asked, last),
         lines=await in_turns(_shown(board, lines, positions, form, others, gained)),
     )
 
 
-async def board_at(context: RecallContext, moment: AtSequence | AtTime | None) -> tuple[Board, Sequence]:
-    """The board at a moment, and its last event; that of the live if it is the same. None: now. Raises NotFound if
-    there was no such moment."""
-    live, past, head = context.live, context.past, context.live.head.sequence
-    sequence = head
-    if isinstance(moment, AtSequence):
-        sequence = moment.sequence
-    elif moment is not None:
-        sequence = (await past.span(live.tournament_id, head, Range(until=moment.moment))).last
-        if sequence == 0:
-            raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
-    if sequence == live.head.sequence:
-        return live.board, sequence
-    return await past.board_after(live.tournament_id, sequence, head), sequence
+async def board_at(context: RecallContext, at: Sequence | None) -> tuple[Board, Sequence]:
+    """The board after the event `at`, and that event; the board of the live if it is the same. None: now. Raises
+    NotFound if there is no such event."""
+    live, head = context.live, context.live.head.sequence
+    if at in (None, head):
+        return live.board, head
+    return await context.past.board_after(live.tournament_id, at, head), at
 
 
 def ranking_in(context: RecallContext, board: Board, ranking_id: RankingId | None) -> RankingId:
@@ -325,12 +340,49 @@ def _shown(
 # ── Movement and form ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def _before(
-    context: RecallContext, last: LastCompetition, ranking_id: RankingId, sequence: Sequence
+async def _last_competition(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> LastCompetition | None:
+    """The last competition that gave points: by its date where the world's clock is asked for, else by the log. None:
+    there is none, or there is too much to look at."""
+    tournament_id, board = context.live.tournament_id, then.board
+    if then.clock is None:
+        return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board.voided)
+    sums = board.rankings[ranking_id].competition_sums
+    named = None if sums is None else sums.named(FORM_SUMS_SHOWN_MAX)
+    dated = [(one.started_at, one.number, i) for i, one in board.competitions.held(named or ()) if _is_last(one)]
+    return LastCompetition(max(dated)[-1], then.sequence) if dated else None
+
+
+def _is_last(competition: Competition) -> bool:
+    """Whether it may be the last one by date."""
+    return competition.is_dated and competition.voided_at is None
+
+
+def _dated(board: Board, competition_id: CompetitionId) -> DatedCompetition | None:
+    competition = board.competitions.get(competition_id)
+    if competition is None or not competition.is_dated:
+        return None
+    return DatedCompetition(short_text(board, competition), competition.started_at)
+
+
+async def _earlier(
+    context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
 ) -> PastBoard | None:
-    """The board before the last competition; None: nobody had points in the ranking then."""
-    then = await context.past.at(context.live.tournament_id, ranking_id, AtSequence(last.before), sequence)
-    return then if _has_points(then.board.rankings[ranking_id]) else None
+    """What lines are compared with. None: nothing, or nobody had points in the ranking before the last competition."""
+    past, tournament_id, head = context.past, context.live.tournament_id, context.live.head.sequence
+    moment = None if asked.at is None else AtSequence(asked.at)
+    if asked.since is not None:
+        return await past.at(tournament_id, ranking_id, AtSequence(asked.since), head)
+    if asked.since_on is not None:
+        return await past.at(tournament_id, ranking_id, moment, head, asked.since_on)
+    if last is None:
+        return None
+    if then.clock is None:
+        earlier = await past.at(tournament_id, ranking_id, AtSequence(last.before), then.sequence)
+    else:
+        date = then.board.competitions[last.competition_id].started_at
+        before = max(date, _FIRST_TIME + _MICROSECOND) - _MICROSECOND
+        earlier = await past.at(tournament_id, ranking_id, moment, head, before)
+    return earlier if _has_points(earlier.board.rankings[ranking_id]) else None
 
 
 def _has_points(ranking: Ranking) -> bool:
@@ -380,13 +432,13 @@ async def _competitions(
     return await in_turns(competitions_shown(board, ranking_id, unity_id, latest, context.hidden))
 
 
-async def _give_sums(context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence) -> None:
+async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> None:
     """Gives the board what forms are looked up in, unless it is of the past and the log up to there is long."""
-    live = context.live
+    live, board = context.live, then.board
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
-    elif board.rankings[ranking_id].competition_sums is None and sequence <= FORM_EVENTS_MAX:
-        give_sums(board, ranking_id, await context.read_sums(ranking_id, sequence))
+    elif board.rankings[ranking_id].competition_sums is None and then.sequence <= FORM_EVENTS_MAX:
+        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
 
 
 async def _forms(

@@ -40,6 +40,7 @@ from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours,
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series
+from projections.past.timeline import Timeline, TimelineStep
 from projections.past.world_clock import WorldClock, add_deltas, give_totals
 from projections.tables import snapshots
 
@@ -52,6 +53,9 @@ SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may scan. A rare filter makes a page short or empty, and the next page continues."""
 DATED_LINES_MAX: Final = 1_000_000
 """Lines of points on which the two clocks may differ for one answer."""
+TIMELINE_EVENTS_MAX: Final = 20_000
+TIMELINE_DELTAS_MAX: Final = 50_000
+"""Events of a log, and deltas of a ranking in it, that are put in order of time."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
@@ -428,6 +432,21 @@ class Past:
             upto = Sequence(min(after + PASSAGE_EVENTS_MAX, head))
             run = [e async for events in self._slices(tournament_id, after, upto) for e in events]
             return await in_turns(passage(board, after, run, ranking_id, at))
+
+    async def timeline(
+        self, tournament_id: TournamentId, board: Board, ranking_id: RankingId, upto: Sequence
+    ) -> list[TimelineStep]:
+        """What took place in a ranking, in order of time. `board` is that after the event `upto`, and nobody folds into
+        it meanwhile. Raises TooMuchWork."""
+        if upto > TIMELINE_EVENTS_MAX:
+            raise TooMuchWork("events", TIMELINE_EVENTS_MAX)
+        timeline = Timeline(board, ranking_id)
+        async with self._admitted():
+            async for events in self._slices_read_ahead(tournament_id, Sequence(0), upto):
+                await self._turns.work(timeline.follow(events))
+                if timeline.deltas > TIMELINE_DELTAS_MAX:
+                    raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
+        return timeline.steps
 
     # ── History ─────────────────────────────────────────────────────────────────────────────────────────
 

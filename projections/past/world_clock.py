@@ -20,6 +20,12 @@ _STEP_COMPETITIONS: Final = 100
 _STEP_TOTALS: Final = 500
 
 
+def declared_date(board: Board, points: Points) -> datetime | None:
+    """The date of the competition of points; None: none was declared, or there is no competition."""
+    competition = None if points.competition_id is None else board.competitions.get(points.competition_id)
+    return competition.started_at if competition is not None and competition.is_dated else None
+
+
 class WorldClock(Struct, frozen=True):
     """The time `on`. `board` has the dates of competitions; `last`: the last of its events recorded by then."""
 
@@ -27,14 +33,9 @@ class WorldClock(Struct, frozen=True):
     on: datetime
     last: Sequence
 
-    def date_of(self, points: Points) -> datetime | None:
-        """The declared date of their competition; None: it has none, or there is no competition."""
-        competition = None if points.competition_id is None else self.board.competitions.get(points.competition_id)
-        return competition.started_at if competition is not None and competition.is_dated else None
-
     def shows(self, sequence: Sequence, points: Points) -> bool:
         """Whether these points, recorded as this event, had taken place."""
-        date = self.date_of(points)
+        date = declared_date(self.board, points)
         if date is not None:
             return date <= self.on
         return (points.reverses if isinstance(points, PointsReversed) else sequence) <= self.last
@@ -45,11 +46,8 @@ class WorldClock(Struct, frozen=True):
 
     def undated(self, events: Iterable[Recorded]) -> list[Recorded]:
         """Those of the events that gave or reversed points without a date, and had taken place."""
-        return [
-            one
-            for one in events
-            if isinstance(one.event, Points) and self.date_of(one.event) is None and self.shows(one.sequence, one.event)
-        ]
+        shown = self.shown(events)
+        return [one for one in shown if isinstance(one.event, Points) and declared_date(self.board, one.event) is None]
 
     def dated(self) -> Generator[None, None, tuple[list[CompetitionId], list[CompetitionId]]]:
         """The competitions with a date: those by `on`, and those after it. With pauses for other work."""

@@ -136,6 +136,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
         ),
         "Long answers": (
             (
+                "events, and deltas of a ranking, that are put in order of time for a board",
+                f"{past.TIMELINE_EVENTS_MAX:,}; {past.TIMELINE_DELTAS_MAX:,}",
+                "503",
+            ),
+            (
                 "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
                 f"{past.DATED_LINES_MAX:,}",
                 "503",

@@ -15,13 +15,14 @@ from api.desk.conditions import own_tag
 from api.http.auth import Scope
 from api.http.forms import Form, PathIds
 from api.http.times import timestamp
+from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, Field, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import Option
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
-from projections.board.board import Board, Competition
+from projections.board.board import Board
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
@@ -137,14 +138,6 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 def _tag(tag: str) -> str:
     return f'"{tag}"'
-
-
-def competition_text(board: Board, competition: Competition) -> str:
-    """A competition in a line: who met, or how many and where."""
-    where = f", {competition.location}" if competition.location else ""
-    if 0 < len(competition.participants) <= SCORE_PARTICIPANTS_MAX:
-        return " \N{EN DASH} ".join([board.competitors[one].name for one in competition.participants]) + where
-    return f"Competition of {len(competition.participants)}{where}"
 
 
 # ── The changes ─────────────────────────────────────────────────────────────────────────────────────────

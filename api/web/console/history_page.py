@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.web.console.changes import competition_text
+from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, way, ways
 from api.web.html import Child, Html, element, joined
 from api.web.page import number_text, signed_text, time_element

@@ -4,7 +4,7 @@ from collections.abc import Sequence as Items
 from typing import Final
 
 from api.http.auth import Scope
-from api.web.console.changes import competition_text
+from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, number_text, time_element

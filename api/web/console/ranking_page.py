@@ -7,7 +7,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from api.http.auth import Scope
-from api.web.console.changes import ADD_POINTS, competition_text
+from api.interface.competition_names import competition_text
+from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text

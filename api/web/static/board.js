@@ -5,7 +5,8 @@ import { showCompetitions } from "./competitions.js";
 import { Past } from "./past.js";
 import { Present } from "./present.js";
 import { Rows } from "./rows.js";
-import { localText, timeText } from "./words.js";
+import { Timeline } from "./timeline.js";
+import { dateText, localText, timeText } from "./words.js";
 
 const TURN = 15000; // milliseconds of a page on a large screen
 const TOLD_MAX = 3; // competitors whose new places are read out
@@ -21,7 +22,9 @@ const pages = document.querySelector(".pages");
 const page = Number(told.lines); // lines of a page
 
 let table = null; // the last that the service told
-let at = query.has("at") ? Number(told.sequence) : 0; // 0: now
+let asking = Object.fromEntries([...query].filter(([name]) => ["at", "on"].includes(name))); // empty: now
+let timeline = null; // of a slider by dates, as soon as it is there
+let loading = null;
 let end = Number(told.end);
 let offset = Number(told.offset);
 
@@ -38,30 +41,38 @@ function askedTable() {
   const more = { offset, limit: page };
   if (told.unity) more.unity = told.unity;
   if (query.has("since")) more.since = query.get("since");
-  if (at) more.at = at;
-  return asked("table.json", more);
+  return asked("table.json", { ...more, ...asking });
+}
+
+function isNow() {
+  return !Object.keys(asking).length;
+}
+
+/** The places of the slider: events of the log, or what took place. */
+function places() {
+  return timeline ?? { first: 1, last: end, address: String };
 }
 
 /** Takes what the service told of the lines of the page. */
 function take(answer) {
-  if (!at && answer.since !== null && !rows.compares) location.reload(); // nothing has been compared yet
+  if (isNow() && answer.since !== null && !rows.compares) location.reload(); // nothing has been compared yet
   if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
   const before = table;
   table = answer;
   rows.show(answer.lines, answer.offset, answer.columns);
-  if (!at && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
+  if (isNow() && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
   showCompetitions(answer.competitions);
   tellPages(answer.offset, answer.lines.length, answer.count);
   tellEnd(answer.end);
-  tellMoment(new Date(answer.recorded_at), answer.state);
+  tellMoment(momentOf(answer), new Date(answer.recorded_at), answer.state);
 }
 
 /** Notes which event is the last one. */
 function tellEnd(sequence) {
-  end = sequence;
-  if (!slider) return;
-  slider.max = end;
-  slider.value = at || end;
+  end = told.end = sequence;
+  if (!slider || slider.type !== "range") return;
+  slider.max = places().last;
+  if (isNow()) slider.value = slider.max;
 }
 
 // ── Now ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,12 +82,12 @@ const present = new Present({
   address: () => `${board}/events?after=${end}`,
   fetched: async () => {
     const answer = await askedTable();
-    if (!at && ["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
+    if (isNow() && ["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
   },
   concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
   passed: tellEnd,
   told: tellState,
-  held: (frozen) => !at && frozen !== (table?.state === "frozen"),
+  held: (frozen) => isNow() && frozen !== (table?.state === "frozen"),
 });
 
 const rows = new Rows(main.querySelector("table"), {
@@ -84,7 +95,7 @@ const rows = new Rows(main.querySelector("table"), {
     const kept = new URLSearchParams();
     if (query.has("ranking")) kept.set("ranking", query.get("ranking"));
     if (told.unity) kept.set("unity", told.unity);
-    if (at) kept.set("at", at);
+    for (const [name, text] of Object.entries(asking)) kept.set(name, text);
     return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
   },
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
@@ -100,16 +111,27 @@ status.setAttribute("role", "status");
 status.className = "unseen";
 document.body.append(status);
 
-/** Says which moment is shown. Null: its time is not known yet. `state`: of the table of now. */
-function tellMoment(date, state) {
+/** Which moment of the past the service told of. */
+function momentOf({ on, last, sequence }) {
+  const ofLast = last && `${last.name}, ${dateText(new Date(last.date))}`;
+  if (on && timeline?.last) return timeline.text(timeline.placeAt(Date.parse(on)));
+  if (on) return ofLast ? `After ${ofLast}` : `On ${dateText(new Date(on))}`;
+  return `After event ${sequence} of ${end}${ofLast ? `, by which the last was ${ofLast}` : ""}`;
+}
+
+/** Says which moment is shown: that of the past in words, and when it was recorded; null: that is not known yet. `state`: of
+ * the table of now. */
+function tellMoment(words, date, state) {
   const time = document.createElement("time");
   if (date) {
     time.dateTime = date.toISOString();
     time.textContent = timeText(date) + localText(date);
   }
-  moment.replaceChildren(at ? `After event ${at} of ${end}${date ? ", " : ""}` : STATES[state], time, lost);
-  for (const one of Object.keys(STATES)) moment.classList.toggle(one, !at && one === state);
-  slider?.setAttribute("aria-valuetext", moment.textContent);
+  moment.replaceChildren(isNow() ? STATES[state] : `${words}${date ? "; as recorded by " : ""}`, time, lost);
+  for (const one of Object.keys(STATES)) moment.classList.toggle(one, isNow() && one === state);
+  if (!slider) return;
+  slider.setAttribute("aria-valuetext", moment.textContent);
+  slider.labels[0].textContent = isNow() ? "History" : `History: ${words}`;
 }
 
 /** Says which lines are shown, and leads to those above and below. */
@@ -150,18 +172,19 @@ const past = new Past({
   asked,
   unity: told.unity,
   folds: "folds" in told,
-  shown: (sequence, folded, columns, time) => {
+  shown: (place, folded, columns, time) => {
     const lines = folded.slice(offset, offset + page);
-    table = { sequence, lines: [], count: folded.length };
+    table = { lines: [], count: folded.length };
     rows.show(lines, offset, columns);
     tellPages(offset, lines.length, folded.length);
-    tellMoment(time);
+    tellMoment(timeline ? timeline.text(place) : `After event ${place} of ${end}`, time);
   },
-  rested: async (sequence) => {
+  rested: async () => {
     keepAddress();
+    const then = asking;
     const answer = await askedTable().catch(() => null);
     if (!answer) tellState(false);
-    else if (at === sequence) take(answer); // the same lines, with movement and form
+    else if (asking === then) take(answer); // the same lines, with movement and form
   },
 });
 
@@ -172,22 +195,50 @@ function keepAddress() {
 }
 
 function withMoment(url, then) {
-  if (at) url.searchParams.set("at", at);
-  else url.searchParams.delete("at");
+  for (const name of ["at", "on"]) url.searchParams.delete(name);
+  for (const [name, text] of Object.entries(asking)) url.searchParams.set(name, text);
   then(url.href);
 }
 
-function goTo(sequence) {
-  at = sequence >= end ? 0 : sequence;
-  if (at) {
+function goTo(place) {
+  if (timeline && timeline.end < end) loadTimeline(); // for the next move
+  asking = place >= places().last ? {} : { at: places().address(place) };
+  if (!isNow()) {
     present.stop();
-    past.goTo(at);
+    past.goTo(place);
   } else {
     past.leave();
     table = null;
     keepAddress();
     present.start();
   }
+}
+
+/** Asks for what took place, in order of time; null: the service does not tell it. */
+function loadTimeline() {
+  loading ??= asked("timeline.json").then(
+    (shape) => {
+      timeline = shape.moments.length ? new Timeline(shape) : null;
+      past.goThrough(timeline?.passage ?? null);
+      loading = null;
+    },
+    () => (loading = null),
+  );
+  return loading;
+}
+
+/** Makes the field for a day a slider, if there are dates to go through, and all else that needs a slider. */
+async function beginPast() {
+  if ("dated" in told) {
+    await loadTimeline();
+    if (!timeline) return;
+    slider.type = "range";
+    slider.min = 0;
+    slider.max = timeline.last;
+    slider.value = isNow() ? timeline.last : timeline.placeAt(Date.parse(told.on));
+  }
+  addPlay(slider.form);
+  if ("races" in told) addRace(slider.form);
 }
 
 function addPlay(form) {
@@ -210,30 +261,25 @@ function addPlay(form) {
   form.querySelector("a").addEventListener("click", (event) => {
     event.preventDefault();
     stop();
-    slider.value = end;
-    goTo(end);
+    slider.value = slider.max;
+    goTo(places().last);
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (playing) return stop();
     const mine = (playing = new AbortController());
     button.textContent = "Pause";
-    const from = at || 1;
+    const from = isNow() ? places().first : Number(slider.value);
     present.stop();
-    at = from;
-    await past.play({
-      from,
-      end,
-      speed: () => Number(speed.value),
-      signal: mine.signal,
-      moved: (sequence) => {
-        at = sequence;
-        slider.value = sequence;
-      },
-    });
+    const moved = (place) => {
+      asking = { at: places().address(place) };
+      slider.value = place;
+    };
+    moved(from);
+    await past.play({ from, end: places().last, speed: () => Number(speed.value), signal: mine.signal, moved });
     if (playing === mine) {
       stop();
-      goTo(at);
+      goTo(Number(slider.value));
     }
   });
 }
@@ -254,8 +300,8 @@ function addRace(form) {
     try {
       const { Race, loadStyle } = await import("./race.js");
       const [shape] = await Promise.all([asked("race.json", told.unity ? { unity: told.unity } : {}), loadStyle()]);
-      new Race(place, shape, (sequence) => {
-        slider.value = sequence;
+      new Race(place, shape, (sequence, clock) => {
+        slider.value = timeline ? timeline.placeAt(clock * 1000) : sequence;
         slider.dispatchEvent(new Event("input"));
       });
     } catch {
@@ -266,15 +312,16 @@ function addRace(form) {
 
 // ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
 
-if (slider) {
-  addPlay(slider.form);
-  if ("races" in told) addRace(slider.form);
-}
-if (at) {
-  askedTable().then(take, () => location.reload());
+if (!isNow()) {
+  const then = asking;
+  askedTable().then(
+    (answer) => asking === then && take(answer),
+    () => location.reload(),
+  );
 } else {
   present.start();
 }
+if (slider) beginPast();
 if (large) {
   setInterval(() => {
     if (!table || (table.count <= page && !offset)) return;

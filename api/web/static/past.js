@@ -14,6 +14,7 @@ export class Past {
   #shown;
   #rested;
   #passages = [];
+  #whole = null;
   #fetching = null;
   #wanted = 0;
   #rest = 0;
@@ -27,6 +28,11 @@ export class Past {
     this.#folds = folds;
     this.#shown = shown;
     this.#rested = rested;
+  }
+
+  /** From now on the places of the slider are the steps of this passage, which is the whole history. */
+  goThrough(passage) {
+    this.#whole = passage;
   }
 
   /** Shows the moment after the event, as soon as its passage is there. */
@@ -53,7 +59,7 @@ export class Past {
 
   /** The passage that shows the event; where others were asked for meanwhile, that of the last one. */
   async #passageOf(sequence) {
-    if (!this.#folds) return null;
+    if (this.#whole || !this.#folds) return this.#whole;
     const known = this.#passages.find((passage) => passage.has(sequence));
     if (known) return known;
     while (this.#fetching) await this.#fetching.catch(() => null);

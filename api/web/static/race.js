@@ -124,7 +124,7 @@ export class Race {
     );
     this.#plot.over.addEventListener("click", () => {
       const number = this.#plot.cursor.idx;
-      if (number !== null && number !== undefined) this.#chosen(sequences[number]);
+      if (number !== null && number !== undefined) this.#chosen(sequences[number], clocks[number]);
     });
     this.#focus();
   }

@@ -48,6 +48,11 @@ export function localText(date) {
   return ` (${day}${two(date.getHours())}:${two(date.getMinutes())} your time)`;
 }
 
+/** A day in UTC. */
+export function dateText(date) {
+  return timeText(date).split(",")[0];
+}
+
 /** A day in UTC, in short. */
 export function dayText(date) {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()].slice(0, 3)} ${date.getUTCFullYear()}`;

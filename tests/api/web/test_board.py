@@ -143,16 +143,60 @@ async def test_a_moment_of_the_past_is_shown_and_compared_with_another(champions
     assert table_of_page(await page_of(championship, f"?at={at[:19]}Z")) == FINAL
 
 
+async def test_a_day_shows_what_had_taken_place_whenever_it_was_recorded(championship: Championship) -> None:
+    """The season is typed in long after it was played."""
+    page = await page_of(championship, "?at=2024-03-10")
+    assert table_of_page(page) == {"Ireland": 16, "England": 12, "France": 11, "Scotland": 11, "Italy": 7, "Wales": 3}
+    assert "After Wales \N{EN DASH} France, 10 March 2024; as recorded by " in page
+    assert 'type="date"' in page
+    moved = {" ".join(line[2]): line[1] for line in lines_of(page)}
+    assert moved["France"] == ["▲", "2", "up"]
+    assert (await championship.get("/table.csv?at=2024-03-10")).body.startswith(b"position,moved")
+    before = (await championship.get("/table.json?at=2024-02-01")).json
+    assert {line["values"][0] for line in before["lines"]} == {"0"}
+    since = (await championship.get("/table.json?at=2024-03-10&since=2024-03-09T15:00:00Z")).json
+    assert {line["name"]: line["moved"] for line in since["lines"]}["England"] == 1
+
+    voided = next(i for i, c in championship.live.board.competitions.items() if c.result == "24-45")
+    published = championship.live.head.sequence
+    await submit(championship, VoidCompetition(competition_id=voided))
+    page = await page_of(championship, "?at=2024-03-10")
+    assert table_of_page(page)["France"] == 6  # as if it had never counted
+    assert "After England \N{EN DASH} Ireland, 9 March 2024; as recorded by " in page
+    assert table_of_page(await page_of(championship, f"?at={published}&on=2024-03-10"))["France"] == 11
+
+
+async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship: Championship) -> None:
+    """With a match that is voided, points without one, and points that the public does not see."""
+    board = championship.live.board
+    await submit(championship, VoidCompetition(competition_id=next(iter(board.competitions))))
+    await championship.give("Wales", 7)
+    await submit(championship, ChangePublication(freeze="now"))
+    await championship.give("Wales", 100)
+    told = (await championship.get("/timeline.json")).json
+    assert len(told["moments"]) == told["last"] == len(MATCHES) - 1 + 1
+    assert told["moments"][-1][1] == "Points without a competition"
+    names = [name for _, name, _ in told["competitors"]]
+    totals = dict.fromkeys(names, 0)
+    for (at, _), (_, _, _, deltas) in zip(told["moments"], told["steps"], strict=True):
+        for competitor, unity, delta in deltas:
+            totals[names[competitor]] += delta if unity == 0 else 0
+        table = (await championship.get(f"/table.json?at={at}")).json
+        assert {line["name"]: int(line["values"][0]) for line in table["lines"]} == totals
+    assert totals["Wales"] == 4 + 7
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [
         ("?at=100000", 404),
-        ("?at=1999-01-01", 404),
         ("?ranking=999999", 404),
         ("?unity=999999", 404),
         ("?at=soon", 400),
         ("?other=1", 400),
         ("?at=1&at=2", 400),
+        ("?at=2024-03-10&on=2024-03-10", 400),
+        ("?on=30", 400),
         ("/competitors/999999", 404),
         ("/competitors/x", 404),
     ],
@@ -442,6 +486,9 @@ async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship
 
 
 async def test_a_table_says_whether_it_is_frozen_or_final_and_of_the_past_nothing(championship: Championship) -> None:
+    end = championship.live.head.sequence
+    at_30 = "After event 30 of {}, by which the last was Italy \N{EN DASH} Scotland, 9 March 2024; as recorded by "
+
     async def said(below: str = "") -> str:
         found = re.search(r'id="moment">(.*?)<time', await page_of(championship, below))
         assert found
@@ -450,12 +497,12 @@ async def test_a_table_says_whether_it_is_frozen_or_final_and_of_the_past_nothin
     assert await said() == "As of "
     await submit(championship, ChangePublication(freeze="now"))
     await championship.give("Wales", 1)
-    assert (await said(), await said("?at=30")) == ("Frozen since ", "As of ")
+    assert (await said(), await said("?at=30")) == ("Frozen since ", at_30.format(end))
     assert (await championship.get("/table.json")).json["state"] == "frozen"
     await submit(championship, CloseRanking(ranking_id=championship.ranking_id))
     assert await said() == "Frozen since "
     await submit(championship, ChangePublication(reveal="all"))
-    assert (await said(), await said("?at=30")) == ("Final, as of ", "As of ")
+    assert (await said(), await said("?at=30")) == ("Final, as of ", at_30.format(end + 4))
 
 
 # ── Caching ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -93,6 +93,11 @@ async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
     one = await visit(java_script_enabled=False)
     page = await one.go()
     assert await one.names() == FINAL
+    await page.get_by_label("History").fill("2024-03-10")
+    await page.get_by_role("button", name="Show").click()
+    assert "at=2024-03-10" in page.url
+    assert await one.names() == ["Ireland", "England", "France", "Scotland", "Italy", "Wales"]
+    await page.get_by_role("link", name="As recorded").click()
     await page.get_by_label("History").fill("30")
     await page.get_by_role("button", name="Show").click()
     assert "at=30" in page.url
@@ -136,10 +141,38 @@ async def test_nothing_moves_for_those_who_want_it_still(visit: Begin, champions
     assert await page.evaluate("window.moved") is None
 
 
-async def test_the_slider_goes_back_and_forward_and_keeps_its_place(visit: Begin, championship: Championship) -> None:
+async def test_the_slider_goes_through_the_matches_by_date_and_keeps_its_place(
+    visit: Begin, championship: Championship
+) -> None:
     one = await visit()
-    page = await one.go()
+    page = await one.go("?at=2024-03-10")
+    await page.get_by_role("button", name="Play").wait_for()
+    slider = page.get_by_label("History")
+    await expect(slider).to_have_value("12")
+    told = (await championship.get("/timeline.json")).json["moments"]
+    for place in (11, 0, 3):
+        await slider.fill(str(place))
+        then = (await championship.get(f"/table.json?at={told[place - 1][0] if place else '2024-01-01'}")).json
+        await one.shows([line["name"] for line in then["lines"]])
+    await expect(page.locator("#moment")).to_contain_text("After Wales \N{EN DASH} Scotland, 3 February 2024")
+    await page.wait_for_url("**at=2024-02-03**")
+    await championship.give("Wales", 1)  # what comes meanwhile does not disturb
+    await page.reload()
+    await expect(slider).to_have_value("3")
+    await expect(slider).to_have_attribute("max", "16")
+    await page.get_by_role("link", name="Now").click()
+    await one.shows(FINAL)
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    assert "at=" not in page.url
+
+
+@pytest.mark.long
+async def test_the_slider_goes_through_the_events_where_one_is_asked_for(
+    visit: Begin, championship: Championship
+) -> None:
+    one = await visit()
+    page = await one.go(f"?at={championship.live.head.sequence}")
+    await page.get_by_role("button", name="Play").wait_for()
     slider = page.get_by_label("History")
     then = (await championship.get("/table.json?at=30")).json
     names = [line["name"] for line in then["lines"]]
@@ -183,7 +216,7 @@ async def test_what_is_frozen_stays_as_it_was_until_it_is_revealed(visit: Begin,
     await expect(page.locator("#moment.frozen")).to_contain_text("Frozen since", timeout=SECONDS)
     await championship.give("Wales", 20)
     await submit(ChangePublication(reveal=Sequence(end + 1)))  # the freeze itself: nothing that is seen
-    await expect(page.get_by_label("History")).to_have_attribute("max", str(end + 1), timeout=SECONDS)
+    await expect(page.locator("main")).to_have_attribute("data-end", str(end + 1), timeout=SECONDS)
     assert await one.names() == FINAL
     await submit(ChangePublication(reveal=Sequence(end + 2)))
     await one.shows(["Wales", *FINAL[:-1]])
@@ -229,8 +262,7 @@ async def test_what_happens_in_another_ranking_is_not_asked_for(visit: Begin, ch
         main_unity_name="points",
     )
     await desk.submit(live, created, actor=OPERATOR)
-    slider = page.get_by_label("History")
-    await expect(slider).to_have_attribute("max", str(live.head.sequence), timeout=SECONDS)
+    await expect(page.locator("main")).to_have_attribute("data-end", str(live.head.sequence), timeout=SECONDS)
     assert asked == []
 
 
@@ -341,7 +373,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
     assert [name for name in reached if name in wanted][: len(wanted)] == wanted
     await page.get_by_label("History").focus()
     await page.keyboard.press("ArrowLeft")
-    await expect(page.locator("#moment")).to_contain_text("After event 40")
+    await expect(page.locator("#moment")).to_contain_text("After Ireland \N{EN DASH} Scotland, 16 March")
 
 
 async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Championship) -> None:
@@ -445,6 +477,8 @@ async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, champion
     await page.get_by_role("link", name="Lines below").click()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     assert (await one.names())[0] == "Competitor 0094"
+    await page.get_by_role("link", name="As recorded").click()
+    await page.get_by_role("button", name="Play").wait_for()
     await page.get_by_label("History").fill("200")
     await expect(page.locator(".pages span")).to_have_text("None of 6 lines")
     await expect(page.get_by_role("link", name="Lines below")).to_be_hidden()
@@ -490,7 +524,7 @@ async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, champion
     assert [row[-1] for row in race["totals"]] == [20, 15, 14, 12, 11, 4]
     assert [row[-1] for row in race["positions"]] == [1, 2, 3, 4, 5, 6]
     await page.locator(".u-over").click(position={"x": 2, "y": 100})
-    await expect(page.locator("#moment")).to_contain_text(f"After event {race['sequences'][0]} of")
+    await expect(page.locator("#moment")).to_contain_text("After France \N{EN DASH} Ireland, 2 February 2024")
     await page.evaluate(AXE.read_text(encoding="utf-8"))
     found = await page.evaluate("axe.run().then((found) => found.violations)")
     assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []

@@ -1,0 +1,30 @@
+"""What people call a competition: it has no name of its own."""
+
+from typing import Final
+
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX
+from projections.board.board import Board, Competition
+
+BETWEEN: Final = " – "  # noqa: RUF001 - one against the other
+
+
+def competition_name(board: Board, competition: Competition) -> str:
+    """The names of its participants; empty if there are none, or more than two."""
+    if len(competition.participants) > SCORE_PARTICIPANTS_MAX:
+        return ""
+    return BETWEEN.join([board.competitors[competitor_id].name for competitor_id in competition.participants])
+
+
+def short_text(board: Board, competition: Competition) -> str:
+    """A competition in few words: who met, or where, or how many."""
+    return (
+        competition_name(board, competition)
+        or competition.location
+        or f"Competition of {len(competition.participants)}"
+    )
+
+
+def competition_text(board: Board, competition: Competition) -> str:
+    """A competition in a line: who met, or how many and where."""
+    where = f", {competition.location}" if competition.location else ""
+    return (competition_name(board, competition) or f"Competition of {len(competition.participants)}") + where
