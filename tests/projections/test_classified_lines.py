@@ -25,11 +25,13 @@ from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.live import orders
+from projections.live.classifications import HeldCounts
 from projections.live.tournament import LiveTournament
 from projections.past.history import finished
 from tests.histories import board_of as board_of_log
 from tests.histories import fold_events, logs, unhurried, with_sums
 from tests.projections.test_classification import (
+    COMPETITIONS,
     COMPETITORS,
     RANKING,
     UNITIES,
@@ -175,10 +177,17 @@ def test_a_live_classifies_as_a_replay_does_after_every_event(history: list[Even
 
 
 def meanwhile(more: list[Event]) -> list[Event]:
-    """What of another history may follow any of them, and what changes the order of all lines."""
+    """A reversal, what of another history may follow any of them, and what changes the order of all lines."""
+    reversed_first = events.PointsReversed(
+        ranking_id=RANKING,
+        competition_id=COMPETITIONS[0],
+        reverses=Sequence(1),
+        deltas=tuple(Delta(competitor_id, next(iter(UNITIES)), 5) for competitor_id in COMPETITORS[::2]),
+    )
     points = events.PointsAdded | events.PointsReversed
     others = events.CompetitionVoided | events.CompetitionUnvoided | events.ClassificationDeclared
     return [
+        reversed_first,
         *(event for event in more if isinstance(event, points | others)),
         events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
         events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
@@ -210,6 +219,17 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
     with in_small_steps(at_once or 0):
         assert asyncio.run(follow()) == expected
     assert live.classifications.held == []
+
+
+@pytest.mark.parametrize("event", [events.CompetitionVoided, events.CompetitionUnvoided])
+def test_held_counts_say_what_was_voided_at_their_moment(event: Any) -> None:
+    board = Board()
+    fold_events(board, *history_of((), [()] * len(COMPETITIONS), [], {COMPETITIONS[0]}))
+    held = HeldCounts(board, RANKING)
+    change = event(competition_id=COMPETITIONS[event is events.CompetitionVoided])
+    held.note(change)
+    fold_events(board, change)
+    assert [held.is_voided(competition_id) for competition_id in COMPETITIONS[:2]] == [True, False]
 
 
 def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed(

@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.domain.events import (
+    CompetitorChanged,
+    CompetitorRegistered,
+    Event,
+    ParticipantsChanged,
+    RankingClosed,
+    RankingCreated,
+    RankingInformationChanged,
+    RankingModified,
+    Recorded,
+    UnityAdded,
+    UnityChanged,
+)
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
 from projections.board.board import Board
 from projections.board.hierarchy import NestedSetBounds
@@ -172,3 +184,27 @@ def test_what_is_held_shows_names_and_lists_of_its_moment() -> None:
     assert held.competitor(CompetitorId(1)).name == "a"
     assert held.size_bytes == live.hold().size_bytes + held_module._COMPETITOR_BYTES
     assert live.hold().competitor(CompetitorId(1)).name == "third"
+
+
+def test_a_held_ranking_shows_its_own_fields_its_list_and_its_unities_of_that_moment() -> None:
+    live = live_of(registered(1), registered(2))
+    ranking_id, unity_id, first, second = RankingId(7), UnityId(8), CompetitorId(1), CompetitorId(2)
+    created = RankingCreated(
+        ranking_id=ranking_id, name="Overall", participants=(first,), main_unity_id=unity_id, main_unity_name="Points"
+    )
+    go_on(live, created)
+    changes: list[Event] = [
+        ParticipantsChanged(ranking_id=ranking_id, added=(second,), removed=(first,)),
+        RankingModified(ranking_id=ranking_id, participants=(second,), main_unity_name="Goals"),
+        UnityChanged(ranking_id=ranking_id, unity_id=unity_id, sort=Sort.ASC),
+        UnityAdded(ranking_id=ranking_id, unity_id=UnityId(9), name="Wins"),
+        RankingInformationChanged(ranking_id=ranking_id, name="other"),
+        RankingClosed(ranking_id=ranking_id),
+    ]
+    for change in changes:
+        held, before = live.hold(), live.board.rankings[ranking_id]
+        shown = [*before.participants], [(u, one.name, one.sort) for u, one in before.unities.items()]
+        go_on(live, change)
+        then = held.ranking(ranking_id)
+        assert ([*then.participants], [(u, one.name, one.sort) for u, one in then.unities.items()]) == shown
+        assert (then.ranking.name, then.ranking.closed_at) == (before.name, before.closed_at)

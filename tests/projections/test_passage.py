@@ -1,19 +1,20 @@
 """Whoever has a passage knows the table after each of its events: from the totals at its beginning and the points."""
 
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domain import events
 from engine.domain.events import Points, Recorded
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board
 from projections.board.classification import in_force
 from projections.past.history import finished
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
-from tests.histories import board_of, logs, unhurried
+from tests.histories import OPENED, board_of, logs, unhurried
 
 
 def shown_of(board: Board, ranking_id: RankingId) -> Any:
@@ -60,6 +61,35 @@ def test_a_passage_leads_where_the_log_leads_at_each_of_its_events(
         assert begin == shown_of(board_of(log[: found.first]), ranking_id)
         for upto in range(found.first, found.last + 1):
             assert folded(begin, found, Sequence(upto)) == shown_of(board_of(log[:upto]), ranking_id)
+
+
+_ADA: Final = CompetitorId(1)
+_RANKING: Final = RankingId(2)
+_POINTS: Final = UnityId(3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        events.CompetitorChanged(competitor_id=_ADA, name="Ada L."),
+        events.ClassificationDeclared(ranking_id=_RANKING, criteria=(events.Criterion(unity_id=_POINTS),)),
+        events.RankingModified(ranking_id=_RANKING, participants=(_ADA,), main_unity_name="Goals"),
+        events.ParticipantsChanged(ranking_id=_RANKING, removed=(_ADA,)),
+        events.UnityAdded(ranking_id=_RANKING, unity_id=UnityId(4), name="Wins"),
+        events.UnityChanged(ranking_id=_RANKING, unity_id=_POINTS, sort=Sort.ASC),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_what_changes_the_table_ends_a_passage(change: events.Event) -> None:
+    points = events.PointsAdded(ranking_id=_RANKING, deltas=(events.Delta(_ADA, _POINTS, 3),))
+    created = events.RankingCreated(
+        ranking_id=_RANKING, name="Cup", participants=(_ADA,), main_unity_id=_POINTS, main_unity_name="Points"
+    )
+    happened = [OPENED, events.CompetitorRegistered(competitor_id=_ADA, name="Ada"), created, points, change, points]
+    now = datetime(2026, 5, 2, tzinfo=UTC)
+    log = [Recorded(Sequence(n), now, OPERATOR, None, event) for n, event in enumerate(happened, start=1)]
+    found = [finished(passage(Board(), Sequence(0), log, _RANKING, Sequence(at))) for at in (4, 6)]
+    assert [(one.first, one.last, len(one.points)) for one in found] == [(3, 4, 1), (5, 6, 1)]
 
 
 @unhurried

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -25,7 +25,7 @@ from engine.log.log import Head
 from engine.process.turns import Turns
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold
-from projections.board.selection import CompetitionFilter, CompetitorFilter, ListFilter, Selection
+from projections.board.selection import CHANGES, CompetitionFilter, CompetitorFilter, ListFilter, Selection
 from projections.live import selections as selections_module
 from projections.live.tournament import LiveTournament
 from tests.api.test_long import go_on, recorded
@@ -240,6 +240,17 @@ def test_a_walk_shows_once_whatever_is_there_throughout(
 
 @unhurried
 @given(interleavings())
+@example(
+    (
+        CompetitionFilter(has_result=True),
+        [
+            CompetitionAdded(competition_id=CompetitionId(1), group_id=1),
+            1,
+            CompetitionChanged(competition_id=CompetitionId(1), result="1:0"),
+            1,
+        ],
+    )
+)
 def test_pages_and_totals_are_those_of_now(drawn: tuple[ListFilter | None, list[Event | int]]) -> None:
     chosen, happens = drawn
     if chosen is None:
@@ -248,7 +259,8 @@ def test_pages_and_totals_are_those_of_now(drawn: tuple[ListFilter | None, list[
     selection = Selection(chosen, board)
     for one in happens:
         if not isinstance(one, int):
-            selection.note(one)
+            if isinstance(one, CHANGES):  # others are kept from it
+                selection.note(one)
             fold(board, Revisions(), recorded([one])[0])
             continue
         for _ in selection.steps(0, None):
