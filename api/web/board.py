@@ -31,7 +31,18 @@ from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.cells import csv_text, harmless
 from api.interface.declarations import RecallContext
-from api.interface.fields import FROM_0, FROM_1, ID, TIME_END, Field, Fields, FieldType, number_up_to, read_query
+from api.interface.fields import (
+    FROM_0,
+    FROM_1,
+    ID,
+    PHRASE,
+    TIME_END,
+    Field,
+    Fields,
+    FieldType,
+    number_up_to,
+    read_query,
+)
 from api.interface.lookup import competitor_of, unity_of
 from api.interface.public_view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
@@ -45,7 +56,7 @@ from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, rankings_in, table_of
 from engine.domain.errors import Fault, Refusal, Unreadable
-from engine.domain.terms import CompetitorId, Sequence
+from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.turns import Turn, in_turns
 
 LINES_ASKED_MAX: Final = 500
@@ -64,7 +75,13 @@ def _at(text: str) -> Sequence | datetime:
     return TIME_END.read(text) if number is None else Sequence(number)
 
 
+def _words(text: str) -> str | None:
+    """None: nothing was written in the field."""
+    return PHRASE.read(text.strip()) if text.strip() else None
+
+
 _MOMENT: Final = FieldType(_at, {"anyOf": [FROM_1.schema, TIME_END.schema]})
+_WORDS: Final = FieldType(_words, {"type": "string", "maxLength": NAME_CHARACTERS_MAX})
 _TABLE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking; absent: the first one", argument="ranking_id"),
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
@@ -72,6 +89,9 @@ _TABLE_FIELDS: Final[Fields] = (
     Field("on", TIME_END, "with what had taken place by this day or time, as known after the event that at names"),
     Field("since", _MOMENT, "compared with this moment; absent: with that before the last competition"),
     Field("offset", FROM_0, "the number of lines to skip"),
+    Field("tag", _WORDS, "only competitors that have just this tag, with positions among them"),
+    Field("find", _WORDS, "only competitors whose name has this in it"),
+    Field("line", ID, "the lines of the page that has that of this competitor"),
 )
 _PICTURE_FIELDS: Final[Fields] = tuple(
     [field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at", "on")]
@@ -232,7 +252,7 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
     if not (rankings_in(context, context.live.board) or asked.arguments):
         return empty_page(site)
-    table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines))
+    table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_turns(table_rows(site, mode, table, asked.query))
     return board_page(site, mode, table, rows, asked.query, asked.origin)
 
@@ -289,4 +309,4 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
         head=context.live.head.sequence,
         limit=STEPS_SHOWN,
     )
-    return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query)
+    return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query, has_lines=True)

@@ -39,6 +39,8 @@ PICTURE: Final = "/picture.png"
 """The path of the picture, below that of the board."""
 TITLE_LONG: Final = 40
 """Characters of a title, above which it is written smaller."""
+SEARCHED_LINES_MIN: Final = 20
+"""Lines above which competitors can be looked for on the page."""
 NAME_LONG: Final = 36
 """The same of the name of a competitor, on a large screen."""
 TV_SECONDS: Final = 15
@@ -66,7 +68,15 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
             element("a", "To the table", href="#table", class_="skip"),
             _head(site, mode, table, query),
             _choices(site, mode, table, query) if mode is not EMBED else None,
-            element("main", _table(table, rows), _pages(site, mode, table, query), **_told(site, mode, table, query)),
+            _search(site, table, query) if mode is BOARD else None,
+            element(
+                "main",
+                _found(site, mode, table, query),
+                _pages(site, mode, table, query, "Lines"),
+                _table(table, rows),
+                _pages(site, mode, table, query, "Lines, below") if mode is not TV else None,
+                **_told(site, mode, table, query),
+            ),
             competitions_part(table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query),
@@ -81,6 +91,9 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
     """The preview of a link to the page, in Open Graph. A picture needs a whole address."""
     asked = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
+    for line in table.lines:
+        if str(line.competitor_id) == query.get("line"):
+            first = f"{line.position} {line.name}, {_first_value(line)} {table.columns[0].name}"
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
         said |= {
@@ -178,7 +191,7 @@ def _moment(table: ShownTable, query: Query) -> Html:
 
 
 def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
-    kept = {name: query[name] for name in ("at", "on", "since") if name in query}
+    kept = {name: query[name] for name in ("at", "on", "since", "tag") if name in query}
     in_ranking = {"ranking": str(table.ranking_id)}
 
     def tab(text: str, its: Query, chosen: bool) -> Html:
@@ -214,7 +227,43 @@ def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
     )
 
 
-def _pages(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
+    """The form that looks for competitors, where there are many or they have tags."""
+    asked = any(query.get(name) for name in ("find", "tag"))
+    if not table.is_searched or not (asked or table.tags or table.count > SEARCHED_LINES_MIN):
+        return None
+    kept = [name for name in ("ranking", "unity", "at", "on", "since") if name in query]
+    tags = [element("option", one, selected=one == query.get("tag")) for one in table.tags]
+    everybody = element("option", "Everybody", value="")
+    return element(
+        "form",
+        element("label", "Find ", element("input", type="search", name="find", value=query.get("find"), maxlength=255)),
+        element("label", "Among ", element("select", everybody, *tags, name="tag")) if tags else None,
+        *[element("input", type="hidden", name=name, value=query[name]) for name in kept],
+        element("button", "Find"),
+        action=site.address({}),
+        class_="choices search",
+        role="search",
+    )
+
+
+def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | None:
+    """What was looked for, and the way back to everybody."""
+    tag, find = query.get("tag", "").strip(), query.get("find", "").strip()
+    if not tag and not find:
+        return None
+    whole = {name: text for name, text in query.items() if name not in ("tag", "find", "offset", "line")}
+    named = joined((" with “", name_text(find), "”")) if find else None
+    among = joined((" among ", name_text(tag), ", with places among them")) if tag else None
+    return element(
+        "p",
+        element("span", f"{table.count} {'line' if table.count == 1 else 'lines'}", named, among, ". "),
+        element("a", "The whole table", href=site.address(whole, mode.below)),
+        class_="found",
+    )
+
+
+def _pages(site: Site, mode: Mode, table: ShownTable, query: Query, label: str) -> Html:
     """The ways to the lines before and after those shown. The script keeps them current."""
     first, last = table.offset + 1, table.offset + len(table.lines)
     shown = f"{first}\N{EN DASH}{last} of {table.count}" if table.lines else f"None of {table.count} lines"
@@ -226,7 +275,7 @@ def _pages(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
         element("span", shown),
         _page_link(site, mode, query, table.offset + mode.lines, "Lines below", shown=last < table.count),
         class_="pages",
-        aria_label="Lines",
+        aria_label=label,
         hidden=table.offset == 0 and last >= table.count,
     )
 
@@ -236,7 +285,7 @@ def _page_link(site: Site, mode: Mode, query: Query, offset: int, text: str, *, 
 
 
 def _at_offset(query: Query, offset: int) -> Query:
-    rest = {name: text for name, text in query.items() if name != "offset"}
+    rest = {name: text for name, text in query.items() if name not in ("offset", "line")}
     return rest | {"offset": str(offset)} if offset else rest
 
 
@@ -254,7 +303,7 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
         return None
     kept = [
         element("input", type="hidden", name=name, value=query[name])
-        for name in ("ranking", "unity", "since")
+        for name in ("ranking", "unity", "since", "tag", "find")
         if name in query
     ]
     same = {name: text for name, text in query.items() if name != "at"}
@@ -287,7 +336,7 @@ def _foot(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
     if mode is EMBED:
         whole = element("a", "The whole board", href=site.address(query), target="_blank", rel="noopener")
         return element("footer", element("p", whole))
-    same = {name: text for name, text in query.items() if name != "offset"}
+    same = {name: text for name, text in query.items() if name not in ("offset", "line")}
     ways = [("CSV", "/table.csv"), ("Large screen", "/tv"), ("To embed", "/embed")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
     compared = None if table.since is None else "Arrows show places gained or lost since the last competition. "
@@ -313,11 +362,12 @@ def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Generator[None, None, list[Html]]:
     """The rows of the table on its page, with pauses for the turns of others."""
     kept = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
+    here = query.get("line")
     compared, with_form = _columns_beside(table)
     classes = _value_classes(table)
     rows = []
     for line in table.lines:
-        rows.append(_row(site, mode, line, kept, classes, compared=compared, with_form=with_form))
+        rows.append(_row(site, mode, line, kept, classes, here, compared=compared, with_form=with_form))
         yield
     return rows
 
@@ -350,7 +400,15 @@ def _table(table: ShownTable, rows: Items[Html]) -> Html:
 
 
 def _row(
-    site: Site, mode: Mode, line: TableLine, kept: Query, classes: Items[str], *, compared: bool, with_form: bool
+    site: Site,
+    mode: Mode,
+    line: TableLine,
+    kept: Query,
+    classes: Items[str],
+    here: str | None,
+    *,
+    compared: bool,
+    with_form: bool,
 ) -> Html:
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # it may not be framed
@@ -368,6 +426,8 @@ def _row(
                 line.values, classes, (_gained(line), *[None] * len(classes)), strict=False
             )
         ],
+        id=f"line-{line.competitor_id}",
+        class_="here" if here == str(line.competitor_id) else None,
         data_competitor=line.competitor_id,
     )
 

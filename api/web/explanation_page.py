@@ -29,11 +29,16 @@ def explanation_page(
     unity_id: UnityId,
     competitor_id: CompetitorId,
     query: Query,
+    *,
+    has_lines: bool = False,
 ) -> bytes:
-    """The page. `board` knows the names of all who are in the explanation."""
+    """The page. `board` knows the names of all who are in the explanation. `has_lines`: the table has an address for
+    each line."""
     competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    back = {name: text for name, text in query.items() if name != "from"}
+    kept = {name: text for name, text in query.items() if name != "from"}
+    to_line = f"{site.address({**kept, 'line': str(competitor_id)})}#line-{competitor_id}"
+    back = to_line if has_lines else site.address(kept)
     further = None
     if explanation.next is not None:
         address = site.address({**query, "from": str(explanation.next)}, f"/competitors/{competitor_id}")
@@ -46,7 +51,7 @@ def explanation_page(
     )
     body = joined(
         (
-            element("nav", element("a", "Back to the table", href=site.address(back)), class_="ways"),
+            element("nav", element("a", "Back to the table", href=back), class_="ways"),
             head,
             element("main", _steps(board, explanation.steps, competitor_id, unity.name), further),
         )

@@ -18,7 +18,7 @@ const board = `/board/${encodeURIComponent(told.slug)}`;
 const query = new URLSearchParams(location.search);
 const moment = document.getElementById("moment");
 const slider = document.getElementById("at");
-const pages = document.querySelector(".pages");
+const pages = document.querySelectorAll(".pages"); // the ways to other lines
 const page = Number(told.lines); // lines of a page
 
 let table = null; // the last that the service told
@@ -40,7 +40,7 @@ async function asked(name, more = {}) {
 function askedTable() {
   const more = { offset, limit: page };
   if (told.unity) more.unity = told.unity;
-  if (query.has("since")) more.since = query.get("since");
+  for (const name of ["since", "tag", "find"]) if (query.get(name)) more[name] = query.get(name);
   return asked("table.json", { ...more, ...asking });
 }
 
@@ -98,6 +98,7 @@ const rows = new Rows(main.querySelector("table"), {
     for (const [name, text] of Object.entries(asking)) kept.set(name, text);
     return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
   },
+  here: query.get("line"),
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
 });
 
@@ -136,18 +137,23 @@ function tellMoment(words, date, state) {
 
 /** Says which lines are shown, and leads to those above and below. */
 function tellPages(first, shown, count) {
-  const [above, below] = pages.querySelectorAll("a");
   const lines = shown ? `${first + 1}–${first + shown} of ${count}` : `None of ${count} lines`;
   const ofPages = `Page ${Math.floor(first / page) + 1} of ${Math.max(Math.ceil(count / page), 1)}, `;
-  pages.querySelector("span").textContent = (large ? ofPages : "") + lines;
-  for (const [link, to, exists] of [[above, Math.max(first - page, 0), first > 0], [below, first + page, first + shown < count]]) {
-    const url = new URL(link.href);
-    if (to) url.searchParams.set("offset", to);
-    else url.searchParams.delete("offset");
-    withMoment(url, (href) => (link.href = href));
-    link.hidden = !exists;
+  for (const nav of pages) {
+    const [above, below] = nav.querySelectorAll("a");
+    nav.querySelector("span").textContent = (large ? ofPages : "") + lines;
+    tellLink(above, Math.max(first - page, 0), first > 0);
+    tellLink(below, first + page, first + shown < count);
+    nav.hidden = above.hidden && below.hidden;
   }
-  pages.hidden = above.hidden && below.hidden;
+}
+
+function tellLink(link, first, exists) {
+  const url = new URL(link.href);
+  if (first) url.searchParams.set("offset", first);
+  else url.searchParams.delete("offset");
+  withMoment(url, (href) => (link.href = href));
+  link.hidden = !exists;
 }
 
 function tellState(answers) {

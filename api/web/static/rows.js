@@ -17,11 +17,12 @@ export class Rows {
   #shown = false;
   #address;
   #target;
+  #here;
   #lines = [];
   #offset = 0;
 
-  /** `address` of the explanation of a competitor, `target` where it opens. */
-  constructor(table, { address, target }) {
+  /** `address` of the explanation of a competitor, `target` where it opens; `here`: whose line the page is about. */
+  constructor(table, { address, target, here }) {
     this.#head = table.tHead.rows[0];
     this.#body = table.tBodies[0];
     this.#beside = {
@@ -30,6 +31,7 @@ export class Rows {
     };
     this.#address = address;
     this.#target = target;
+    this.#here = here;
   }
 
   /** Whether there is a column for movement. */
@@ -106,7 +108,8 @@ export class Rows {
   }
 
   #row(place, line) {
-    return html`<tr data-competitor=${line.competitor_id} aria-rowindex=${this.#offset + place + 2}>
+    return html`<tr data-competitor=${line.competitor_id} id=${`line-${line.competitor_id}`}
+      class=${line.competitor_id === this.#here ? "here" : nothing} aria-rowindex=${this.#offset + place + 2}>
       <td class="position">${line.position}</td>
       ${this.#beside.moved ? html`<td class="moved">${movedText(line.moved)}</td>` : nothing}
       <th scope="row" class="name"><span class="who">${dot(line.color)}<a

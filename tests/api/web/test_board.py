@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from api.cli.demo import MATCHES, TEAMS
+from api.web import search
 from api.web import table as tables
 from api.web.files import static_files
 from engine.domain.commands import (
@@ -369,6 +370,63 @@ async def test_the_csv_has_every_line_and_no_formula(championship: Championship)
     assert rows[1][-1] == "84"
     assert rows[-1][3] == f"'{name}"
     assert len(rows) == 7
+
+
+# ── Looking for competitors ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again(championship: Championship) -> None:
+    for name, tags in (("Ireland", ("North",)), ("Scotland", ("North", "Isle")), ("Wales", ("Isle",))):
+        await submit(championship, ChangeCompetitor(competitor_id=championship.teams[name], tags=tags))
+
+    async def found(below: str) -> list[tuple[str, int]]:
+        table = (await championship.get(f"/table.json?{below}")).json
+        assert table["count"] == len(table["lines"])
+        return [(line["name"], line["position"]) for line in table["lines"]]
+
+    assert await found("find=LAND") == [("Ireland", 1), ("England", 3), ("Scotland", 4)]
+    assert await found("find=isle") == [("Scotland", 4), ("Wales", 6)]  # a tag
+    assert await found("find=nobody") == []
+    assert await found("tag=Isle") == [("Scotland", 1), ("Wales", 2)]
+    assert await found("tag=North&find=scot") == [("Scotland", 2)]
+    assert await found("tag=&find=") == [(name, place) for place, name in enumerate(FINAL, start=1)]
+    points, _ = championship.unity_ids
+    assert await found(f"tag=Isle&unity={points}") == [("Scotland", 1), ("Wales", 2)]
+    assert await found(f"find=land&unity={points}&at=12") != []
+    page = await page_of(championship, "?tag=Isle")
+    assert lines_of(page)[0][1] == ["–", "unchanged"]  # noqa: RUF001
+    assert "among <bdi>Isle</bdi>" in page
+    assert re.findall(r"<option[^>]*>(.*?)</option>", page[page.index('role="search"') :])[:3] == [
+        "Everybody",
+        "Isle",
+        "North",
+    ]
+
+
+async def test_a_line_has_an_address_that_shows_its_page(championship: Championship) -> None:
+    await championship.enroll([f"Guest {number:03}" for number in range(230)])
+    points, _ = championship.unity_ids
+    teams = championship.teams
+    for name, offset in (("Ireland", 0), ("Guest 150", 100), ("Guest 229", 200)):
+        for below in (f"?line={teams[name]}", f"?line={teams[name]}&unity={points}"):
+            page = await page_of(championship, below)
+            assert f'data-offset="{offset}"' in page
+            row = re.search(r'<tr id="line-(\d+)" class="here"', page)
+            assert row
+            assert int(row[1]) == teams[name]
+    page = await page_of(championship, f"?line={teams['France']}")
+    assert '<meta name="description" content="2 France, 15 points">' in page
+    explained = await page_of(championship, f"/competitors/{teams['France']}")
+    assert f'href="{championship.address}?line={teams["France"]}#line-{teams["France"]}">Back to the table' in explained
+    assert 'data-offset="0"' in await page_of(championship, "?line=999999")
+
+
+async def test_a_ranking_of_too_many_is_not_searched(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SEARCHED_COMPETITORS_MAX", 5)
+    assert 'role="search"' not in await page_of(championship)
+    assert (await championship.get("?find=x")).status == 422
 
 
 # ── Competitions ────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,65 @@
+"""Who of a ranking is looked for: by a tag, by a part of a name.
+
+Pure. All competitors of the ranking are looked at, so rankings of more than SEARCHED_COMPETITORS_MAX are not searched.
+"""
+
+from collections import Counter
+from collections.abc import Generator
+from typing import Final
+
+from engine.domain.errors import Unacceptable
+from engine.domain.terms import CompetitorId
+from projections.board.board import Board, Ranking
+
+SEARCHED_COMPETITORS_MAX: Final = 20_000
+FOUND_MAX: Final = 1_000
+"""Competitors that a search finds; they are the first in the order of enrolment."""
+TAGS_OFFERED_MAX: Final = 50
+"""Tags that can be chosen: those that most competitors have."""
+_STEP_COMPETITORS: Final = 500
+
+
+def is_searched(ranking: Ranking) -> bool:
+    return len(ranking.participants) <= SEARCHED_COMPETITORS_MAX
+
+
+def tagged(board: Board, ranking: Ranking, tag: str) -> Generator[None, None, list[CompetitorId]]:
+    """The competitors that have this tag. Raises Unacceptable."""
+    found = []
+    for place, competitor_id in enumerate(_listed(ranking)):
+        if place % _STEP_COMPETITORS == 0:
+            yield
+        if tag in board.competitors[competitor_id].tags:
+            found.append(competitor_id)
+    return found
+
+
+def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, list[CompetitorId]]:
+    """The competitors that have this text in their name, or a tag that is this text, in any case. Raises
+    Unacceptable."""
+    found, text = [], text.casefold()
+    for place, competitor_id in enumerate(_listed(ranking)):
+        if place % _STEP_COMPETITORS == 0:
+            yield
+        competitor = board.competitors[competitor_id]
+        if text in competitor.name.casefold() or any(text == tag.casefold() for tag in competitor.tags):
+            found.append(competitor_id)
+            if len(found) == FOUND_MAX:
+                break
+    return found
+
+
+def tags_offered(board: Board, ranking: Ranking) -> Generator[None, None, list[str]]:
+    """The tags of a ranking's competitors, in alphabetical order. Raises Unacceptable."""
+    counts: Counter[str] = Counter()
+    for place, competitor_id in enumerate(_listed(ranking)):
+        if place % _STEP_COMPETITORS == 0:
+            yield
+        counts.update(board.competitors[competitor_id].tags)
+    return sorted([tag for tag, _ in counts.most_common(TAGS_OFFERED_MAX)], key=str.casefold)
+
+
+def _listed(ranking: Ranking) -> list[CompetitorId]:
+    if not is_searched(ranking):
+        raise Unacceptable(f"Rankings of more than {SEARCHED_COMPETITORS_MAX:,} competitors are not searched.")
+    return list(ranking.participants.listed())
