@@ -77,12 +77,14 @@ CREATE TABLE ranking (
     revised       bigint NOT NULL DEFAULT 0,
     updated_at    timestamptz NOT NULL DEFAULT 'epoch',
     criteria      json NOT NULL DEFAULT '[]',
+    undone        jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (tournament_id, ranking_id)
 );
 COMMENT ON COLUMN ranking.place IS 'Its place in lists of rankings, from 1.';
 COMMENT ON COLUMN ranking.revised IS 'Of its fields, its list or its unities; points do not count.';
 COMMENT ON COLUMN ranking.criteria IS
     'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
+COMMENT ON COLUMN ranking.undone IS 'The events whose points are undone, each with the event that undid it.';
 
 CREATE TABLE enrolment (
     tournament_id bigint NOT NULL,
@@ -202,13 +204,15 @@ FROM (
         (e.body::json ->> 'competition_id')::bigint AS competition_id,
         (d.delta ->> 2)::bigint AS amount
     FROM event AS e
+    JOIN ranking AS r ON r.tournament_id = e.tournament_id AND r.ranking_id = (e.body::json ->> 'ranking_id')::bigint
     CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
     WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(e.body, 80), '"competition_id":') > 0
+        AND NOT r.undone ? coalesce(e.body::json ->> 'reverses', e.sequence::text)
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
 ) AS given
 GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
 COMMENT ON VIEW competition_sum IS
-    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too.';
+    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too. Without what is undone.';
 
 -- The lines of a ranking's classification, in no order. projections/board/classification.py has the rule; a test compares
 -- both.

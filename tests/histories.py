@@ -171,8 +171,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         events.PointsReversed,
         ranking_id=ids,
         deltas=st.lists(_deltas, max_size=5).map(tuple),
-        competition_id=ids,
+        competition_id=_perhaps(ids),
         reverses=ids,
+        undone=_perhaps(st.booleans()),
     ),
     events.CompetitionVoided: st.builds(events.CompetitionVoided, competition_id=ids),
     events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
@@ -437,6 +438,20 @@ def _unvoid_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), caused={})
 
 
+def _reverse_points(draw: _Draw, board: Board, next_id: _NextId) -> commands.ReversePoints:
+    """Of points that are not in the log, if it is not asked of a history."""
+    points = _add_points(draw, board, next_id)
+    added = events.PointsAdded(ranking_id=points.ranking_id, deltas=points.deltas, competition_id=points.competition_id)
+    undone = board.rankings[points.ranking_id].undone if points.ranking_id in board.rankings else {}
+    number, event = Sequence(draw(st.integers(2, COMMANDS_MAX))), added
+    root = number
+    if undone and draw(st.booleans()):
+        root, number = draw(st.sampled_from(sorted(undone.items())))
+        event = events.PointsReversed(ranking_id=points.ranking_id, deltas=(), reverses=root, undone=True)
+    named = commands.NamedEvent(event, ActorId(0), {root: added})
+    return commands.ReversePoints(ranking_id=points.ranking_id, sequence=number, named=named)
+
+
 def _close_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.CloseRanking(ranking_id=_a_ranking(draw, board)[0])
 
@@ -494,6 +509,7 @@ _ASKED: Final[list[_Ask]] = [
     _add_competitions,
     *[_add_points_to_rankings] * 2,
     _unvoid_competition,
+    *[_reverse_points] * 2,
     _close_ranking,
     *[_change_publication] * 4,
 ]
@@ -522,6 +538,9 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
             command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))
+        elif isinstance(command, commands.ReversePoints):
+            given = [n for n, event in enumerate(history, start=2) if isinstance(event, events.Points)]
+            command = reverse(history, draw(st.sampled_from(given or [1])))
         elif isinstance(command, commands.ChangePublication):
             command = _judged_at(command, board, history)
         try:
@@ -560,6 +579,22 @@ def caused_of(history: list[Event], competition_id: CompetitionId) -> commands.C
     }
 
 
+def reverse(history: list[Event], sequence: int) -> commands.ReversePoints:
+    """Reverses the event `sequence` of a history that begins at sequence 2."""
+    event = OPENED if sequence == 1 else history[sequence - 2]
+    if not isinstance(event, events.Points):
+        named = commands.NamedEvent(event, ActorId(0), {})
+        return commands.ReversePoints(ranking_id=RankingId(1), sequence=Sequence(sequence), named=named)
+    root = events.root(Sequence(sequence), event)
+    added = history[root - 2]
+    assert isinstance(added, events.PointsAdded)
+    number, count = added.part or (1, 1)
+    request = range(root - number + 1, root - number + 1 + count)
+    points = {Sequence(n): one for n in request if isinstance(one := history[n - 2], events.PointsAdded)}
+    named = commands.NamedEvent(event, ActorId(0), points)
+    return commands.ReversePoints(ranking_id=event.ranking_id, sequence=Sequence(sequence), named=named)
+
+
 OPENED: Final = events.TournamentOpened(name="Spring Open", slug="spring-open")
 _OPENED_AT: Final = datetime(2024, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
 _pauses: Final = st.sampled_from([timedelta(), timedelta(microseconds=1), timedelta(seconds=2), timedelta(days=1)])
@@ -576,10 +611,25 @@ def logs(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Recorded]:
     return log
 
 
-def fold_events(board: Board, *history: Event) -> None:
-    """Folds what happened into `board`, for those who look at no sequence and no time of it."""
-    for event in history:
-        fold(board, Revisions(), Recorded(Sequence(1), _OPENED_AT, ActorId(0), None, event))
+def undone_in(log: Iterable[Recorded]) -> set[Sequence]:
+    """The events of any ranking whose points are undone at the end of `log`."""
+    undone: set[Sequence] = set()
+    for event in [recorded.event for recorded in log]:
+        if isinstance(event, events.PointsReversed) and event.undone is not None:
+            (undone.add if event.undone else undone.discard)(event.reverses)
+    return undone
+
+
+def counted_in(log: list[Recorded]) -> list[Recorded]:
+    """The events of `log` that give points, without those whose points are undone at its end."""
+    undone = undone_in(log)
+    return [r for r in log if isinstance(r.event, Points) and events.root(r.sequence, r.event) not in undone]
+
+
+def fold_events(board: Board, *history: Event, first: int = 1) -> None:
+    """Folds what happened into `board`, for those who look at no time of it."""
+    for sequence, event in enumerate(history, start=first):
+        fold(board, Revisions(), Recorded(Sequence(sequence), _OPENED_AT, ActorId(0), None, event))
 
 
 def judged_by(state: State) -> object:
@@ -592,6 +642,7 @@ def judged_by(state: State) -> object:
                 ranking.closed_at is None,
                 frozenset(ranking.participants),
                 [(unity_id, unity.name) for unity_id, unity in ranking.unities.items()],  # the main one first
+                dict(ranking.undone),
             )
             for ranking_id, ranking in state.rankings.items()
         },
@@ -627,6 +678,23 @@ def copied(board: Board) -> Board:
     return copy
 
 
+def _continues(history: list[Event], event: Event, before: Event) -> bool:
+    """Whether `event` is of the request that led to `before`."""
+    if not isinstance(event, events.PointsReversed) or event.undone is None:
+        return isinstance(event, events.PointsReversed)
+    same = isinstance(before, events.PointsReversed) and before.undone == event.undone
+    return same and _request_of(history, event) == _request_of(history, before)
+
+
+def _request_of(history: list[Event], event: Event) -> tuple[int, int]:
+    """The first and last event of the request whose points `event` undoes or redoes."""
+    assert isinstance(event, events.PointsReversed)
+    added = history[event.reverses - 2]
+    assert isinstance(added, events.PointsAdded)
+    number, count = added.part or (1, 1)
+    return event.reverses - number + 1, event.reverses - number + count
+
+
 def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
     """`history` in runs of these sizes, cut short after a structural event: as blocks are. What is exact begins
     one, and the reversals that it leads to are in it."""
@@ -634,7 +702,7 @@ def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
     run: list[Event] = []
     size, full = next(remaining), False
     for event in history:
-        if run and (full or event.exact) and not isinstance(event, events.PointsReversed):
+        if run and (full or event.exact) and not _continues(history, event, run[-1]):
             yield run
             run, size, full = [], next(remaining), False
         run.append(event)

@@ -17,6 +17,7 @@ from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking
 from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
+from projections.past.history import Reversal
 from projections.past.past import DatedPlace, Explanation
 
 STEPS_TOLD_MAX: Final = 100
@@ -28,6 +29,13 @@ _TOGETHER: Final = (
     "told one by one."
 )
 _OF_LIST: Final = (Cause.LIST, Cause.SORT)
+_REVERSALS: Final = {
+    Reversal.VOID: "was reversed",
+    Reversal.UNVOID: "counts again",
+    Reversal.UNDO: "was undone",
+    Reversal.REDO: "was redone",
+}
+"""What happened to the event that added the points."""
 
 
 class ExplanationText:
@@ -141,12 +149,10 @@ class ExplanationText:
 
     def _cause(self, step: Step) -> str:
         reason = "" if step.reason is None else f" ({step.reason})"
-        if step.competition_id is None:
-            return f"by a free modification{reason}"
-        competition = self._competition(step.competition_id)
-        if step.cause is Cause.REVERSAL:
-            return f"because event {step.reverses}, by {competition}, was reversed"
-        return f"by {competition}{reason}"
+        by = "a free modification" if step.competition_id is None else self._competition(step.competition_id)
+        if step.reversal is not None:
+            return f"because event {step.reverses}, by {by}, {_REVERSALS[step.reversal]}"
+        return f"by {by}{reason}"
 
     def _competition(self, competition_id: CompetitionId) -> str:
         competition = self._board.competitions[competition_id]

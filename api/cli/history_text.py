@@ -71,6 +71,7 @@ CSV_COLUMNS: Final = (
     "position_before",
     "position_after",
     "reverses",
+    "reversal",
     "reason",
     "criteria",
 )
@@ -83,7 +84,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
     def row(line: AnyLine) -> Iterable[object]:
         if isinstance(line, DeclarationLine):
             criteria = harmless(criteria_text(board.rankings[ranking_id], line.criteria))
-            return line.sequence, _time(line.recorded_at), line.actor, *[None] * 11, criteria
+            return line.sequence, _time(line.recorded_at), line.actor, *[None] * 12, criteria
         return (
             line.sequence,
             _time(line.recorded_at),
@@ -98,6 +99,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
             line.position_before,
             line.position_after,
             line.reverses,
+            line.reversal,
             None if line.reason is None else harmless(line.reason),
             None,
         )
@@ -163,6 +165,6 @@ def _place(position: int | None) -> str:
 
 def _why(line: HistoryLine) -> str:
     cause = "free modification" if line.competition_id is None else f"competition {line.competition_id}"
-    reverses = "" if line.reverses is None else f", reverses {line.reverses}"
+    reverses = "" if line.reversal is None else f", {line.reversal} of {line.reverses}"
     reason = "" if line.reason is None else f": {line.reason}"
     return f"{cause}{reverses}{reason}"

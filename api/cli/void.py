@@ -101,8 +101,9 @@ async def what_if(
             refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
         other, sums = await _replayed(desk, live, ranking_id, competitions, competitors)
         if lacks_sums(live.board.rankings[ranking_id]):
-            past, head = Past(desk.database), live.head.sequence
-            give_sums(live.board, ranking_id, await past.competition_sums(live.tournament_id, ranking_id, head))
+            past, head, undone = Past(desk.database), live.head.sequence, live.board.rankings[ranking_id].undone
+            read = await past.competition_sums(live.tournament_id, ranking_id, head, undone)
+            give_sums(live.board, ranking_id, read)
             give_sums(other, ranking_id, sums)
         before, after = live.board.rankings[ranking_id], other.rankings[ranking_id]
         classified_moves: list[ClassifiedMove] | None = None
@@ -134,7 +135,7 @@ async def _replayed(
                 and (event := without(recorded.event, competitions, competitors)) is not None
             ]
             fold_all(live.tournament_id, board, left)
-            await in_turns(counting(sums, ranking_id, left))
+            await in_turns(counting(sums, ranking_id, left, live.board.rankings[ranking_id].undone))
             head = tail.head
             advance(head.sequence)
     return board, sums

@@ -19,7 +19,14 @@ from api.desk.conditions import Condition
 from api.desk.docket import Case, Docket, Means, Receipt
 from api.desk.remembered import IDS_RESERVED, NOT_KEYED, Ids, Refusals
 from engine.database.pool import Database
-from engine.domain.commands import ChangePublication, Command, UnvoidCompetition, VoidCompetition
+from engine.domain.commands import (
+    ChangePublication,
+    Command,
+    Previewed,
+    ReversePoints,
+    UnvoidCompetition,
+    VoidCompetition,
+)
 from engine.domain.errors import QueueFull, ShuttingDown
 from engine.domain.events import Event
 from engine.domain.judging import decide
@@ -42,7 +49,7 @@ times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
-_AFTER_LOOKING_UP: Final = (VoidCompetition, UnvoidCompetition, ChangePublication)
+_AFTER_LOOKING_UP: Final = (VoidCompetition, UnvoidCompetition, ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
 
 
@@ -139,12 +146,17 @@ class Desk:
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 
     def _looking_up(
-        self, live: LiveTournament, case: Case, command: VoidCompetition | UnvoidCompetition | ChangePublication
+        self,
+        live: LiveTournament,
+        case: Case,
+        command: VoidCompetition | UnvoidCompetition | ReversePoints | ChangePublication,
     ) -> Coroutine[None, None, None] | None:
         """The coroutine that looks up data in the log for judging the case; None: it needs none."""
         if isinstance(command, ChangePublication):
             case.alone |= command.freeze is not None
             return self._look_up_next(live, case, command) if command.reveal == "next" else None
+        if isinstance(command, ReversePoints):
+            return self._look_up_named(live, case, command)
         case.alone = True
         case.caused = CausedPointsFollower(live, command.competition_id)
         return case.caused.look_up(self.live_pool)
@@ -160,6 +172,15 @@ class Desk:
         finally:
             self.live_pool.unpin(live)
 
+    async def _look_up_named(self, live: LiveTournament, case: Case, command: ReversePoints) -> None:
+        """Gives the case the event that it names, from the present log. Raises as `LivePool.make_current`."""
+        case.command = await self._with_named(live, command)
+
+    async def _with_named(self, live: LiveTournament, command: ReversePoints) -> ReversePoints:
+        await self.live_pool.make_current(live)
+        named = await self.live_pool.named_event(live, command.sequence)
+        return msgspec.structs.replace(command, named=named)
+
     async def _look_up_next(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
         """Gives the case the next competition to reveal, from the present log. Raises as `LivePool.make_current`."""
         await self.live_pool.make_current(live)
@@ -173,8 +194,11 @@ class Desk:
                         break
         case.command = msgspec.structs.replace(command, next_reveal=search.found)
 
-    async def preview(self, live: LiveTournament, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
+    async def preview(self, live: LiveTournament, command: Previewed) -> tuple[Event, ...]:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
+        if isinstance(command, ReversePoints):
+            command = await self._with_named(live, command)
+            return decide(live.board, command)
         with closing(CausedPointsFollower(live, command.competition_id)) as caused:
             await caused.look_up(self.live_pool)
             await self.live_pool.make_current(live)

@@ -198,7 +198,8 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
 async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
     """The lines of a board of the past. Raises what reading the log raises."""
     if lacks_sums(then.board.rankings[ranking_id]):
-        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
+        undone = then.board.rankings[ranking_id].undone
+        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
     return await in_turns(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 

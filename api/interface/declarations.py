@@ -4,7 +4,7 @@ Routing, the reading of forms and queries, the OpenAPI document, the page for pe
 are made from these rows. What all operations of one kind have in common is in `handlers.py`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from api.http.auth import Scope
 from api.http.outgoing import Later, Long
 from api.interface.fields import Fields, fields_of, items_field
 from api.interface.rendering import Answer, TaggedBody, View
-from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.commands import Command, Previewed
 from engine.domain.errors import NotFound
 from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
@@ -70,12 +70,12 @@ class RecallContext(Struct):
             raise NotFound.of("ranking", ranking_id)
 
     async def read_sums(
-        self, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
+        self, ranking_id: RankingId, sequence: Sequence, undone: Iterable[Sequence], clock: WorldClock | None = None
     ) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`. Raises as
-        `Past`."""
+        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, without what was
+        `undone` then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, clock)
+        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, undone, clock)
         await self.past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
         return sums
 
@@ -151,9 +151,10 @@ class Preview(Struct, frozen=True):
     path: str
     summary: str
     operation_id: str
-    command: type[VoidCompetition | UnvoidCompetition]
+    command: type[Previewed]
     answer: Answer
     fields: Fields = ()
+    scope: Scope = Scope.ADMIN
 
 
 class Stream(Struct, frozen=True):
@@ -189,9 +190,7 @@ def method_of(operation: Operation) -> str:
 
 def scope_of(operation: Operation) -> Scope:
     """What a token must reach to ask for it."""
-    if isinstance(operation, Write):
-        return operation.scope
-    return Scope.ADMIN if isinstance(operation, Preview) else Scope.READ
+    return operation.scope if isinstance(operation, Write | Preview) else Scope.READ
 
 
 def name_of(operation: Operation) -> str:

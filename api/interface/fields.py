@@ -488,7 +488,7 @@ INTEGER: Final = FieldType(
     {"anyOf": [_INTEGER_SCHEMA, {"type": "string", "pattern": "^(0|-?[1-9][0-9]{0,17})$"}]},
 )
 FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
-FROM_1: Final = FieldType(_from_1, _ID_SCHEMA)
+FROM_1: Final = FieldType(_from_1, _ID_SCHEMA, _of_number, _ID_OF_JSON)
 
 
 def number_or(*words: str) -> FieldType:

@@ -78,7 +78,8 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
+    undone = then.board.rankings[ranking_id].undone
+    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
     ranking = then.board.rankings[ranking_id]
     order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     shape = await _form(then.board, question, unity_id, order)

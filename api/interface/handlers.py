@@ -11,10 +11,12 @@ somebody has signed in with.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeVar, assert_never
+
+from msgspec.structs import replace
 
 from api.desk.conditions import parse_if_match
 from api.desk.desk import Desk
@@ -63,7 +65,7 @@ from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
 from api.stream.tickets import use_ticket
-from engine.domain.commands import UnvoidCompetition, VoidCompetition
+from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
     NO_TOURNAMENT,
     Forbidden,
@@ -315,7 +317,8 @@ class Handlers:
                 await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
-        scope = operation.scope
+        scope, new_ids, make = operation.scope, operation.new_ids, operation.command
+        is_reversal = make is ReversePoints
         form_reader = FormReader(operation.takes)
         items_reader = ItemsReader(operation.fields)
 
@@ -336,12 +339,15 @@ class Handlers:
             minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
             said = [form_reader.read(form)] if many is None else await in_turns(items_reader.read(form))
-            if operation.new_ids:
+            if new_ids:
                 await self._add_new_ids(operation, said)
-            if many is None:
-                command = operation.command(**ids, **said[0])
-            else:
-                command = many.command(items=tuple([operation.command(**ids, **arguments) for arguments in said]))
+            command = (
+                make(**ids, **said[0])
+                if many is None
+                else many.command(items=tuple([make(**ids, **arguments) for arguments in said]))
+            )
+            if is_reversal:
+                command = _of_token(command, token)
             live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
             if live is None:
                 live = await self._pin(incoming, token, tournament_id)
@@ -392,16 +398,14 @@ class Handlers:
             arguments = _read_query(incoming.request, operation)
             command = operation.command(**incoming.ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                body = await self._previewed(live, operation, command)
+                body = await self._previewed(live, operation, _of_token(command, token))
                 if isinstance(body, Long):
                     await self._outgoing.begun(lambda: body)  # it has begun, and must only be counted
             return await self._compression.reply(incoming.request, body)
 
         return handle
 
-    async def _previewed(
-        self, live: LiveTournament, operation: Preview, command: VoidCompetition | UnvoidCompetition
-    ) -> bytes | Long:
+    async def _previewed(self, live: LiveTournament, operation: Preview, command: Previewed) -> bytes | Long:
         decided = await self._desk.preview(live, command)
         read = partial(self._past.competition_sums, live.tournament_id)
         return await answer_preview(live, operation.answer, decided, read)
@@ -441,19 +445,20 @@ class Handlers:
         self, incoming: IncomingRequest, operation: Write, token: Token, form: Form, *, key: str, if_match: str | None
     ) -> Receipt:
         """Performs the operation with this form, for the holder of this token. The ids and the tournament are those of
-        the path. `key` and `if_match` are what the headers Idempotency-Key and If-Match would say. Raises as the
-        operation does."""
+        the path; an id that the operation's path does not have is a field of its form. `key` and `if_match` are what
+        the headers Idempotency-Key and If-Match would say. Raises as the operation does."""
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self._tournament(incoming, token)
         if tournament_id in self._desk.busy:
             self._desk.refuse_late(tournament_id)
         _refuse_odd_key(key)
-        ids = incoming.ids
+        ids, more = _parted(incoming.ids, operation)
         condition = None if if_match is None else parse_if_match([if_match], ids)
+        form = {**form, **{name: str(value) for name, value in more.items()}}
         arguments = FormReader(operation.fields).read(form)
         if operation.new_ids:
             await self._add_new_ids(operation, [arguments])
-        command = operation.command(**ids, **arguments)
+        command = _of_token(operation.command(**ids, **arguments), token)
         path = (TOURNAMENT + operation.path).format(**incoming.parameters)
         async with self._pinned(incoming, token, tournament_id) as live:
             receipt = await self._desk.submit(
@@ -474,7 +479,9 @@ class Handlers:
         """The body that answers the operation; None: it is a long one. Raises as the operation does."""
         refuse_beyond_scope(token, scope_of(operation))
         tournament_id = await self._tournament(incoming, token)
-        command = operation.command(**incoming.ids)
+        ids, more = _parted(incoming.ids, operation)
+        query = read_query([(name, str(value)) for name, value in more.items()], operation.fields)
+        command = _of_token(operation.command(**ids, **query), token)
         async with self._pinned(incoming, token, tournament_id) as live:
             body = await self._previewed(live, operation, command)
         return body if isinstance(body, bytes) else None
@@ -558,6 +565,22 @@ def refuse_beyond_scope(token: Token, scope: Scope) -> None:
     """Raises Forbidden if the scope of the token is too small."""
     if token.scope < scope:
         raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
+
+
+_C = TypeVar("_C", bound=Command)
+
+
+def _of_token(command: _C, token: Token) -> _C:
+    """The command; a ReversePoints is bound to events of the token's own, unless its scope is admin."""
+    if isinstance(command, ReversePoints) and token.scope < Scope.ADMIN:
+        return replace(command, only_of=token.token_id)
+    return command
+
+
+def _parted(ids: Mapping[str, Any], operation: Write | Preview) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ids that the path of the operation has, and the others."""
+    own = {name: value for name, value in ids.items() if f"{{{name}}}" in operation.path}
+    return own, {name: value for name, value in ids.items() if name not in own}
 
 
 def _idempotency_key(keys: list[str]) -> str:

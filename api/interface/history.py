@@ -44,6 +44,7 @@ class HistoryLineShape(Struct, kw_only=True):
     position_before: int | None
     position_after: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     criteria: Criteria | UnsetType = UNSET
 
@@ -77,6 +78,7 @@ class ExplanationStepShape(Struct, kw_only=True):
     cause: str
     competition_id: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     delta: int | None
     total: int
@@ -153,6 +155,7 @@ def line_shape(line: AnyLine) -> HistoryLineShape:
             position_before=None,
             position_after=None,
             reverses=None,
+            reversal=None,
             reason=None,
             criteria=criteria_shape(line.criteria),
         )
@@ -168,6 +171,7 @@ def line_shape(line: AnyLine) -> HistoryLineShape:
         position_before=line.position_before,
         position_after=line.position_after,
         reverses=line.reverses,
+        reversal=line.reversal,
         reason=line.reason,
     )
 
@@ -257,6 +261,7 @@ def _step(step: Step) -> ExplanationStepShape:
         cause=step.cause.value,
         competition_id=step.competition_id,
         reverses=step.reverses,
+        reversal=step.reversal,
         reason=step.reason,
         delta=step.delta,
         total=step.after.total,

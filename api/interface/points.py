@@ -11,12 +11,14 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from api.http.auth import Scope
 from api.http.forms import cited, shortened
-from api.interface.declarations import Operation, Write
-from api.interface.fields import ID, SHORT, Field, FieldMisread, Schema, json_text
+from api.interface.declarations import Operation, Preview, Write
+from api.interface.fields import FROM_1, ID, SHORT, Field, FieldMisread, Schema, json_text
 from api.interface.rendering import Answer, View, encode
 from api.interface.standings import STANDINGS, render_standings
-from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas
+from api.interface.voiding import COMPARED
+from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.events import Delta, PointsAdded
 from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, CompetitorId, RankingId, UnityId
@@ -224,6 +226,10 @@ def render_changed(view: View, answer: Answer, of: Items[PointsAdded]) -> bytes:
 _DELTAS: Final = json_text(_deltas, {"$ref": "#/components/schemas/Deltas"})
 _RANKINGS_DELTAS: Final = json_text(_rankings_deltas, {"$ref": "#/components/schemas/RankingsDeltas"})
 _COMPETITION_ID: Final = Field("competition_id", ID, "what they are for")
+_SEQUENCE: Final = Field(
+    "sequence", FROM_1, "the event that added the points; or the one that undid them, to redo them", required=True
+)
+_REVERSE: Final = "rankings/{ranking_id}/reverse.json"
 _REASON: Final = Field("reason", SHORT, "what they are for, in words; history and explanations show it")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -268,5 +274,24 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _REASON,
         ),
         shows_all=True,
+    ),
+    Write(
+        "PUT",
+        _REVERSE,
+        "Undo points, or redo them",
+        operation_id="reversePoints",
+        command=ReversePoints,
+        answer=STANDINGS,
+        render=render_standings,
+        fields=(_SEQUENCE,),
+    ),
+    Preview(
+        _REVERSE,
+        "Show what undoing or redoing points would lead to",
+        operation_id="previewReversePoints",
+        command=ReversePoints,
+        answer=COMPARED,
+        fields=(_SEQUENCE,),
+        scope=Scope.WRITE,
     ),
 )

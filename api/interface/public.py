@@ -154,6 +154,7 @@ class PublicLineShape(Struct, kw_only=True):
     position_before: int | None
     position_after: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     criteria: Criteria | UnsetType = UNSET
 
@@ -171,6 +172,7 @@ class PublicStepShape(Struct, kw_only=True):
     cause: str
     competition_id: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     delta: int | None
     total: int

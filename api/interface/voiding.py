@@ -126,8 +126,10 @@ async def foreseen_comparisons(
             classified_moves: list[ClassifiedMove] | None = None
             if (counted := counts.get(ranking_id)) is not None:
                 if ranking_id in lacking:
-                    counted.give(await read(ranking_id, sequence))
+                    counted.give(await read(ranking_id, sequence, before[ranking_id].undone))
                 then = ForeseenCounts(board, counted, ranking, decided)
+                if lacks_sums(ranking):
+                    then.give(await read(ranking_id, sequence, ranking.undone))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)
                     classified_moves = await in_turns(steps)
@@ -214,7 +216,7 @@ def _classified_move(
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _COMPETITION: Final = Answer("competition", CompetitionShape)
-_COMPARED: Final = Answer("rankings", list[ComparedRankingShape], "preview")
+COMPARED: Final = Answer("rankings", list[ComparedRankingShape], "preview")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
@@ -242,13 +244,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Show what voiding a competition would lead to",
         operation_id="previewVoidCompetition",
         command=VoidCompetition,
-        answer=_COMPARED,
+        answer=COMPARED,
     ),
     Preview(
         "competitions/{competition_id}/unvoid.json",
         "Show what unvoiding a competition would lead to",
         operation_id="previewUnvoidCompetition",
         command=UnvoidCompetition,
-        answer=_COMPARED,
+        answer=COMPARED,
     ),
 )

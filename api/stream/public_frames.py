@@ -117,8 +117,9 @@ class _PointsAdded(_OfRanking):
 
 class _PointsReversed(_OfRanking):
     deltas: tuple[tuple[int, int, int], ...]
-    competition_id: int
     reverses: int
+    competition_id: int | None | UnsetType = UNSET
+    undone: bool | None | UnsetType = UNSET
 
 
 class _OfCompetition(_Public):

@@ -448,7 +448,7 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
     there is none, or there is too much to look at."""
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
-        return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board.voided)
+        return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board)
     sums = board.rankings[ranking_id].competition_sums
     named = None if sums is None else sums.named(FORM_SUMS_SHOWN_MAX)
     dated = [(one.started_at, one.number, i) for i, one in board.competitions.held(named or ()) if _is_last(one)]
@@ -554,7 +554,8 @@ async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: Rankin
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
     elif board.rankings[ranking_id].competition_sums is None and then.sequence <= FORM_EVENTS_MAX:
-        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, then.clock))
+        undone = board.rankings[ranking_id].undone
+        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
 
 
 async def _forms(

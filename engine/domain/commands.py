@@ -14,9 +14,9 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.events import Criterion, Delta, PointsAdded, Result
+from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
 from engine.domain.notation import TimeUnit
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
 class CommandBase(Struct, frozen=True, kw_only=True):
@@ -161,6 +161,26 @@ class UnvoidCompetition(Struct, frozen=True, kw_only=True):
     caused: CausedPoints | None = None
 
 
+class NamedEvent(Struct, frozen=True):
+    """An event that a command names, and its sender. `points`: those of the whole request that added the points which
+    the event adds or reverses, by sequence, ascending; empty: it does neither."""
+
+    event: Event
+    actor: ActorId
+    points: CausedPoints
+
+
+class ReversePoints(Struct, frozen=True, kw_only=True):
+    """Undoes the points that the event `sequence` added, or redoes those that it undid. The first of the events that
+    this leads to is about the ranking. `only_of`: refuse the event of
+    any other sender; None: of nobody. `named`: the event, read from the log; None: the desk fills it in."""
+
+    ranking_id: RankingId
+    sequence: Sequence
+    only_of: ActorId | None = None
+    named: NamedEvent | None = None
+
+
 class CloseRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
 
@@ -203,6 +223,9 @@ class ChangePublication(Struct, frozen=True, kw_only=True):
     next_reveal: NextReveal | None = None
 
 
+Previewed = VoidCompetition | UnvoidCompetition | ReversePoints
+"""The commands whose effect can be shown before they are submitted."""
+
 Command = (
     RenameTournament
     | RegisterCompetitor
@@ -222,6 +245,7 @@ Command = (
     | AddPointsToRankings
     | VoidCompetition
     | UnvoidCompetition
+    | ReversePoints
     | CloseRanking
     | ReopenRanking
     | ChangeVisibility

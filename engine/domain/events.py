@@ -243,18 +243,30 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):
-    """Takes back or gives back, line by line, the points of the event `reverses`: a `PointsAdded` of the same ranking
-    that the competition caused. It follows its voiding or unvoiding in the same block."""
+    """Takes back or gives back, line by line, the points of the event `reverses`, a `PointsAdded` of the same ranking
+    and the same competition.
+
+    `undone` None: because that competition was voided or unvoided; it follows this in the same block. True: because the
+    event was undone; False: because it was redone. It has no lines if the competition is voided, since they do not
+    count either way. Structural because a voiding reverses only what is not undone.
+    """
 
     tag = "PointsReversed"
+    structural = True
     ranking_id: _Ranking
-    competition_id: _Competition
+    competition_id: _Competition | None = None
     deltas: tuple[Delta, ...]
     reverses: Sequence
+    undone: bool | None = None
 
 
 Points = PointsAdded | PointsReversed
 """The events that change totals, by their `deltas`."""
+
+
+def root(sequence: Sequence, event: Points) -> Sequence:
+    """The sequence of the `PointsAdded` that `event`, the event `sequence`, is about: its own, or what it reverses."""
+    return event.reverses if isinstance(event, PointsReversed) else sequence
 
 
 class CompetitionVoided(EventBase, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Unacceptable, existing
+from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, Impossible, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.terms import (
@@ -36,6 +36,7 @@ from engine.domain.terms import (
     REVERSED_LINES_MAX,
     SCORE_PARTICIPANTS_MAX,
     TAGS_MAX,
+    UNDONE_MAX,
     UNITIES_MAX,
     CompetitionId,
     CompetitorId,
@@ -78,7 +79,7 @@ class UnityState(Protocol):
 
 class RankingState(Protocol):
     """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
-    one first."""
+    one first; `undone` has the events whose points are undone, each with the event that undid it."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -86,6 +87,8 @@ class RankingState(Protocol):
     def participants(self) -> Collection[CompetitorId]: ...
     @property
     def unities(self) -> Mapping[UnityId, UnityState]: ...
+    @property
+    def undone(self) -> Mapping[Sequence, Sequence]: ...
 
 
 class PublicationState(Protocol):
@@ -121,8 +124,9 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
     Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open, closed or hidden, a
-    competition's being voided or not, or the tournament's being published or frozen or not, forbids it; Unacceptable
-    with every fault of its fields, or if a limit would be exceeded; IdTaken if an id that it brings exists already.
+    competition's being voided or not, points' being undone or not, or the tournament's being published or frozen or
+    not, forbids it; Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields,
+    or if a limit would be exceeded; IdTaken if an id that it brings exists already.
     """
     match command:
         case commands.AddPoints():
@@ -161,6 +165,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return _void_competition(state, command)
         case commands.UnvoidCompetition():
             return _unvoid_competition(state, command)
+        case commands.ReversePoints():
+            return _reverse_points(state, command)
         case commands.CloseRanking():
             if existing(state.rankings, "ranking", command.ranking_id).closed_at is not None:
                 raise Conflict(f"Ranking {command.ranking_id} is closed already.")
@@ -382,20 +388,18 @@ def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tu
 def _reversals(
     state: State, competition_id: CompetitionId, caused: commands.CausedPoints | None, *, sign: Literal[-1, 1]
 ) -> list[Event]:
-    """One event for each of `caused`, including deltas of competitors that have left the ranking. `sign`: -1 takes the
-    points back, 1 gives them back.
+    """One event for each of `caused` that is not undone, including deltas of competitors that have left the ranking.
+    `sign`: -1 takes the points back, 1 gives them back.
 
     Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
     """
     assert caused is not None
-    touched = dict.fromkeys(points.ranking_id for points in caused.values())
-    closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None]
-    if closed:
+    counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
+    if closed := _closed(state, counting.values()):
         raise Conflict(
-            f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
-            f"{', '.join(closed)}."
+            f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
         )
-    if sum(len(points.deltas) for points in caused.values()) > REVERSED_LINES_MAX:
+    if sum(len(points.deltas) for points in counting.values()) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
@@ -403,12 +407,68 @@ def _reversals(
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
-            deltas=tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas]),
+            deltas=_times(sign, points.deltas),
             competition_id=competition_id,
             reverses=sequence,
         )
-        for sequence, points in caused.items()
+        for sequence, points in counting.items()
     ]
+
+
+def _closed(state: State, points: Iterable[events.PointsAdded]) -> str:
+    """The closed ones of the rankings that these points were added in, as text."""
+    touched = dict.fromkeys(one.ranking_id for one in points)
+    return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])
+
+
+def _times(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
+    return tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in deltas])
+
+
+def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Event, ...]:
+    existing(state.rankings, "ranking", command.ranking_id)
+    undo, roots = _undo_or_redo(state, command)
+    if closed := _closed(state, roots.values()):
+        raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
+    reversals: list[Event] = []
+    for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
+        if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
+            raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
+        voided = points.competition_id is not None and state.competitions[points.competition_id].voided_at is not None
+        reversals.append(
+            events.PointsReversed(
+                ranking_id=points.ranking_id,
+                competition_id=points.competition_id,
+                deltas=() if voided else _times(-1 if undo else 1, points.deltas),
+                reverses=sequence,
+                undone=undo,
+            )
+        )
+    return tuple(reversals)
+
+
+def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, commands.CausedPoints]:
+    """Whether the command undoes points or redoes them, and which. Raises a Refusal if it can do neither."""
+    assert command.named is not None
+    number, event, roots = command.sequence, command.named.event, command.named.points
+    if not isinstance(event, events.Points) or not roots:
+        raise _unacceptable([Fault("sequence", f"event {number} neither adds points nor undoes any")])
+    if command.ranking_id not in [points.ranking_id for points in roots.values()]:
+        raise _unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
+    by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
+    if isinstance(event, events.PointsAdded):
+        refusal = None if by is None else f"is undone already. To redo it, name the event that undid it: {by}"
+    elif event.undone is None:
+        refusal = f"came with the voiding or unvoiding of competition {event.competition_id}; unvoid or void that"
+    elif event.undone:
+        refusal = None if by == number else f"undid event {event.reverses}, which was redone after it"
+    else:
+        refusal = f"redid event {event.reverses}. To undo that again, name it"
+    if refusal is not None:
+        raise Conflict(f"Event {number} {refusal}.")
+    if command.only_of not in (None, command.named.actor):
+        raise Forbidden(f"Event {number} has another sender; reversing it needs a token of scope admin.")
+    return isinstance(event, events.PointsAdded), roots
 
 
 def _create_ranking(state: State, command: commands.CreateRanking) -> Event:

@@ -73,10 +73,17 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
                 return event
             return msgspec.structs.replace(event, reason=event.reason.strip())
         case events.PointsReversed():
-            existing(state.competitions, "competition", event.competition_id)
+            if event.competition_id is not None:
+                existing(state.competitions, "competition", event.competition_id)
+            elif event.undone is None:
+                raise Conflict("It names no competition, and undoes nothing.")
             ranking = existing(state.rankings, "ranking", event.ranking_id)
             if ranking.closed_at is not None:
                 raise Conflict(f"Ranking {event.ranking_id} is closed.")
+            if event.reverses >= sequence:
+                raise Conflict(f"Event {event.reverses} is not before it.")
+            if event.undone is not None and event.undone == (event.reverses in ranking.undone):
+                raise Conflict(f"Event {event.reverses} is undone already, or not undone.")
             for delta in event.deltas:
                 existing(ranking.unities, "unity", delta.unity_id)
             return event

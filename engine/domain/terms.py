@@ -55,6 +55,8 @@ DELTAS_MAX: Final = 10_000
 """Deltas that one request adds."""
 REVERSED_LINES_MAX: Final = 100_000
 """Lines of deltas that voiding or unvoiding one competition reverses, in one commit."""
+UNDONE_MAX: Final = 20_000
+"""Events of one ranking whose points are undone at the same time."""
 DELTA_MAX: Final = 2_147_483_647
 """A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
 SCORE_PARTICIPANTS_MAX: Final = 2

@@ -41,7 +41,16 @@ from msgspec import Struct, field
 from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import casts_doubt
 from engine.domain.errors import DatabaseUnavailable, LogForked, LogUnreadable
-from engine.domain.events import Event, EventSetAside, Ignored, Points, Recorded, TournamentOpened, TournamentRenamed
+from engine.domain.events import (
+    Event,
+    EventSetAside,
+    Ignored,
+    Points,
+    PointsAdded,
+    Recorded,
+    TournamentOpened,
+    TournamentRenamed,
+)
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.process import failpoints
@@ -1069,6 +1078,24 @@ async def slice_of(
     if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
         raise LogForked(tournament_id, after)
     return events
+
+
+async def points_of_request(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence
+) -> dict[Sequence, PointsAdded]:
+    """The points of the whole request that added those of the event `sequence`, by sequence, without what was set
+    aside. Empty: that event adds none. Raises as `event_at`."""
+    named = (await event_at(connection, tournament_id, sequence)).event
+    if not isinstance(named, PointsAdded):
+        return {}
+    number, count = named.part or (1, 1)
+    after, upto = Sequence(sequence - number), Sequence(sequence - number + count)
+    found: dict[Sequence, PointsAdded] = {}
+    while after < upto:
+        events = await slice_of(connection, tournament_id, after, upto)
+        found |= {one.sequence: one.event for one in events if isinstance(one.event, PointsAdded)}
+        after = events[-1].sequence
+    return found
 
 
 class Stored(Struct, frozen=True, gc=False):

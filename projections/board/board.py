@@ -36,7 +36,7 @@ from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
 from projections.board.publication import Publication
 
-FOLD_VERSION: Final = 5
+FOLD_VERSION: Final = 6
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made
 again instead of read."""
 
@@ -110,11 +110,12 @@ class Unity(Struct, kw_only=True):
 
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
-    classification; empty: nothing. `competition_sums` are kept current after the first request for them; None: there
-    was none, so they must be read from the log.
+    classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
+    event that undid them. `competition_sums` are kept current after the first request for them, until points are undone
+    or redone; None: they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
-    `participants`, the dictionary `unities` and `competition_sums`, which are changed in place.
+    `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
     """
 
     number: int
@@ -125,6 +126,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     participants: Enrolment
     unities: dict[UnityId, Unity]
     criteria: tuple[Criterion, ...] = ()
+    undone: dict[Sequence, Sequence] = field(default_factory=dict)
     competition_sums: CompetitionSums | None = None
     updated_at: datetime
     revised: Sequence
@@ -184,8 +186,10 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
     event, now = recorded.event, recorded.recorded_at
     match event:
-        case events.PointsAdded() | events.PointsReversed():
+        case events.PointsAdded():
             add_points(board, event)
+        case events.PointsReversed():
+            reverse_points(board, recorded.sequence, event)
         case events.TournamentOpened() | events.TournamentRenamed():
             pass  # the log has the name (`name_at` in engine/log/log.py)
         case events.EventSetAside() | events.Ignored():
@@ -204,10 +208,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 revised=recorded.sequence,
             )
         case events.CompetitorChanged():
-            revisions.competitors += 1
-            revisions.competitors_changed += 1
-            revisions.parents += event.parent_id is not UNSET
-            _change_competitor(board, event, recorded)
+            _change_competitor(board, revisions, event, recorded)
         case events.CompetitionAdded():
             revisions.competitions += 1
             board.competitions[event.competition_id] = Competition(
@@ -318,6 +319,21 @@ def add_points(board: Board, event: events.Points) -> None:
         ranking.competition_sums.count(event)
 
 
+def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
+    """As `add_points`. The sums of competitions are dropped if it undoes or redoes points: what is undone has no part
+    in them, not even a sum of 0."""
+    add_points(board, event)
+    if event.undone is None:
+        return
+    ranking = board.rankings[event.ranking_id]
+    if event.undone:
+        ranking.undone[event.reverses] = sequence
+    else:
+        ranking.undone.pop(event.reverses, None)
+    if ranking.competition_sums is not None:
+        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+
+
 def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
     """Makes the fold keep these sums of competitions current. They must match the ranking on `board`."""
     board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], competition_sums=sums)
@@ -350,7 +366,10 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
-def _change_competitor(board: Board, event: events.CompetitorChanged, recorded: Recorded) -> None:
+def _change_competitor(board: Board, revisions: Revisions, event: events.CompetitorChanged, recorded: Recorded) -> None:
+    revisions.competitors += 1
+    revisions.competitors_changed += 1
+    revisions.parents += event.parent_id is not UNSET
     competitor = board.competitors[event.competitor_id]
     board.competitors[event.competitor_id] = msgspec.structs.replace(
         competitor,

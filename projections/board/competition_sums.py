@@ -1,7 +1,7 @@
 """What the competitors of a ranking got in each competition: the sums of the deltas that name a competition.
 
-Pure. Deltas without a competition are not included. A competition that is voided keeps its sum here, which its
-reversals have brought to 0; `Board.voided` tells which do not count.
+Pure. Deltas without a competition are not included, nor are events whose points are undone. A competition that is
+voided keeps its sum here, which its reversals have brought to 0; `Board.voided` tells which do not count.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
 no table and no snapshot has them. They are counted from the log at the first request, and kept current from then on.
@@ -18,12 +18,12 @@ of numbers, and a collection holds up all requests.
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Generator, Iterable
+from collections.abc import Container, Generator, Iterable
 from collections.abc import Sequence as Items
 from typing import Final, TypeAlias, cast
 
-from engine.domain.events import Points, Recorded
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.events import Points, Recorded, root
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
 """Competitions, ascending by id, and a competitor's points in each."""
@@ -133,11 +133,19 @@ class CompetitionSums:
             _give(wide, place, competition_id, total)
 
 
-def counting(sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded]) -> Generator[None, None, None]:
-    """Counts those of the events that change points of the ranking, step by step."""
+def counting(
+    sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], undone: Container[Sequence]
+) -> Generator[None, None, None]:
+    """Counts those of the events that change points of the ranking, step by step. `undone`: the events whose points are
+    undone at the moment that the sums are of."""
     for recorded in events:
-        if isinstance(recorded.event, Points) and recorded.event.ranking_id == ranking_id:
-            sums.count(recorded.event)
+        event = recorded.event
+        if (
+            isinstance(event, Points)
+            and event.ranking_id == ranking_id
+            and root(recorded.sequence, event) not in undone
+        ):
+            sums.count(event)
         yield
 
 

@@ -3,8 +3,8 @@
 THE ORDER. Competitions stand in the order of the times at which they started, `started_at`. Where no time was given,
 that is when the competition was added. Those of one time stand in the order of their creation.
 
-A competition is one of a competitor's once a delta of theirs names it, even if it adds up to 0. A voided one never is,
-nor is one whose own event was set aside, because its time is unknown.
+A competition is one of a competitor's once a delta of theirs that is not undone names it, even if it adds up to 0. A
+voided one never is, nor is one whose own event was set aside, because its time is unknown.
 
 Pure.
 """

@@ -55,6 +55,7 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     description: str | None
     closed_at: datetime | None
     criteria: tuple[Criterion, ...]
+    undone: dict[Sequence, Sequence]
     updated_at: datetime
     revised: Sequence
 
@@ -125,6 +126,7 @@ def _runs(board: Board) -> Iterator[_Run]:
             ranking.description,
             ranking.closed_at,
             ranking.criteria,
+            dict(sorted(ranking.undone.items())),
             ranking.updated_at,
             ranking.revised,
         )
@@ -175,6 +177,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     description=run.description,
                     closed_at=run.closed_at,
                     criteria=run.criteria,
+                    undone=run.undone,
                     participants=Enrolment(),
                     unities={},
                     updated_at=run.updated_at,

@@ -3,7 +3,7 @@ kept current by the fold."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from weakref import WeakValueDictionary
 
 from engine.domain.events import Event, Points
@@ -12,8 +12,8 @@ from engine.process.turns import Turn
 from projections.board.board import Board, give_sums
 from projections.board.competition_sums import CompetitionSums
 
-ReadSums = Callable[[RankingId, Sequence], Awaitable[CompetitionSums]]
-"""Reads the sums of a ranking from the log, as they were after an event."""
+ReadSums = Callable[[RankingId, Sequence, Collection[Sequence]], Awaitable[CompetitionSums]]
+"""Reads the sums of a ranking from the log, as they were after an event; with the events that were undone then."""
 
 
 class FollowedSums:
@@ -24,7 +24,7 @@ class FollowedSums:
         self._sequence = sequence
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self._missed: dict[RankingId, deque[Points]] = {}
-        self._followed: list[CompetitionSums] = []
+        self._followed: dict[RankingId, CompetitionSums] = {}
 
     def clear(self) -> None:
         """Drops everything. Call it when the board is replaced."""
@@ -33,7 +33,7 @@ class FollowedSums:
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return sum([sums.size_bytes for sums in self._followed])
+        return sum([sums.size_bytes for sums in self._followed.values()])
 
     def note(self, event: Event) -> None:
         """Call it for each folded event, which a running reader of the log would miss."""
@@ -45,15 +45,18 @@ class FollowedSums:
         async with self._asking.setdefault(ranking_id, asyncio.Lock()):
             while (board := self._board()).rankings[ranking_id].competition_sums is None:
                 missed = self._missed[ranking_id] = deque[Points]()
+                undone = frozenset(board.rankings[ranking_id].undone)
                 try:
-                    sums = await read(ranking_id, self._sequence())
+                    sums = await read(ranking_id, self._sequence(), undone)
                     turn = Turn()
                     while missed:
                         sums.count(missed.popleft())
                         if turn.over:
                             await turn.give_way()
-                    if board is self._board():  # else it was replaced, and what lies between was not noted
+                    # A board that was replaced has changes that were not noted. Sums without what is undone now, or
+                    # with what is redone, must be read again.
+                    if board is self._board() and undone == board.rankings[ranking_id].undone.keys():
                         give_sums(board, ranking_id, sums)
-                        self._followed.append(sums)
+                        self._followed[ranking_id] = sums
                 finally:
                     del self._missed[ranking_id]

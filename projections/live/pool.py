@@ -28,6 +28,7 @@ import structlog
 from asyncpg import Connection, PostgresError
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, NODE_TASK, Database, unavailable
+from engine.domain.commands import NamedEvent
 from engine.domain.errors import (
     NO_TOURNAMENT,
     DatabaseUnavailable,
@@ -41,8 +42,8 @@ from engine.domain.errors import (
     TournamentDefect,
     TournamentStopped,
 )
-from engine.domain.events import Recorded
-from engine.domain.terms import CompetitionId, Sequence, TournamentId
+from engine.domain.events import Ignored, Points, Recorded, root
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Unseen
 from engine.process.background import background
@@ -346,6 +347,17 @@ class LivePool:
             async with self._reading(live.tournament_id) as connection:
                 async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
                     yield recorded
+
+    async def named_event(self, live: LiveTournament, sequence: Sequence) -> NamedEvent:
+        """The event `sequence`, as a command names it; errors as `catch_up`. One beyond the live's head is none."""
+        if sequence > live.head.sequence:
+            return NamedEvent(Ignored(), OPERATOR, {})
+        with self._watched(live):
+            async with self._reading(live.tournament_id) as connection:
+                named = await log.event_at(connection, live.tournament_id, sequence)
+                added = root(sequence, named.event) if isinstance(named.event, Points) else sequence
+                request = await log.points_of_request(connection, live.tournament_id, added)
+        return NamedEvent(named.event, named.actor, request)
 
     async def slices(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
         """Yields the events after `after`, slice by slice, up to the head that the live has when this is called; errors

@@ -4,6 +4,7 @@ Pure. It shows the effect of a change, and the standings without some past event
 """
 
 from collections.abc import Collection, Generator, Iterable
+from collections.abc import Sequence as Items
 from itertools import chain
 from typing import Final
 
@@ -11,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event, Points
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board, Ranking, add_points
+from engine.domain.events import Event
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board, Ranking, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
@@ -23,6 +24,8 @@ from projections.board.standing import Standing
 from projections.past.history import finished
 
 _STEP_LINES: Final = 500
+_UNKNOWN: Final = Sequence(0)
+"""The sequence of an event that was not appended."""
 
 
 class Move(Struct, frozen=True):
@@ -114,34 +117,53 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
         unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
         for unity_id, unity in ranking.unities.items()
     }
-    return msgspec.structs.replace(ranking, participants=enrolment, unities=unities, competition_sums=CompetitionSums())
+    return msgspec.structs.replace(
+        ranking,
+        participants=enrolment,
+        unities=unities,
+        undone=ranking.undone.copy(),
+        competition_sums=CompetitionSums(),
+    )
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """The rankings whose points `decided` would change, in the state after it. `board` does not change."""
+    """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking of
+    which points would be undone or redone has no sums of competitions."""
     ahead = Board()
     for event in decided:
-        if isinstance(event, Points):
+        if isinstance(event, events.PointsReversed):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
-            add_points(ahead, event)
+            reverse_points(ahead, _UNKNOWN, event)
     return ahead.rankings
 
 
 class ForeseenCounts(Counted):
     """What the values of a ranking are counted from after `decided`; `before` is what they are counted from without it.
-    `after`: the ranking as `foreseen` gives it, whose sums of competitions are no more than `decided` adds to them."""
+    `after`: the ranking as `foreseen` gives it, whose sums of competitions are no more than `decided` adds to them. If
+    it has none, `give` those without what will be undone, from the log before `decided`."""
 
-    def __init__(self, board: Board, before: Counted, after: Ranking, decided: Iterable[Event]) -> None:
+    def __init__(self, board: Board, before: Counted, after: Ranking, decided: Items[Event]) -> None:
         super().__init__(board, after)
         self._before = before
+        self._given: CompetitionSums | None = None
+        self._redone = [
+            event for event in decided if isinstance(event, events.PointsReversed) and event.undone is False
+        ]
         self._will_be_voided = {
             event.competition_id: isinstance(event, events.CompetitionVoided)
             for event in decided
             if isinstance(event, events.CompetitionVoided | events.CompetitionUnvoided)
         }
 
+    def give(self, sums: CompetitionSums) -> None:
+        for event in self._redone:
+            sums.count(event)
+        self._given = sums
+
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        if self._given is not None:
+            return self._given.of(unity_id, competitor_id)
         sums = self._before.sums(unity_id, competitor_id)
         added = super().sums(unity_id, competitor_id)
         if not added[0]:
@@ -163,7 +185,7 @@ def without(
     match event:
         case events.PointsAdded() | events.PointsReversed():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])
-            if event.competition_id in competitions or not deltas:
+            if event.competition_id in competitions or (event.deltas and not deltas):
                 return None
             return msgspec.structs.replace(event, deltas=deltas)
         case events.RankingCreated() | events.RankingModified():

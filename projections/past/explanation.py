@@ -30,7 +30,7 @@ from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, lacks_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
-from projections.past.history import changes_order, finished
+from projections.past.history import Reversal, changes_order, finished, reversal_of
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -55,7 +55,7 @@ class Cause(StrEnum):
 
     POINTS = "points"
     REVERSAL = "reversal"
-    """Points were taken back because a competition was voided, or given back because it was unvoided."""
+    """Points were taken back or given back; the step's `reversal` says why."""
     LIST = "list"
     """The list of competitors changed, or the unity was created."""
     SORT = "sort"
@@ -78,6 +78,7 @@ class Step(Struct, frozen=True, kw_only=True):
     cause: Cause
     competition_id: CompetitionId | None
     reverses: Sequence | None
+    reversal: Reversal | None
     reason: str | None
     delta: int | None
     before: Place
@@ -171,6 +172,7 @@ class Explainer:
             cause=Cause.SORT if isinstance(event, UnityChanged) else Cause.LIST,
             competition_id=None,
             reverses=None,
+            reversal=None,
             reason=None,
             delta=None,
             before=before,
@@ -208,6 +210,7 @@ class Explainer:
             cause=Cause.REVERSAL if isinstance(event, PointsReversed) else Cause.POINTS,
             competition_id=event.competition_id,
             reverses=event.reverses if isinstance(event, PointsReversed) else None,
+            reversal=reversal_of(self.board, event),
             reason=event.reason if isinstance(event, PointsAdded) else None,
             delta=sum(hers) if hers else None,
             before=before,

@@ -7,6 +7,7 @@ and after, which the board does not keep.
 from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, TypeVar, cast
 
 from msgspec import Struct
@@ -18,10 +19,37 @@ from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
 
 
+class Reversal(StrEnum):
+    """Why points were taken back or given back."""
+
+    VOID = "void"
+    """Their competition was voided."""
+    UNVOID = "unvoid"
+    """It counts again."""
+    UNDO = "undo"
+    """The event that added them was undone."""
+    REDO = "redo"
+    """It was redone."""
+
+    @property
+    def takes_back(self) -> bool:
+        return self in (Reversal.VOID, Reversal.UNDO)
+
+
+def reversal_of(board: Board, event: Points) -> Reversal | None:
+    """Why `event` reverses points, after which the board stands or before it. None: it adds points."""
+    if isinstance(event, PointsAdded):
+        return None
+    if event.undone is None:
+        return Reversal.VOID if event.competition_id in board.voided else Reversal.UNVOID
+    return Reversal.UNDO if event.undone else Reversal.REDO
+
+
 class HistoryLine(Struct, frozen=True, gc=False):
     """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
     those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
-    event that this one takes back. `reason` is the reason given for the whole event; None: none."""
+    event whose points this one takes back or gives back, `reversal` why it does. `reason` is the reason given for the
+    whole event; None: none."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -34,6 +62,7 @@ class HistoryLine(Struct, frozen=True, gc=False):
     position_before: int | None
     position_after: int | None
     reverses: Sequence | None
+    reversal: Reversal | None
     reason: str | None
 
 
@@ -160,6 +189,7 @@ class Historian:
             position_before,
             order.position(after),
             event.reverses if isinstance(event, PointsReversed) else None,
+            reversal_of(self.board, event),
             event.reason if isinstance(event, PointsAdded) else None,
         )
         return (line,)
@@ -182,6 +212,7 @@ class Historian:
             if number % _STEP_LINES == 0:
                 yield
         reverses = event.reverses if isinstance(event, PointsReversed) else None
+        reversal = reversal_of(self.board, event)
         reason = event.reason if isinstance(event, PointsAdded) else None
         lines = []
         for number, delta in enumerate(event.deltas, start=1):
@@ -200,6 +231,7 @@ class Historian:
                     before[named][1],
                     order.position(order.line(delta.competitor_id)),
                     reverses,
+                    reversal,
                     reason,
                 )
             )

@@ -9,7 +9,7 @@ and one that cannot be read is ignored with a line in the log.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -237,10 +237,11 @@ class Past:
         return Span(first, last)
 
     async def last_competition(
-        self, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, voided: Collection[CompetitionId]
+        self, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, board: Board
     ) -> LastCompetition | None:
-        """The last competition, none of the `voided`, that gave points in the ranking. None: none did up to the event
-        `upto`, or none in the last LOOKED_BACK_EVENTS_MAX."""
+        """The last competition that gave points in the ranking: it is not voided, nor are they undone, on `board`.
+        None: none did up to the event `upto`, or none in the last LOOKED_BACK_EVENTS_MAX."""
+        voided, undone = frozenset(board.voided), frozenset(board.rankings[ranking_id].undone)
         last: CompetitionId | None = None
         first: Sequence | None = None
         begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
@@ -252,6 +253,8 @@ class Past:
                 for recorded in reversed(found):
                     event = recorded.event
                     if not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
+                        continue
+                    if recorded.sequence in undone:
                         continue
                     if last is None and event.competition_id not in voided:
                         last = event.competition_id
@@ -269,20 +272,31 @@ class Past:
             return await self._board_at(tournament_id, sequence)
 
     async def competition_sums(
-        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        sequence: Sequence,
+        undone: Iterable[Sequence],
+        clock: WorldClock | None = None,
     ) -> CompetitionSums:
-        """What the competitors of a ranking got in each competition up to this event, by `clock`. Reads the log up to
-        there."""
+        """What the competitors of a ranking got in each competition up to this event, by `clock`, without what was
+        `undone` then. Reads the log up to there."""
+        left_out = frozenset(undone)  # a copy, because the ranking's is changed in place
         async with self._admitted():
-            return await self._competition_sums(tournament_id, ranking_id, sequence, clock)
+            return await self._competition_sums(tournament_id, ranking_id, sequence, left_out, clock)
 
     async def _competition_sums(
-        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, clock: WorldClock | None = None
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        sequence: Sequence,
+        undone: Container[Sequence],
+        clock: WorldClock | None = None,
     ) -> CompetitionSums:
         sums = CompetitionSums()
         async for events in self._slices_read_ahead(tournament_id, Sequence(0), sequence):
             counted = events if clock is None else clock.shown(events)
-            await self._turns.work(counting(sums, ranking_id, counted))
+            await self._turns.work(counting(sums, ranking_id, counted, undone))
         return sums
 
     # ── The world's clock ───────────────────────────────────────────────────────────────────────────────
@@ -542,7 +556,8 @@ class Past:
                 if _is_full(steps, limit):
                     break
             if explainer.lacks_sums:
-                sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence)
+                undone = explainer.board.rankings[ranking_id].undone
+                sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, undone)
                 give_sums(explainer.board, ranking_id, sums)
             neighbours: list[Neighbours | None] = []
             await self._turns.work(_add_neighbours(explainer, neighbours))

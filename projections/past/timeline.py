@@ -1,7 +1,7 @@
 """The points of a ranking in the order in which they took place, for clients that fold them.
 
-Pure. A step is a moment of the world's clock at which something took place (`world_clock.py`). What was voided, or
-taken back altogether, is in none.
+Pure. A step is a moment of the world's clock at which something took place (`world_clock.py`). What was voided, undone,
+or taken back altogether, is in none.
 """
 
 from collections.abc import Generator, Iterable
@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.events import Points, PointsReversed, Recorded, root
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
 from projections.past.world_clock import declared_date
@@ -42,7 +42,8 @@ class Timeline:
             event = recorded.event
             if isinstance(event, Points) and event.ranking_id == self._ranking_id:
                 self.deltas += len(event.deltas)
-                if event.competition_id not in self._board.voided:
+                undone = self._board.rankings[self._ranking_id].undone
+                if event.competition_id not in self._board.voided and root(recorded.sequence, event) not in undone:
                     self._take(recorded, event)
             yield
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, Sort, UnityId
+from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.publication import Publication
@@ -214,6 +214,12 @@ RANKING: Final = Table(
         Column("description", "text"),
         Column("closed_at", "timestamptz"),
         Column("criteria", "json", taken=lambda ranking: msgspec.json.encode(ranking.criteria).decode()),
+        Column(
+            "undone",
+            "json",
+            taken=lambda ranking: msgspec.json.encode(ranking.undone).decode(),
+            stored="sent.undone::jsonb",
+        ),
         Column("updated_at", "timestamptz"),
         Column("revised", "bigint"),
     ),
@@ -307,12 +313,14 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         participants=participants,
         unities=unities,
         criteria=_criteria(row["criteria"]),
+        undone=_undone(row["undone"]),
         updated_at=row["updated_at"],
         revised=row["revised"],
     )
 
 
 _criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
+_undone: Final = msgspec.json.Decoder(dict[Sequence, Sequence]).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:

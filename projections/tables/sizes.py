@@ -12,6 +12,7 @@ from projections.board.board import Board
 
 _BYTES: Final = 4_000
 _RANKING_BYTES: Final = 1_400
+_UNDONE_BYTES: Final = 170
 _UNITY_BYTES: Final = 500
 
 
@@ -19,7 +20,7 @@ def board_bytes(board: Board) -> int:
     """What `board` takes in memory, estimated, in bytes, without sums of competitions. It looks at every unity."""
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
-        size += _RANKING_BYTES + ranking.participants.size_bytes
+        size += _RANKING_BYTES + ranking.participants.size_bytes + _UNDONE_BYTES * len(ranking.undone)
         for unity in ranking.unities.values():
             size += _UNITY_BYTES + unity.totals.size_bytes
     return size

@@ -523,6 +523,8 @@ def touch(touched: Touched, event: Event) -> None:
                     competitors.add(delta.competitor_id)
                     if row(delta.competitor_id) is None:  # only after an event was set aside
                         _touch_list(touched, event.ranking_id, delta.competitor_id)
+            if isinstance(event, events.PointsReversed) and event.undone is not None:
+                touched.rankings.add(event.ranking_id)
         case events.TournamentOpened() | events.TournamentRenamed() | events.Ignored():
             pass
         case events.EventSetAside():

@@ -36,8 +36,9 @@ CHECKED: Final = (
     "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
     "rows that are locked, the registry, idempotency keys",
     "that each event could have been made: its references, values and limits, by the rules that judge commands",
-    "that each voiding and unvoiding reverses exactly the points of its competition, that voided competitions get "
-    "none, and the index that finds the points of a competition",
+    "that each voiding and unvoiding reverses exactly the points of its competition that are not undone, each undoing "
+    "and redoing those that it names, that voided competitions get none, and the index that finds the points of a "
+    "competition",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
     "tables and snapshots against the fold of the log, field by field; the view of standings; that of classifications, "

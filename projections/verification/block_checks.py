@@ -6,9 +6,9 @@ judged from the stored digest. So each place that was tampered with is named onc
 Nothing here reads the database. `one_tournament.py` reads the blocks, and compares everything derived from the log.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from collections.abc import Sequence as Items
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -27,7 +27,7 @@ from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, Sequence
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
-from projections.board.board import Board, Revisions, add_points, fold
+from projections.board.board import Board, Revisions, add_points, fold, reverse_points
 from projections.board.differences import differences
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, CausedSum, Difference, Progress
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
@@ -84,7 +84,8 @@ class BlockChecks:
     """Use `check` for each block that follows `progress`, in order. `board` is that of the progress.
 
     `ignored` are the events that were set aside; `faults` says of each EventSetAside that set nothing aside why. What a
-    block should have reversed and did not is in `unreversed`; the caller reports it, and clears the list.
+    block should have reversed and did not is in `unreversed`; the caller reports it, and clears the list. So it does
+    with the events in `undone`, which undo or redo points, after `check_undone` of each.
     """
 
     def __init__(self, progress: Progress, tournament: RegisteredTournament, collector: DifferenceCollector) -> None:
@@ -94,6 +95,7 @@ class BlockChecks:
         self.ignored: frozenset[Sequence] = frozenset()
         self.faults: Mapping[Sequence, str] = {}
         self.unreversed: list[DueReversals] = []
+        self.undone: list[tuple[Sequence, PointsReversed]] = []
         self._tournament = tournament
         self._differ = collector.add
         self._revisions = Revisions()
@@ -168,7 +170,11 @@ class BlockChecks:
                 if not isinstance(event, _POINTS):
                     self._fold_other(facts, sequence, columns.recorded_us, event)
                 elif progress.foldable:
-                    add_points(board, event)  # as `fold` does, but it needs a time: making one takes a tenth of all
+                    # as `fold` does, but it needs a time: making one takes a tenth of all
+                    if isinstance(event, PointsAdded):
+                        add_points(board, event)
+                    else:
+                        reverse_points(board, sequence, event)
             except codec.Undecodable as error:
                 facts.doubtful = True
                 if kind != _SET_ASIDE:
@@ -186,11 +192,10 @@ class BlockChecks:
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
-                    if event.competition_id is not None and progress.foldable:
-                        if isinstance(event, PointsAdded):
-                            self._count_caused(sequence, event)
-                        else:
-                            self._take_off(facts, sequence, event)
+                    if isinstance(event, PointsReversed):
+                        self._note_reversal(facts, sequence, event)
+                    elif event.competition_id is not None and progress.foldable:
+                        self._count_caused(event.competition_id, sequence, event, 1)
             sequence = Sequence(sequence + 1)
         return facts
 
@@ -218,7 +223,7 @@ class BlockChecks:
             case CompetitionVoided() | CompetitionUnvoided() if self.progress.foldable:
                 self._void(facts, sequence, event)
 
-    # ── What competitions caused ────────────────────────────────────────────────────────────────────────
+    # ── Reversals ────────────────────────────────────────────────────────────────────────
 
     def _void(self, facts: _BlockFacts, sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
         """Notes that the rest of the block must reverse all points of the competition."""
@@ -228,19 +233,52 @@ class BlockChecks:
         sign = -1 if isinstance(event, CompetitionVoided) else 1
         facts.due[event.competition_id] = DueReversals(event.competition_id, sequence, sign, caused.count, caused.sum)
 
-    def _count_caused(self, sequence: Sequence, event: PointsAdded) -> None:
-        """Adds points to what their competition caused."""
-        assert event.competition_id is not None
-        caused = self.progress.caused_sums.get(event.competition_id)
+    def _count_caused(
+        self, competition_id: CompetitionId, sequence: Sequence, event: PointsAdded, times: Literal[1, -1]
+    ) -> None:
+        """Adds points to what their competition caused, or takes them off it."""
+        caused = self.progress.caused_sums.get(competition_id)
         if caused is None:
-            caused = self.progress.caused_sums[event.competition_id] = CausedSum()
-        caused.count += 1
-        caused.sum = (caused.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+            caused = self.progress.caused_sums[competition_id] = CausedSum()
+        caused.count += times
+        caused.sum = (caused.sum + times * hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+
+    def _note_reversal(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
+        facts.structural = True
+        if not self.progress.foldable:
+            return
+        if event.undone is None:
+            self._take_off(facts, sequence, event)
+        else:
+            self.undone.append((sequence, event))
+
+    def check_undone(
+        self,
+        sequence: Sequence,
+        event: PointsReversed,
+        request: Mapping[Sequence, PointsAdded],
+        together: Container[Sequence],
+    ) -> None:
+        """Checks an event of the last block that undoes or redoes points. `request`: those that one request added, the
+        reversed ones among them; `together`: what the block undoes or redoes."""
+        points = request.get(event.reverses)
+        if points is None:
+            self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
+            return
+        sign = 0 if points.competition_id in self.board.voided else -1 if event.undone else 1
+        if event.competition_id != points.competition_id or not are_reversed(event, points, sign):
+            self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
+        for other in request:
+            if other not in together:
+                wrong = f"event {event.reverses} is reversed without event {other} of the same request"
+                self._differ(sequence, "event.reverses", wrong)
+        if points.competition_id is not None:
+            self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
         """Takes what was reversed off what is due to be reversed."""
         competition_id = event.competition_id
-        due = facts.due.get(competition_id)
+        due = None if competition_id is None else facts.due.get(competition_id)
         if due is None:
             wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
             self._differ(sequence, "event.body", wrong)
@@ -302,6 +340,14 @@ class BlockChecks:
                 elif keys[key] != sequence:
                     self._differ(Sequence(sequence), "idempotency.sequence", f"of {key!r} is {keys[key]}")
             before = key
+
+
+def are_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
+    """Whether `event` has just these points, line by line, each amount times `sign`; with 0, no line."""
+    lines = [(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas] if sign else []
+    return event.ranking_id == points.ranking_id and lines == [
+        (d.competitor_id, d.unity_id, d.amount) for d in event.deltas
+    ]
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:

@@ -20,7 +20,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
-from engine.domain.errors import TooMuchWork
+from engine.domain.errors import LogForked, TooMuchWork
 from engine.domain.events import PointsAdded, PointsReversed
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import log
@@ -35,7 +35,7 @@ from projections.board.order import OrderedLines
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
-from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals
+from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, are_reversed
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
@@ -52,7 +52,7 @@ VIEW_LINES_MAX: Final = 200
 each group that it looks at."""
 VIEW_ROWS_MAX: Final = 200_000
 """Rows that PostgreSQL looks at for a classification that is compared: sums, and participants of competitions."""
-_UNORDERED: Final = ("totals", "sums")
+_UNORDERED: Final = ("totals", "sums", "undone")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
@@ -128,6 +128,8 @@ class TournamentVerification:
                     for unreversed in self._checks.unreversed:
                         await self._report_unreversed(unreversed)
                     self._checks.unreversed.clear()
+                    if self._checks.undone:
+                        await self._check_undone()
                     taken_bytes += block.size
                     if taken_bytes >= RECEIVE_BYTES:
                         taken_bytes = 0
@@ -190,6 +192,18 @@ class TournamentVerification:
         if self._reading is not None:
             await asyncio.wait([self._reading])
 
+    async def _check_undone(self) -> None:
+        """Compares the events of the last block that undo or redo points with what they reverse."""
+        await self._wait_for_connection()
+        together = {event.reverses for _, event in self._checks.undone}
+        for sequence, event in self._checks.undone:
+            try:
+                request = await log.points_of_request(self._connection, self.progress.tournament_id, event.reverses)
+            except LogForked:  # it is not there
+                request = {}
+            self._checks.check_undone(sequence, event, request, together)
+        self._checks.undone.clear()
+
     async def _report_unreversed(self, due: DueReversals) -> None:
         """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
         await self._wait_for_connection()
@@ -198,18 +212,19 @@ class TournamentVerification:
         async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
             event = recorded.event
             if isinstance(event, PointsAdded):
-                wanted[recorded.sequence] = event
-            elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence:
+                if recorded.sequence not in self._checks.board.rankings[event.ranking_id].undone:
+                    wanted[recorded.sequence] = event
+            elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
                 taken.append(event)
         wrong: list[str] = []
         names = Counter([event.reverses for event in taken])
         wrong += [f"event {sequence} is not reversed" for sequence in wanted if sequence not in names]
         wrong += [f"event {sequence} is reversed {n} times" for sequence, n in names.items() if n > 1]
-        wrong += [f"event {s} is reversed, which its competition did not cause" for s in names if s not in wanted]
+        wrong += [f"event {s} is reversed, which gave no points that count" for s in names if s not in wanted]
         wrong += [
             f"event {event.reverses} is reversed by other lines"
             for event in taken
-            if event.reverses in wanted and not _reverses(event, wanted[event.reverses], due.sign)
+            if event.reverses in wanted and not are_reversed(event, wanted[event.reverses], due.sign)
         ]
         message = "; ".join(wrong[:UNREVERSED_MAX]) + (
             f"; and {len(wrong) - UNREVERSED_MAX} more" * (len(wrong) > UNREVERSED_MAX)
@@ -465,10 +480,10 @@ class TournamentVerification:
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """What the competitors of a ranking got in each competition up to this event."""
-        sums, after = CompetitionSums(), Sequence(0)
+        sums, after, undone = CompetitionSums(), Sequence(0), self._checks.board.rankings[ranking_id].undone
         while after < at:
             events = await log.slice_of(self._connection, self._tournament.tournament_id, after, at)
-            await in_turns(counting(sums, ranking_id, events))
+            await in_turns(counting(sums, ranking_id, events, undone))
             after = events[-1].sequence
         return sums
 
@@ -593,11 +608,3 @@ def _not_zero(sums: Mapping[UnityId, Mapping[CompetitorId, int]]) -> dict[UnityI
     """The sums that are not 0, without unities that have none."""
     found = {unity_id: {c: total for c, total in of_unity.items() if total} for unity_id, of_unity in sums.items()}
     return {unity_id: of_unity for unity_id, of_unity in found.items() if of_unity}
-
-
-def _reverses(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
-    """Whether `event` has just these points, line by line, each amount times `sign`."""
-    lines = [(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas]
-    return event.ranking_id == points.ranking_id and lines == [
-        (d.competitor_id, d.unity_id, d.amount) for d in event.deltas
-    ]

@@ -178,6 +178,13 @@ STORY: Final = (
     Step(operation_id="showForm", ids=_LADDER, query="last=3"),
     Step(operation_id="showCompetitorStandings", ids={"competitor_id": "$CLEO"}),
     Step(operation_id="listHistory", ids=_LADDER, query="competitor=$CLEO"),
+    Step(
+        operation_id="previewReversePoints",
+        about="Event 6 added the points of the first evening.",
+        ids=_LADDER,
+        query="sequence=6",
+    ),
+    Step(operation_id="reversePoints", about="They are undone.", ids=_LADDER, body={"sequence": 6}),
     Step(operation_id="previewVoidCompetition", ids=_MATCH),
     Step(operation_id="voidCompetition", ids=_MATCH),
     Step(operation_id="previewUnvoidCompetition", ids=_MATCH),
@@ -189,7 +196,7 @@ STORY: Final = (
     Step(
         operation_id="followEvents",
         about="It goes on with each event as it is committed. These are the first.",
-        query="after=24",
+        query="after=25",
         lines=3,
     ),
     Step(operation_id="renameTournament", body={"name": "Summer ladder"}),

@@ -57,6 +57,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a body", _bytes(forms.BODY_BYTES_MAX), f"413, {closed}"),
             ("fields of a form or of JSON", f"{forms.FORM_FIELDS_MAX:,}", f"400, {closed}"),
             ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),
+            ("events of one ranking that are undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
             ("participants or deltas that one request names", f"{terms.DELTAS_MAX:,}", "422"),
             ("competitors or competitions that one request creates", f"{terms.ITEMS_MAX:,}", "422"),
             (

@@ -203,6 +203,8 @@ class Season:
     """Of all three, without a result yet; there are two others."""
     voided_competition_id: int
     """The first of those."""
+    added: int = 0
+    """An event that added points, if there is one."""
 
     @property
     def path(self) -> str:

@@ -104,6 +104,7 @@ HISTORY: Final = Ask("GET", "rankings/{ranking}/history.json")
 PAST: Final = Ask("GET", "rankings/{ranking}/standings.json?at_sequence=8")
 EXPLAINED: Final = Ask("GET", "rankings/{ranking}/explain.json?competitor={competitor}")
 COMPETITIONS: Final = Ask("GET", "competitions.json")
+UNDO: Final = Ask("PUT", "rankings/{ranking}/reverse.json", {"sequence": "2"})
 PREVIEW: Final = Ask("GET", "competitions/{competition}/void.json")
 BOARD: Final = Ask("GET", "/board/{slug}")
 
@@ -115,6 +116,7 @@ PLANTS: Final = {
     "deciding a change": ("api.desk.docket:decide", MOVE, {500}),
     "deciding what is refused": ("api.desk.docket:decide", REFUSED, {500}),
     "looking up what a void reverses": ("projections.live.pool:LivePool.points_of", VOID, {500, 503}),
+    "looking up what is undone": ("projections.live.pool:LivePool.named_event", UNDO, {500, 503}),
     "deciding a preview": ("api.desk.desk:decide", PREVIEW, {500}),
     "making a block": ("api.desk.docket:Docket._block", ADD, {500}),
     "confirming a refusal": ("api.desk.docket:Docket._confirm_refusal", REFUSED, {500}),

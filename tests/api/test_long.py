@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import BytesIO
@@ -127,9 +127,9 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
 
-    async def read(ranking_id: RankingId, _sequence: Sequence) -> CompetitionSums:
+    async def read(ranking_id: RankingId, _sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, log))
+        await in_turns(counting(sums, ranking_id, log, undone))
         return sums
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:

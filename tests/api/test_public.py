@@ -257,6 +257,7 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
         *("sort", "general", "criteria", "declared", "unity", "lines", "competitors", "competitions", "started_at"),
         *("location", "participants", "result", "voided", "unity_id", "competitor_id", "competition_id", "position"),
         *("total", "values", "decided_by", "sum", "delta", "position_before", "position_after", "reverses", "reason"),
+        "reversal",
         *("next", "explanation", "from", "to", "steps", "cause", "overtakings", "overtakings_left_out"),
     } | ({"who", "whom", "level", "who_total", "whom_total"} & keys)
 

@@ -142,6 +142,8 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.PointsAdded, "competition_id"): None,
         (events.PointsAdded, "reason"): None,
         (events.PointsAdded, "part"): None,
+        (events.PointsReversed, "competition_id"): None,
+        (events.PointsReversed, "undone"): None,
         (events.PublicationRevealed, "to"): None,
     }
 

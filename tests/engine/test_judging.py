@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Refusal, Unacceptable
+from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.judging import decide
 from engine.domain.rejudging import impossible
@@ -31,6 +31,7 @@ from engine.domain.terms import (
     RANKINGS_MAX,
     REVERSED_LINES_MAX,
     TAGS_MAX,
+    UNDONE_MAX,
     UNITIES_MAX,
     Sequence,
     Sort,
@@ -243,6 +244,32 @@ MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
 
 # ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
 
+
+def reverse(
+    event: Event,
+    number: int = 30,
+    points: commands.CausedPoints | None = None,
+    *,
+    ranking_id: int = OVERALL,
+    only_of: int | None = None,
+) -> Command:
+    """Reverses the event `number`, which token 7 added or reversed."""
+    if points is None:
+        points = {events.root(number, event): event} if isinstance(event, events.PointsAdded) else {30: GIVEN_POINTS}
+    named = commands.NamedEvent(event, 7, points)
+    return commands.ReversePoints(ranking_id=ranking_id, sequence=number, only_of=only_of, named=named)
+
+
+def reversal(**facts: Any) -> Event:
+    """Of event 30, by undoing it."""
+    deltas = Delta(ANNA, POINTS, -3), Delta(BEN, GOALS, 1)
+    given = {"ranking_id": OVERALL, "competition_id": DUEL, "deltas": deltas, "reverses": 30, "undone": True}
+    return events.PointsReversed(**given | facts)
+
+
+GIVEN_POINTS: Final = added((ANNA, POINTS, 3), (BEN, GOALS, -1), competition_id=DUEL)
+
+
 ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a main unity may have times, of which the lowest is the best": (
         create(ANNA, main_unity_sort=Sort.ASC, main_unity_time="ms"),
@@ -435,6 +462,12 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a competition without points may be voided": (void(), events.CompetitionVoided(competition_id=DUEL)),
     "a voided competition may be unvoided": (unvoid(), events.CompetitionUnvoided(competition_id=RIGGED)),
     "a voided competition may be reported": (report(RIGGED, result="0-0"), reported(RIGGED, result="0-0")),
+    # undoing
+    "points may be undone": (reverse(GIVEN_POINTS), reversal()),
+    "points of a voided competition are undone without a line": (
+        reverse(added((ANNA, POINTS, 3), competition_id=RIGGED)),
+        reversal(competition_id=RIGGED, deltas=()),
+    ),
     # points
     "points may be added": (add((ANNA, POINTS, 5)), added((ANNA, POINTS, 5))),
     "points may be taken": (add((ANNA, POINTS, -5)), added((ANNA, POINTS, -5))),
@@ -730,6 +763,15 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a circle of three": (
         change(competitor_id=ANNA, parent_id=CARA),
         [("parent", f"competitor {CARA} is below competitor {ANNA}")],
+    ),
+    # undoing
+    "an event without points undone": (
+        reverse(reported(DUEL), points={}),
+        [("sequence", "event 30 neither adds points nor undoes any")],
+    ),
+    "points of another ranking undone": (
+        reverse(GIVEN_POINTS, ranking_id=FINISHED),
+        [("sequence", f"event 30 is about ranking {OVERALL}")],
     ),
     # competitions
     "a participant nobody knows": (
@@ -1136,6 +1178,74 @@ def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
         decide(board, void(DUEL, caused))
 
 
+# ── Points that are undone ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_undone_is_redone_by_naming_what_undid_it(board: Board) -> None:
+    with pytest.raises(Conflict, match="Event 31 undid event 30, which was redone after it"):
+        decide(board, reverse(reversal(), 31))
+    (undo,) = decide(board, reverse(GIVEN_POINTS))
+    fold_events(board, undo, first=31)
+    with pytest.raises(Conflict, match=r"Event 30 is undone already. To redo it, name the event that undid it: 31"):
+        decide(board, reverse(GIVEN_POINTS))
+    (redo,) = decide(board, reverse(undo, 31))
+    assert redo == reversal(deltas=GIVEN_POINTS.deltas, undone=False)
+    fold_events(board, redo, first=32)
+    with pytest.raises(Conflict, match=r"Event 32 redid event 30. To undo that again, name it"):
+        decide(board, reverse(redo, 32))
+    assert decide(board, reverse(GIVEN_POINTS)) == (undo,)
+
+
+def test_a_voiding_and_an_undoing_can_come_in_any_order(board: Board) -> None:
+    (undo,) = decide(board, reverse(GIVEN_POINTS))
+    fold_events(board, undo, first=31)
+    assert decide(board, void(DUEL, {30: GIVEN_POINTS})) == (events.CompetitionVoided(competition_id=DUEL),)
+    fold_events(board, events.CompetitionVoided(competition_id=DUEL), first=32)
+    (redo,) = decide(board, reverse(undo, 31))
+    assert redo == reversal(deltas=(), undone=False)
+    fold_events(board, redo, first=33)
+    _, given_back = decide(board, unvoid(DUEL, {30: GIVEN_POINTS}))
+    assert given_back == reversal(deltas=GIVEN_POINTS.deltas, undone=None)
+
+
+def test_a_request_over_several_rankings_is_undone_whole_and_the_named_ranking_comes_first(board: Board) -> None:
+    parts = {
+        30: added((ANNA, TIMES, 1), ranking_id=FINISHED, part=(1, 2)),
+        31: added((ANNA, POINTS, 2), part=(2, 2)),
+    }
+    command = reverse(parts[31], 31, parts)
+    with pytest.raises(Conflict, match=r"in closed rankings; have them reopened first: 31\."):
+        decide(board, command)
+    fold_events(board, events.RankingReopened(ranking_id=FINISHED))
+    assert decide(board, command) == (
+        reversal(competition_id=None, deltas=(Delta(ANNA, POINTS, -2),), reverses=31),
+        reversal(competition_id=None, deltas=(Delta(ANNA, TIMES, -1),), reverses=30, ranking_id=FINISHED),
+    )
+
+
+def test_a_reversal_by_voiding_is_not_undone_but_unvoided(board: Board) -> None:
+    with pytest.raises(Conflict, match="Event 17 came with the voiding or unvoiding of competition 23; unvoid or void"):
+        decide(board, reverse(GIVEN[-1], 17))
+
+
+def test_without_scope_admin_only_what_the_same_token_did_is_reversed(board: Board) -> None:
+    (undo,) = decide(board, reverse(GIVEN_POINTS, only_of=7))
+    with pytest.raises(Forbidden, match="Event 30 has another sender; reversing it needs a token of scope admin"):
+        decide(board, reverse(GIVEN_POINTS, only_of=8))
+    fold_events(board, undo, first=31)
+    assert decide(board, reverse(undo, 31, only_of=7))
+    with pytest.raises(Forbidden, match="Event 31 has another sender"):
+        decide(board, reverse(undo, 31, only_of=8))
+
+
+def test_20_000_events_of_a_ranking_can_be_undone_at_the_same_time_and_no_more(board: Board) -> None:
+    board.rankings[OVERALL].undone.update({n: n for n in range(100, 100 + UNDONE_MAX)})
+    with pytest.raises(Unacceptable, match="has 20,000 undone events, the most it can have"):
+        decide(board, reverse(GIVEN_POINTS))
+    del board.rankings[OVERALL].undone[100]
+    assert decide(board, reverse(GIVEN_POINTS)) == (reversal(),)
+
+
 # ── What the public sees ────────────────────────────────────────────────────────────────────────────────
 
 HEAD: Final = 20
@@ -1379,6 +1489,7 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (measured("Score"), modify(ANNA, main_unity_name="Score")),
     (events.CompetitionVoided(competition_id=DUEL), add((ANNA, POINTS, 1), competition_id=DUEL)),
     (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
+    (reversal(), reverse(GIVEN_POINTS)),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),
     (events.RankingHidden(ranking_id=OVERALL), commands.ChangeVisibility(ranking_id=OVERALL, hidden=True)),
@@ -1488,7 +1599,6 @@ def test_every_event_has_cases() -> None:
     accepted = {type(then) for _, then in ACCEPTED.values()} | {type(then) for *_, then in PUBLISHING.values()}
     assert accepted == set(get_args(Event)) - {
         events.TournamentOpened,
-        events.PointsReversed,  # which comes with others
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {

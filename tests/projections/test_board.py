@@ -68,13 +68,14 @@ def test_what_requests_are_judged_by_is_what_was_said_of_it_last(log: list[Recor
         assert judged_by(board) == said_last([recorded.event for recorded in log[:number]])
 
 
-def said_last(history: list[Event]) -> object:
+def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for each kind of event
     """As `judged_by`, from the events alone."""
     parents: dict[CompetitorId, CompetitorId | None] = {}
     competitions: dict[CompetitionId, tuple[tuple[CompetitorId, ...], bool]] = {}
     is_open: dict[RankingId, bool] = {}
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
     unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
+    undone: dict[RankingId, dict[Sequence, int]] = {}
     published, frozen_at, seen_before = False, None, 0
     hidden: set[RankingId] = set()
     for sequence, event in enumerate(history, start=1):
@@ -100,6 +101,11 @@ def said_last(history: list[Event]) -> object:
                 is_open[event.ranking_id] = True
                 enrolled[event.ranking_id] = frozenset(event.participants)
                 unities[event.ranking_id] = [(event.main_unity_id, event.main_unity_name)]
+                undone[event.ranking_id] = {}
+            case events.PointsReversed(undone=True):
+                undone[event.ranking_id][event.reverses] = sequence
+            case events.PointsReversed(undone=False):
+                del undone[event.ranking_id][event.reverses]
             case events.RankingModified():
                 (main_unity_id, _), *others = unities[event.ranking_id]
                 enrolled[event.ranking_id] = frozenset(event.participants)
@@ -122,7 +128,7 @@ def said_last(history: list[Event]) -> object:
     publication = Publication(
         published=published, frozen_at=frozen_at, seen_before=seen_before, hidden=frozenset(hidden)
     )
-    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}, publication
+    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r], undone[r]) for r in is_open}, publication
 
 
 @every_log

@@ -1,7 +1,7 @@
 """Every window of a classification is a part of the whole, now and while others change what it is counted from."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -142,9 +142,11 @@ class RecordedLive(LiveTournament):
             self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
             self.fold(self.log[-1:], Head(sequence, b""))
 
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+    async def read_sums(
+        self, ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]
+    ) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, self.log[:sequence]))
+        await in_turns(counting(sums, ranking_id, self.log[:sequence], undone))
         return sums
 
 

@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
-from engine.domain.events import Delta, Event, Points, Recorded
+from engine.domain.events import Delta, Event, Points, PointsReversed, Recorded
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.past.history import finished
-from tests.histories import board_of, logs, unhurried
+from tests.histories import board_of, counted_in, logs, undone_in, unhurried
 from tests.projections.test_classification import (
     COMPETITIONS,
     COMPETITORS,
@@ -27,9 +27,9 @@ from tests.projections.test_classified_lines import live_of, meanwhile
 Sums = dict[tuple[UnityId, CompetitorId], dict[CompetitionId, int]]
 
 
-def recounted(log: Iterable[Recorded], ranking_id: RankingId) -> Sums:
+def recounted(log: list[Recorded], ranking_id: RankingId) -> Sums:
     sums: Sums = defaultdict(lambda: defaultdict(int))
-    for recorded in log:
+    for recorded in counted_in(log):
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == ranking_id and event.competition_id is not None:
             for delta in event.deltas:
@@ -60,15 +60,25 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
     board = board_of(log[:moment])
     for ranking_id in board.rankings:
         sums = CompetitionSums()
-        finished(counting(sums, ranking_id, log[:moment]))
+        finished(counting(sums, ranking_id, log[:moment], undone_in(log[:moment])))
         give_sums(board, ranking_id, sums)
     begun = list(board.rankings)
     for recorded in log[moment:]:
         fold(board, Revisions(), recorded)
     for ranking_id in begun:
-        assert shown(board.rankings[ranking_id].competition_sums, board, ranking_id) == recounted(log, ranking_id)
+        sums_now = board.rankings[ranking_id].competition_sums
+        if any(is_of(recorded, ranking_id) for recorded in log[moment:]):
+            assert sums_now is None
+        else:
+            assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
     for ranking_id in board.rankings.keys() - begun:
         assert board.rankings[ranking_id].competition_sums is None
+
+
+def is_of(recorded: Recorded, ranking_id: RankingId) -> bool:
+    """Whether an event undoes or redoes points of the ranking."""
+    event = recorded.event
+    return isinstance(event, PointsReversed) and event.undone is not None and event.ranking_id == ranking_id
 
 
 points = st.lists(
@@ -106,9 +116,9 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     live = live_of(history)
     waiting = iter(meanwhile(more))
 
-    async def slowly(ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+    async def slowly(ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
         sums = CompetitionSums()
-        for _ in counting(sums, ranking_id, live.log[:sequence]):
+        for _ in counting(sums, ranking_id, live.log[:sequence], undone):
             live.append(*[event for event in [next(waiting, None)] if event is not None])
             await asyncio.sleep(0)
         return sums
@@ -124,12 +134,12 @@ def test_sums_are_read_once_for_all_who_ask_and_anew_when_the_board_was_replaced
     live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
     reads = []
 
-    async def read(ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+    async def read(ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
         reads.append(sequence)
         if len(reads) == 2:
             live.board = board_of(live.log)  # as when it goes on from the tables
         await asyncio.sleep(0)
-        return await live.read_sums(ranking_id, sequence)
+        return await live.read_sums(ranking_id, sequence, undone)
 
     async def ask() -> None:
         await asyncio.gather(*[live.followed_sums.follow(RANKING, read) for _ in range(3)])

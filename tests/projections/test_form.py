@@ -14,7 +14,7 @@ from projections.board.board import Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.past.history import finished
-from tests.histories import board_of, logs, unhurried
+from tests.histories import board_of, counted_in, logs, undone_in, unhurried
 
 
 def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
@@ -34,6 +34,7 @@ def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list
                 voided.add(event.competition_id)
             case events.CompetitionUnvoided():
                 voided.remove(event.competition_id)
+    for event in [recorded.event for recorded in counted_in(log)]:
         if isinstance(event, Points) and event.competition_id is not None:
             for delta in event.deltas:
                 if delta.unity_id == unity_id:
@@ -57,7 +58,7 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
             sums = CompetitionSums()
-            finished(counting(sums, ranking_id, log[:moment]))
+            finished(counting(sums, ranking_id, log[:moment], undone_in(log[:moment])))
             give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)

@@ -5,13 +5,21 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import ClassificationDeclared, Points, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import (
+    ClassificationDeclared,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    Recorded,
+)
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
-from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine, Reversal
 from tests.histories import board_of, copied, logs, unhurried
 
 
@@ -28,6 +36,18 @@ def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:
     """Counted anew."""
     unity = ranking.unities[unity_id]
     return {s.competitor_id: s.position for s in standings(ranking.participants, unity.totals, unity.sort)}
+
+
+def reversal_in(log: list[Recorded], recorded: Recorded) -> Reversal | None:
+    event = recorded.event
+    if not isinstance(event, PointsReversed):
+        return None
+    if event.undone is not None:
+        return Reversal.UNDO if event.undone else Reversal.REDO
+    causes = [
+        one.event for one in log[: recorded.sequence] if isinstance(one.event, CompetitionVoided | CompetitionUnvoided)
+    ]
+    return Reversal.VOID if isinstance(causes[-1], CompetitionVoided) else Reversal.UNVOID
 
 
 def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
@@ -58,6 +78,7 @@ def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
                     position_before=positions(then, delta.unity_id).get(delta.competitor_id),
                     position_after=positions(now, delta.unity_id).get(delta.competitor_id),
                     reverses=event.reverses if isinstance(event, PointsReversed) else None,
+                    reversal=reversal_in(log, recorded),
                     reason=event.reason if isinstance(event, PointsAdded) else None,
                 )
             )

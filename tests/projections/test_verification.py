@@ -546,6 +546,16 @@ def back(arena: Arena, reverses: int, *amounts: int) -> PointsReversed:
     )
 
 
+def undo(arena: Arena, reverses: int, *amounts: int, of: CompetitionId | None = DUEL, redo: bool = False) -> Event:
+    return PointsReversed(
+        ranking_id=arena.ranking_id,
+        deltas=of_duel(arena, *amounts).deltas,
+        competition_id=of,
+        reverses=Sequence(reverses),
+        undone=not redo,
+    )
+
+
 VOIDED: Final = CompetitionVoided(competition_id=DUEL)
 UNVOIDED: Final = CompetitionUnvoided(competition_id=DUEL)
 _Blocks = Callable[[Arena], list[tuple[Event, ...]]]
@@ -587,7 +597,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     ),
     "one that is none of its own": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7), back(a, 8, -1))],
-        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which its competition did not cause"},
+        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which gave no points that count"},
     ),
     "by other amounts": (
         lambda a: [(VOIDED, back(a, 6, -7), back(a, 7, -5))],
@@ -604,7 +614,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, 5), back(a, 11, 7))],
         {
             (12, "event.reverses"): "of competition 900: event 7 is not reversed; event 11 is reversed, "
-            "which its competition did not cause"
+            "which gave no points that count"
         },
     ),
     "taken back, where they are to be given back": (
@@ -630,6 +640,53 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     "what is not voided": (
         lambda a: [(UNVOIDED, back(a, 6, 5), back(a, 7, 7))],
         {(9, "event.body"): "could not be made: Competition 900 is not voided."},
+    ),
+    "undone, voided, redone and unvoided": (
+        lambda a: [
+            (undo(a, 8, -1, of=None),),
+            (undo(a, 6, -5),),
+            (VOIDED, back(a, 7, -7)),
+            (undo(a, 7),),
+            (undo(a, 6, redo=True),),
+            (UNVOIDED, back(a, 6, 5)),
+            (undo(a, 7, 7, redo=True),),
+            (VOIDED, back(a, 6, -5), back(a, 7, -7)),
+        ],
+        {},
+    ),
+    "undone by other lines": (
+        lambda a: [(undo(a, 6, -7),), (undo(a, 8, -1, 0, of=None),), (undo(a, 7, -7, of=None),)],
+        {
+            (9, "event.reverses"): "event 6 is reversed by other lines",
+            (10, "event.reverses"): "event 8 is reversed by other lines",
+            (11, "event.reverses"): "event 7 is reversed by other lines",
+        },
+    ),
+    "undone twice, and redone before": (
+        lambda a: [(undo(a, 6, -5),), (undo(a, 6, -5),), (undo(a, 7, 7, redo=True),)],
+        {
+            (10, "event.body"): "could not be made: Event 6 is undone already, or not undone.",
+            (11, "event.body"): "could not be made: Event 7 is undone already, or not undone.",
+        },
+    ),
+    "undone, and taken back with its competition": (
+        lambda a: [(undo(a, 6, -5),), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
+        {(10, "event.reverses"): "of competition 900: event 6 is reversed, which gave no points that count"},
+    ),
+    "undone with lines while it is voided": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (undo(a, 6, -5),)],
+        {(12, "event.reverses"): "event 6 is reversed by other lines"},
+    ),
+    "undone, where there are no points": (
+        lambda a: [(undo(a, 5, -5),)],
+        {(9, "event.reverses"): "event 5 adds no points"},
+    ),
+    "a half of a request undone": (
+        lambda a: [
+            tuple([msgspec.structs.replace(of_duel(a, 1), part=(part, 2)) for part in (1, 2)]),
+            (undo(a, 10, -1),),
+        ],
+        {(11, "event.reverses"): "event 10 is reversed without event 9 of the same request"},
     ),
 }
 """What follows event 8, and the differences that are to be found."""

@@ -85,8 +85,9 @@ def _what_for(board: Board, line: HistoryLine) -> Html:
         said.append(element("span", _competition(board, line.competition_id)))
     if line.reason is not None:
         said.append(element("span", line.reason, class_="reason"))
-    if line.reverses is not None:
-        said.append(element("span", f"reverses event {line.reverses}", class_="reason"))
+    if line.reversal is not None:
+        takes = "takes back" if line.reversal.takes_back else "gives back"
+        said.append(element("span", f"{takes} event {line.reverses}", class_="reason"))
     return joined([child for one in said for child in (one, " ")])
 
 

@@ -391,6 +391,18 @@ class Client:
         fields = {"rankings_delta": rankings, **_given(competition_id=competition_id, reason=reason)}
         return await self._change("PUT", _path(slug, "points"), fields, Done, idempotency_key)
 
+    async def reverse_points(
+        self, slug: str, ranking_id: int, sequence: int, *, idempotency_key: str | None = None
+    ) -> Done:
+        """Undoes the points that the event `sequence` added; or, if it undid points, redoes these. Points that another
+        token added, or undid, need scope `admin`."""
+        path = _path(slug, "rankings", ranking_id, "reverse")
+        return await self._change("PUT", path, {"sequence": sequence}, Done, idempotency_key)
+
+    async def preview_reverse_points(self, slug: str, ranking_id: int, sequence: int) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "rankings", ranking_id, "reverse")
+        return await self._payload(path, {"sequence": str(sequence)}, "rankings", tuple[ComparedRanking, ...])
+
     # ── Standings ───────────────────────────────────────────────────────────────────────────────────────
 
     async def show_standings(

@@ -299,6 +299,7 @@ class HistoryLine(_Shape, frozen=True, kw_only=True):
     position_before: int | None
     position_after: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     criteria: tuple[Criterion, ...] | UnsetType = UNSET
 
@@ -327,6 +328,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     cause: str
     competition_id: int | None
     reverses: int | None
+    reversal: str | None
     reason: str | None
     delta: int | None
     total: int

@@ -92,6 +92,8 @@ class SyncClient:
     declare_classification = _waiting(Client.declare_classification)
     add_points = _waiting(Client.add_points)
     add_points_to_rankings = _waiting(Client.add_points_to_rankings)
+    reverse_points = _waiting(Client.reverse_points)
+    preview_reverse_points = _waiting(Client.preview_reverse_points)
     show_standings = _waiting(Client.show_standings)
     iterate_standings = _iterating(Client.iterate_standings)
     show_classification = _waiting(Client.show_classification)

@@ -134,6 +134,10 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     explanation = await tallybook.explain(slug, ranking, ada)
     assert explanation.end.total == 3
     assert explanation.classification is not None
+    (undone,) = await tallybook.preview_reverse_points(slug, ranking, done.sequence)
+    assert {move.total_after for move in undone.unities[0].moves} <= {0, 2}
+    undo = await tallybook.reverse_points(slug, ranking, done.sequence)
+    await tallybook.reverse_points(slug, ranking, undo.sequence)
     (preview,) = await tallybook.preview_void_competition(slug, duel_id)
     assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {0}
     await tallybook.void_competition(slug, duel_id)
