@@ -54,12 +54,12 @@ class Asker:
         return answer
 
 
-async def enrol(service: Service, tournament: Tournament, portions: Iterable[Iterable[int]]) -> None:
+async def enrol(service: Service, tournament: Tournament, chunks: Iterable[Iterable[int]]) -> None:
     """Has the service enrol competitors in the tournament's ranking. Raises ProgramFailed with what it says."""
     path = f"{tournament.path}/rankings/{tournament.ranking_id}/participants.json"
     async with Asker(service.url, service.token) as asker:
-        for portion in portions:
-            await asker.put(path, f"add={','.join(map(str, portion))}".encode(), minimal=True)
+        for chunk in chunks:
+            await asker.put(path, f"add={','.join(map(str, chunk))}".encode(), minimal=True)
 
 
 async def standings(service: Service, tournaments: Iterable[Tournament]) -> list[dict[str, Any]]:

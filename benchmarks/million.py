@@ -40,7 +40,7 @@ from benchmarks.past import WORK_DIRECTORY, ran
 from benchmarks.processes import ProgramFailed
 from benchmarks.service import Product, Service, installed, owner, serving
 from benchmarks.sizes.measuring import wait_for_tables
-from benchmarks.sizes.worlds import ENROLLED_AT_ONCE, portions
+from benchmarks.sizes.worlds import ENROLLED_AT_ONCE, chunks
 from benchmarks.world import Tournament
 from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId
 
@@ -124,7 +124,7 @@ class _Showing:
         return Shown(seconds=self._seconds, memory_mib=self._memory_mib, repeated=books.repeated)
 
     async def _import(self, slug: str) -> None:
-        for number, some in enumerate(portions(range(self._share.competitors), FILE_LINES)):
+        for number, some in enumerate(chunks(range(self._share.competitors), FILE_LINES)):
             file = self._directory / f"{number}.csv"
             file.write_text("name\n" + "".join(f"Member {n}\n" for n in some))
             await self._ran("competitor", "import", slug, str(file))
@@ -145,7 +145,7 @@ class _Showing:
             competitor_ids=tuple(map(CompetitorId, members)),
             competition_ids=(),
         )
-        await enrol(running, tournament, portions(members[1:], ENROLLED_AT_ONCE))
+        await enrol(running, tournament, chunks(members[1:], ENROLLED_AT_ONCE))
         return tournament
 
     async def _score(self, running: Service, tournament: Tournament, books: "_Books") -> None:

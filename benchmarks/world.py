@@ -129,8 +129,8 @@ async def open_tournaments(connection: asyncpg.Connection, name: str, count: int
     """`count` new tournaments whose slugs begin with `name`, each with its competitors, competitions and ranking."""
     tournaments: list[Tournament] = []
     while len(tournaments) < count:
-        portion = min(TOURNAMENTS_PER_APPEND, count - len(tournaments))
-        opened = [await _open(connection, f"{name}-{len(tournaments) + n}", field) for n in range(1, portion + 1)]
+        chunk = min(TOURNAMENTS_PER_APPEND, count - len(tournaments))
+        opened = [await _open(connection, f"{name}-{len(tournaments) + n}", field) for n in range(1, chunk + 1)]
         await _append(connection, [_founding(tournament) for tournament in opened])
         for number in range(1, field.unities):
             await _append(connection, [_unity(tournament, number) for tournament in opened])

@@ -75,14 +75,14 @@ async def play_competitions(
     _judge(live, ranking_id, asked)
     waiting = [one for one in asked if not (one.is_added and one.is_scored)]
     done, imported = len(asked) - len(waiting), 0
-    for portion in _portions(waiting, IMPORT_REQUESTS_MAX):
+    for chunk in _chunks(waiting, IMPORT_REQUESTS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(done, len(asked)))
         try:
-            imported += await _play(desk, live, ranking_id, portion)
+            imported += await _play(desk, live, ranking_id, chunk)
         except TallybookError as failure:
             raise BrokenOff(_so_far(done, len(asked)), failure) from failure
-        done += len(portion)
+        done += len(chunk)
         progress(done, len(asked))
     return ImportedCompetitions(
         imported=imported, already_imported=len(asked) - imported, ids=[one.competition_id for one in asked]
@@ -149,11 +149,11 @@ async def _known(desk: Desk, live: LiveTournament, asked: Items[_Asked]) -> dict
     said something else then."""
     known: dict[str, CompetitionId] = {}
     faults: list[Fault] = []
-    for portion in _portions(asked, log.IDEMPOTENCY_KEYS_MAX // 2):
-        keys = [key for one in portion for key in (one.competition_key, one.points_key)]
+    for chunk in _chunks(asked, log.IDEMPOTENCY_KEYS_MAX // 2):
+        keys = [key for one in chunk for key in (one.competition_key, one.points_key)]
         async with desk.database.connection() as connection:
             found = await log.keyed(connection, live.tournament_id, keys)
-        for one in portion:
+        for one in chunk:
             for key, its_print in ((one.competition_key, one.competition_print), (one.points_key, one.points_print)):
                 used = found.get(key)
                 if used is None:
@@ -230,10 +230,10 @@ def _points(one: _Asked, ranking_id: RankingId) -> AddPoints:
 # ── Playing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion: Items[_Asked]) -> int:
+async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, chunk: Items[_Asked]) -> int:
     """Adds the competitions of some lines, then their points. Returns how many of the lines nobody else has finished.
     Raises the first failure when all are settled."""
-    new = [one for one in portion if not one.is_added]
+    new = [one for one in chunk if not one.is_added]
     added = await asyncio.gather(
         *(
             desk.submit(
@@ -261,7 +261,7 @@ async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion
                 idempotency_key=one.points_key,
                 fingerprint=one.points_print,
             )
-            for one in portion
+            for one in chunk
             if not one.is_scored
         ),
         return_exceptions=True,
@@ -282,6 +282,6 @@ def _receipts(outcomes: Items[Receipt | BaseException]) -> list[Receipt]:
 _T = TypeVar("_T")
 
 
-def _portions(items: Items[_T], most: int) -> Iterator[Items[_T]]:
+def _chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:
     for start in range(0, len(items), most):
         yield items[start : start + most]

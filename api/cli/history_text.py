@@ -27,7 +27,7 @@ NAME_CELLS_MAX: Final = 32
 
 
 class HistoryText:
-    """One way to write history: `header` comes first, then `rows` of each portion of lines."""
+    """One way to write history: `header` comes first, then `rows` of each chunk of lines."""
 
     def __init__(self, header: str, rows: Callable[[Items[AnyLine]], str]) -> None:
         self.header = header

@@ -165,10 +165,10 @@ async def _known(
     for start in range(0, len(asked), log.IDEMPOTENCY_KEYS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(len(known), len(asked)))
-        portion = asked[start : start + log.IDEMPOTENCY_KEYS_MAX]
+        chunk = asked[start : start + log.IDEMPOTENCY_KEYS_MAX]
         async with desk.database.connection() as connection:
-            found = await log.keyed(connection, live.tournament_id, [one.key for one in portion])
-        for one in portion:
+            found = await log.keyed(connection, live.tournament_id, [one.key for one in chunk])
+        for one in chunk:
             used = found.get(one.key)
             if used is None:
                 continue

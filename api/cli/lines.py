@@ -109,7 +109,7 @@ async def told(
     answer = Answer("told", shape)
     context = RecallContext(live, Past(desk.database), Turns(), _begun)
     answered = await answering(context, answer, question)
-    body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.portions())
+    body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
     return cast(_T, answer.payload(body))
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from api.http.outgoing import PORTION_BYTES, Long, Outgoing, Taken
+from api.http.outgoing import CHUNK_BYTES, Long, Outgoing, Taken
 from api.http.preferences import Encodings, accepted_encodings
 from api.http.reply import JSON, Reply, header
 from api.http.request import HttpRequest
@@ -118,28 +118,28 @@ class Compression:
         """The compressed answer, which holds the other."""
 
         def make() -> Iterator[bytes]:
-            portions = compressed_portions(long.portions())
-            return portions if key is None else self._gathered(key, portions)
+            chunks = compressed_chunks(long.chunks())
+            return chunks if key is None else self._gathered(key, chunks)
 
         made = Long(make, (Taken(_COMPRESSOR_BYTES),), end=b"", etag=long.etag, head=long.head)
         return await self._outgoing.begun(lambda: made)
 
-    def _gathered(self, key: _Key, portions: Iterator[bytes]) -> Iterator[bytes]:
-        """The portions; kept as one body when all have been made, if there was room to gather them."""
+    def _gathered(self, key: _Key, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The chunks; kept as one body when all have been made, if there was room to gather them."""
         if key in self._gathering or len(self._gathering) >= COMPRESSING_MAX:
-            yield from portions
+            yield from chunks
             return
         self._gathering.add(key)
         gathered: list[bytes] = []
         size_bytes = 0
         try:
-            for portion in portions:
-                size_bytes += len(portion)
+            for chunk in chunks:
+                size_bytes += len(chunk)
                 if size_bytes > STREAM_BYTES_MAX:
                     gathered.clear()
-                elif portion:
-                    gathered.append(portion)
-                yield portion
+                elif chunk:
+                    gathered.append(chunk)
+                yield chunk
         finally:
             self._gathering.discard(key)
         if gathered:
@@ -194,17 +194,17 @@ def compressed(body: bytes) -> bytes:
     return compressor.compress(body) + compressor.flush()
 
 
-def compressed_portions(portions: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks as one body in gzip's format; each step compresses PORTION_BYTES at most. After each, a reader can
+def compressed_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks as one body in gzip's format; each step compresses CHUNK_BYTES at most. After each, a reader can
     decompress everything so far."""
     compressor = _compressor()
     unflushed_bytes = 0
-    for portion in portions:
-        for start in range(0, len(portion) or 1, PORTION_BYTES):
-            part = portion[start : start + PORTION_BYTES]
+    for chunk in chunks:
+        for start in range(0, len(chunk) or 1, CHUNK_BYTES):
+            part = chunk[start : start + CHUNK_BYTES]
             made = compressor.compress(part)
             unflushed_bytes += len(part)
-            if unflushed_bytes >= PORTION_BYTES:
+            if unflushed_bytes >= CHUNK_BYTES:
                 made += compressor.flush(zlib.Z_SYNC_FLUSH)
                 unflushed_bytes = 0
             yield made

@@ -20,7 +20,7 @@ from engine.process.turns import Turns
 
 LONG_BYTES: Final = 1_048_576
 """An answer is long if it, or a list in it, is larger than this."""
-PORTION_BYTES: Final = 65_536
+CHUNK_BYTES: Final = 65_536
 """A long answer is made and sent chunk by chunk. A chunk is complete when it exceeds this."""
 STEP_BYTES: Final = 8_192
 """A chunk is made in steps of about this size, some 0.3 ms each. Without steps it would exceed the time slice of long
@@ -52,7 +52,7 @@ class Taken:
 
 class Long:
     """A long answer that has begun. It shows the state at `head`; `etag` is strong. Several requests may go through its
-    `portions` at once, each at its own pace."""
+    `chunks` at once, each at its own pace."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Long:
     def body(self) -> "Long":
         return self
 
-    def portions(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         """The body in chunks, each made within a step. Empty ones are steps of the work before it."""
         return chain(self._make(), (self._end,))
 
@@ -91,17 +91,17 @@ Later = Callable[[], Long]
 
 
 class Made:
-    """A part that is made once, a portion at a time, by the answer that needs the next portion first. `size_bytes` is
+    """A part that is made once, a chunk at a time, by the answer that needs the next chunk first. `size_bytes` is
     an estimate until the last one is made."""
 
-    def __init__(self, portions: Iterator[bytes], size_bytes: int) -> None:
+    def __init__(self, chunks: Iterator[bytes], size_bytes: int) -> None:
         self.size_bytes = size_bytes
-        self._making: Iterator[bytes] | None = portions
+        self._making: Iterator[bytes] | None = chunks
         self._made: list[bytes] = []
         self._broken = False
 
-    def portions(self) -> Iterator[bytes]:
-        """The portions made already, then the others as they are made, step by step."""
+    def chunks(self) -> Iterator[bytes]:
+        """The chunks made already, then the others as they are made, step by step."""
         made = self._made
         number = 0
         while True:
@@ -118,45 +118,45 @@ class Made:
         if self._broken:
             raise RuntimeError("what this is made from has failed before")
         self._broken = True
-        portion = next(making, None)
+        chunk = next(making, None)
         self._broken = False
-        if portion:
-            self._made.append(portion)
-        elif portion is None:
+        if chunk:
+            self._made.append(chunk)
+        elif chunk is None:
             self._making = None  # frees the source of the chunks
-            self.size_bytes = sum(map(len, self._made)) + _PORTION_OVERHEAD_BYTES * len(self._made)
+            self.size_bytes = sum(map(len, self._made)) + _CHUNK_OVERHEAD_BYTES * len(self._made)
 
 
 class MadeAnew:
     """A part that is too large to be kept: each answer makes its own chunks. Their source takes `size_bytes`."""
 
     def __init__(self, make: Callable[[], Iterator[bytes]], size_bytes: int) -> None:
-        self.portions = make
+        self.chunks = make
         self.size_bytes = size_bytes
 
 
-_PORTION_OVERHEAD_BYTES: Final = 50
+_CHUNK_OVERHEAD_BYTES: Final = 50
 
 
 def joined(pieces: Iterable[bytes], *, comma: bytes = b",") -> Iterator[bytes]:
-    """The pieces with commas between them, in portions. Empty pieces are steps, here and in what they are made from."""
-    portion: list[bytes] = []
+    """The pieces with commas between them, in chunks. Empty pieces are steps, here and in what they are made from."""
+    chunk: list[bytes] = []
     size, step_ends = 0, STEP_BYTES
     first = b""
     for piece in pieces:
         if not piece:
             yield b""
             continue
-        portion.append(piece)
+        chunk.append(piece)
         size += len(piece)
-        if size > PORTION_BYTES:
-            yield first + comma.join(portion)
-            portion, size, step_ends, first = [], 0, STEP_BYTES, comma
+        if size > CHUNK_BYTES:
+            yield first + comma.join(chunk)
+            chunk, size, step_ends, first = [], 0, STEP_BYTES, comma
         elif size > step_ends:
             yield b""
             step_ends = size + STEP_BYTES
-    if portion:
-        yield first + comma.join(portion)
+    if chunk:
+        yield first + comma.join(chunk)
 
 
 def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from api.http.request import HttpRequest
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
-"""A body of up to this size is sent at once. A longer body is sent in portions of this size."""
+"""A body of up to this size is sent at once. A longer body is sent in chunks of this size."""
 REQUEST_ID_BYTES: Final = 8
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
@@ -78,7 +78,7 @@ class Reply:
             elif isinstance(body, bytes) and size <= WHOLE_BYTES_MAX:
                 transport.writelines((head, body))
             else:
-                rest = self._finish(request, _send_in_portions(connection, transport, head, body, request.version))
+                rest = self._finish(request, _send_in_chunks(connection, transport, head, body, request.version))
             if rest is None and (self.lingers or connection.writing_paused):
                 rest = self._finish(request)
         finally:
@@ -130,7 +130,7 @@ class Reply:
             self.closing = self.lingers = True
 
 
-async def _send_in_portions(
+async def _send_in_chunks(
     connection: Connection, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
 ) -> None:
     """Sends a body that is too large for the transport's buffer, as the client reads it. Raises ConnectionError."""
@@ -158,23 +158,23 @@ async def _send_in_portions(
 
 
 async def _send_long(connection: Connection, transport: asyncio.Transport, body: Long, *, is_chunked: bool) -> None:
-    portions = body.portions()
+    chunks = body.chunks()
     turns = connection.outgoing.turns
     sent_bytes, waited_seconds = 0, 0.0
-    portion: bytes | None = b""
-    while portion is not None:
+    chunk: bytes | None = b""
+    while chunk is not None:
         async with turns:
             if transport.is_closing():  # it may have been a long wait
                 raise ClientConnectionResetError("the client has gone")
             while not (connection.writing_paused or turns.over):
-                portion = next(portions, None)
-                if portion is None:
+                chunk = next(chunks, None)
+                if chunk is None:
                     if is_chunked:
                         transport.write(b"0\r\n\r\n")
                     break
-                if portion:
-                    transport.writelines((b"%x\r\n" % len(portion), portion, b"\r\n") if is_chunked else (portion,))
-                    sent_bytes += len(portion)
+                if chunk:
+                    transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n") if is_chunked else (chunk,))
+                    sent_bytes += len(chunk)
         if connection.writing_paused:
             patience = UNREAD_SECONDS_MAX + sent_bytes / READ_BYTES_PER_SECOND_MIN - waited_seconds
             waited_seconds += await connection.read_up(patience)

@@ -85,7 +85,7 @@ def whole(body: bytes | TaggedBody | Later) -> bytes:
     """The whole body of an answer, for callers that need not pause."""
     if isinstance(body, bytes):
         return body
-    return body.body if isinstance(body, TaggedBody) else b"".join(body().portions())
+    return body.body if isinstance(body, TaggedBody) else b"".join(body().chunks())
 
 
 def kept_bytes(made: "TaggedBody | Later | None") -> int:

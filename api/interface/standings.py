@@ -64,9 +64,9 @@ from projections.past.past import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
-LINES_OF_PORTION: Final = 250
+LINES_OF_CHUNK: Final = 250
 """Lines of a standing that are rendered as one step of a long answer."""
-COMPARED_LINES_OF_PORTION: Final = 200
+COMPARED_LINES_OF_CHUNK: Final = 200
 """The same of an answer that compares: it looks up where each competitor stood then."""
 MADE_LINES_MAX: Final = 10_000
 """Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. With more lines, each answer
@@ -466,9 +466,9 @@ def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier |
 
     def make() -> Iterator[bytes]:
         yield answer.before + before
-        yield from competitors.portions()
+        yield from competitors.chunks()
         yield between
-        yield from listed(unity.portions() for unity in unities)
+        yield from listed(unity.chunks() for unity in unities)
 
     return make, (*parts, *unities), after + b"}"
 
@@ -476,62 +476,62 @@ def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier |
 def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:
     participants, count = ranking.participants.held(), len(ranking.participants)
 
-    def portions() -> Iterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         return joined(pieces[competitor_id] for competitor_id in participants)
 
     if count > MADE_LINES_MAX:
-        return MadeAnew(portions, participants.size_bytes)
-    return Made(portions(), PIECE_BYTES * count)
+        return MadeAnew(chunks, participants.size_bytes)
+    return Made(chunks(), PIECE_BYTES * count)
 
 
 def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -> "Made | _LargeUnity":
     """The shape of the unity as it is now. `compared` makes lines that are compared."""
     line: _Line = StandingShape if compared is None else compared
-    portion = LINES_OF_PORTION if compared is None else COMPARED_LINES_OF_PORTION
+    chunk = LINES_OF_CHUNK if compared is None else COMPARED_LINES_OF_CHUNK
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
     shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
     if len(ranking.participants) > MADE_LINES_MAX:
-        return _LargeUnity(shape, places, column, sort, line, portion)
+        return _LargeUnity(shape, places, column, sort, line, chunk)
 
-    def portions() -> Iterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         lines = ordered(places, column, sort)
         yield b""
         before, after = cut(shape, "competitors_ranking")
         yield before
         above = None
-        for start in range(0, len(lines), portion):
-            run = placed(line, lines[start : start + portion], start + 1, above)
+        for start in range(0, len(lines), chunk):
+            run = placed(line, lines[start : start + chunk], start + 1, above)
             above = run[-1]
             yield (b"," if start else b"") + items_of(run)
         yield after
 
-    return Made(portions(), _LINE_BYTES * len(places))
+    return Made(chunks(), _LINE_BYTES * len(places))
 
 
 class _LargeUnity:
     """A part for a unity with many lines. They are put in order once, step by step, by the answer that needs them
-    first. Each answer then makes its own portions, because they would take several times as much memory as the
+    first. Each answer then makes its own chunks, because they would take several times as much memory as the
     order."""
 
     def __init__(
-        self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort, line: _Line, portion: int
+        self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort, line: _Line, chunk: int
     ) -> None:
         self.size_bytes = _ORDERED_LINE_BYTES * len(places)
         self._around = cut(shape, "competitors_ranking")
-        self._line, self._portion = line, portion
+        self._line, self._chunk = line, chunk
         self._places, self._sort = places, sort
         self._lines: SortedIntegers | None = None
         self._making = sorted_in_steps(places, column, sort)
 
-    def portions(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         while (lines := self._lines) is None:
             self._go_on()
             yield b""
         before, after = self._around
         yield before
         above = None
-        for start in range(0, len(lines), self._portion):
-            run = unpacked(lines.run(start, start + self._portion), self._places, self._sort)
+        for start in range(0, len(lines), self._chunk):
+            run = unpacked(lines.run(start, start + self._chunk), self._places, self._sort)
             shapes = placed(self._line, run, start + 1, above)
             above = shapes[-1]
             yield (b"," if start else b"") + items_of(shapes)

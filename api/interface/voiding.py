@@ -38,7 +38,7 @@ PREVIEW_AT_ONCE_MAX: Final = 2_000
 """Lines that are compared and rendered without a pause; each takes some microseconds."""
 PREVIEW_LINES_MAX: Final = 400_000
 """Lines of standings, and of classifications, that a preview shows at most."""
-_MOVES_OF_PORTION: Final = 500
+_MOVES_OF_CHUNK: Final = 500
 _LINE_BYTES: Final = 60
 
 
@@ -152,7 +152,7 @@ async def answer_preview(
     comparisons = await foreseen_comparisons(live, events, read)
     if lines <= PREVIEW_AT_ONCE_MAX:
         return answer.body(encode(compared(board, comparisons)))
-    competitor_of = board.competitors.__getitem__  # as they are when a portion is made: a name may be newer
+    competitor_of = board.competitors.__getitem__  # as they are when a chunk is made: a name may be newer
 
     def make() -> Iterator[bytes]:
         yield answer.before + b"["
@@ -167,11 +167,11 @@ async def answer_preview(
                 lines: list[Move] = []
                 for _ in _moves_into(lines, comparison.before, after, unity_id):
                     yield b""
-                yield from _in_portions(lines, partial(_move, competitor_of))
+                yield from _in_chunks(lines, partial(_move, competitor_of))
                 yield unity_closing
             if classified_moves is not None:
                 yield b'],"classification":['
-                yield from _in_portions(classified_moves, partial(_classified_move, competitor_of))
+                yield from _in_chunks(classified_moves, partial(_classified_move, competitor_of))
             yield closing
 
     return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="", head=head)
@@ -184,11 +184,11 @@ def _moves_into(lines: list[Move], before: Ranking, after: Ranking, unity_id: Un
 _M = TypeVar("_M", Move, ClassifiedMove)
 
 
-def _in_portions(lines: Items[_M], shape: Callable[[_M], Struct]) -> Iterator[bytes]:
+def _in_chunks(lines: Items[_M], shape: Callable[[_M], Struct]) -> Iterator[bytes]:
     """The JSON of all lines, without the brackets around it."""
-    for start in range(0, len(lines), _MOVES_OF_PORTION):
-        portion = [shape(line) for line in lines[start : start + _MOVES_OF_PORTION]]
-        yield (b"," if start else b"") + items_of(portion)
+    for start in range(0, len(lines), _MOVES_OF_CHUNK):
+        chunk = [shape(line) for line in lines[start : start + _MOVES_OF_CHUNK]]
+        yield (b"," if start else b"") + items_of(chunk)
 
 
 def _move(competitor_of: Callable[[CompetitorId], Competitor], move: Move) -> StandingMoveShape:

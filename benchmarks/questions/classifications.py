@@ -185,9 +185,9 @@ async def _played(setting: Setting, dsn: str, competitors: int) -> World:
 def _season(world: World, competition_ids: Iterator[CompetitionId]) -> Iterator[Event]:
     """Competitions with what their participants got, pool by pool."""
     tournament, draw = world.tournament, Random(SEED)
-    for pool in worlds.portions(world.participants, POOL):
+    for pool in worlds.chunks(world.participants, POOL):
         for _ in range(COMPETITIONS_EACH):
-            for together in worlds.portions(draw.sample(pool, len(pool)), TOGETHER):
+            for together in worlds.chunks(draw.sample(pool, len(pool)), TOGETHER):
                 competition_id = next(competition_ids)
                 yield CompetitionAdded(competition_id=competition_id, group_id=1, participants=together)
                 deltas = [

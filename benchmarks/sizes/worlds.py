@@ -1,7 +1,7 @@
 """Tournaments that are large in one dimension, each in a database of its own.
 
 Almost all of it is appended to the log in large blocks by the product's own `engine.log`. A ranking of more
-competitors than an event of its creation holds is enrolled by the service, in portions, as users do it.
+competitors than an event of its creation holds is enrolled by the service, in chunks, as users do it.
 """
 
 import random
@@ -139,15 +139,15 @@ class World(Struct, frozen=True, kw_only=True):
 
     @property
     def not_yet_enrolled(self) -> Iterator[tuple[CompetitorId, ...]]:
-        """Portions of the participants that the service is to enrol."""
-        return portions(self.participants[ENROLLED_AT_ONCE:], ENROLLED_AT_ONCE)
+        """Chunks of the participants that the service is to enrol."""
+        return chunks(self.participants[ENROLLED_AT_ONCE:], ENROLLED_AT_ONCE)
 
 
-def portions(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
-    """The items in their order, `size` at a time; fewer in the last portion."""
+def chunks(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
+    """The items in their order, `size` at a time; fewer in the last chunk."""
     iterator = iter(items)
-    while portion := tuple(islice(iterator, size)):
-        yield portion
+    while chunk := tuple(islice(iterator, size)):
+        yield chunk
 
 
 async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = True) -> World:
@@ -197,7 +197,7 @@ async def append(connection: asyncpg.Connection, tournament: Tournament, events:
 
 async def _others(connection: asyncpg.Connection, count: int, competitor_id: CompetitorId) -> str:
     """Opens `count` tournaments, the first with one competitor; returns the path of that."""
-    for names in portions((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
+    for names in chunks((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
         ids = [log.new_tournament_id() for _ in names]
         encoded = [codec.encode(TournamentOpened(name=name, slug=name)) for name in names]
         bodies = [body for _, body in encoded]
@@ -258,7 +258,7 @@ def _founding(made: World) -> Iterator[Event]:
 
 def _scores(tournament: Tournament, competitor_ids: Iterable[CompetitorId]) -> Iterator[Event]:
     """Points for each of these competitors in the main unity, in no order."""
-    for some in portions(competitor_ids, DELTAS_MAX):
+    for some in chunks(competitor_ids, DELTAS_MAX):
         deltas = tuple(Delta(c, tournament.unity_ids[0], c * SPREAD % TOTALS) for c in some)
         yield PointsAdded(ranking_id=tournament.ranking_id, deltas=deltas)
 
@@ -281,7 +281,7 @@ async def _add_points(connection: asyncpg.Connection, made: World) -> None:
         ),
     )
     await world.add_batches(
-        connection, ([world.unjudged(tournament, list(some))] for some in portions(requests, POINTS_BLOCK_EVENTS))
+        connection, ([world.unjudged(tournament, list(some))] for some in chunks(requests, POINTS_BLOCK_EVENTS))
     )
 
 

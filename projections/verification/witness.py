@@ -158,7 +158,7 @@ _INSERT: Final = "INSERT OR IGNORE INTO note (tournament, sequence, digest, slug
 _OF: Final = "SELECT sequence, digest FROM note WHERE tournament = ? AND sequence > ? ORDER BY sequence LIMIT ?"
 _LAST: Final = "SELECT tournament, slug, max(sequence) FROM note GROUP BY tournament ORDER BY tournament"
 _PAGE: Final = 1_000
-_PORTION: Final = 10_000
+_CHUNK: Final = 10_000
 
 
 class NotedDigests(Struct, frozen=True):
@@ -202,7 +202,7 @@ class Witness:
                     chunk.append((note.tournament, note.sequence, bytes.fromhex(note.digest), note.slug))
                 elif line.strip():
                     self._pass_over()
-                if len(chunk) >= _PORTION:
+                if len(chunk) >= _CHUNK:
                     self._keep(chunk)
             self._keep(chunk)
             self.torn = os.fstat(file.fileno()).st_size > self._read_bytes

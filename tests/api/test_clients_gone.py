@@ -275,12 +275,12 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
 def test_a_client_that_leaves_at_any_await_is_no_defect(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, run: Callable[..., Any], step: int
 ) -> None:
-    # What is sent in one go otherwise is sent in portions, and each has to be waited for.
+    # What is sent in one go otherwise is sent in chunks, and each has to be waited for.
     for module in (rankings, standings):
         monkeypatch.setattr(module, "LINES_AT_ONCE_MAX", -1)
-    monkeypatch.setattr(standings, "LINES_OF_PORTION", 2)
+    monkeypatch.setattr(standings, "LINES_OF_CHUNK", 2)
     monkeypatch.setattr(rendering, "LONG_BYTES", 0)
-    monkeypatch.setattr(outgoing, "PORTION_BYTES", 300)
+    monkeypatch.setattr(outgoing, "CHUNK_BYTES", 300)
     monkeypatch.setattr(reply, "WHOLE_BYTES_MAX", 16_384)
     monkeypatch.setattr(connections, "UNREAD_BYTES_MAX", 0)
     hurry(monkeypatch)

@@ -23,7 +23,7 @@ from api.http.compression import (
     PLAIN_BYTES_MAX,
     Compression,
     compressed,
-    compressed_portions,
+    compressed_chunks,
 )
 from api.http.front import Front
 from api.http.outgoing import Outgoing
@@ -350,7 +350,7 @@ async def test_a_long_answer_is_kept_when_a_reader_has_had_all_of_it_unless_it_i
 def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
     keeping = Compression(Outgoing(Turns()))
     begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in range(3)]
-    assert [next(portions) for portions in begun] == [b"a"] * 3
+    assert [next(chunks) for chunks in begun] == [b"a"] * 3
     begun[0].close()
     assert (len(keeping._gathering), keeping.kept_bytes) == (2, 0)
     assert list(begun[1]) == [b"b"]
@@ -361,37 +361,37 @@ def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
 def test_only_so_many_long_answers_are_gathered_at_once_and_each_once() -> None:
     keeping = Compression(Outgoing(Turns()))
     begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in (0, *range(COMPRESSING_MAX + 1))]
-    assert [next(portions) for portions in begun] == [b"a"] * (COMPRESSING_MAX + 2)
+    assert [next(chunks) for chunks in begun] == [b"a"] * (COMPRESSING_MAX + 2)
     assert len(keeping._gathering) == COMPRESSING_MAX
-    assert [list(portions) for portions in begun] == [[b"b"]] * (COMPRESSING_MAX + 2)
+    assert [list(chunks) for chunks in begun] == [[b"b"]] * (COMPRESSING_MAX + 2)
     kept = [keeping._found(("/", str(n))) for n in range(COMPRESSING_MAX + 1)]
     assert kept == [b"ab"] * COMPRESSING_MAX + [None]
 
 
 @given(st.lists(st.binary(max_size=50) | st.integers(0, 1_000).map(text)), st.integers(1, 300))
-def test_a_reader_of_what_was_flushed_has_all_but_the_last_portion(portions: list[bytes], portion_bytes: int) -> None:
-    """And no step takes more than a portion."""
+def test_a_reader_of_what_was_flushed_has_all_but_the_last_chunk(chunks: list[bytes], chunk_bytes: int) -> None:
+    """And no step takes more than a chunk."""
     taken = given_out = 0
 
     def told() -> Iterator[bytes]:
         nonlocal taken
-        for portion in portions:
-            taken += len(portion)
-            yield portion
+        for chunk in chunks:
+            taken += len(chunk)
+            yield chunk
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "PORTION_BYTES", portion_bytes)
+        patch.setattr(compression, "CHUNK_BYTES", chunk_bytes)
         reader = zlib.decompressobj(wbits=31)
         found, steps = b"", 0
-        for made in compressed_portions(told()):
+        for made in compressed_chunks(told()):
             before = len(found)
             found += reader.decompress(made)
             given_out, steps = len(found), steps + 1
-            assert len(found) - before < 2 * portion_bytes or reader.eof
-            assert taken - given_out < portion_bytes + max(map(len, portions), default=0)
+            assert len(found) - before < 2 * chunk_bytes or reader.eof
+            assert taken - given_out < chunk_bytes + max(map(len, chunks), default=0)
     assert reader.eof
-    assert found == b"".join(portions)
-    assert steps >= len(portions)
+    assert found == b"".join(chunks)
+    assert steps >= len(chunks)
 
 
 async def test_what_a_compressor_takes_is_counted_while_the_answer_is_under_way(
@@ -399,11 +399,11 @@ async def test_what_a_compressor_takes_is_counted_while_the_answer_is_under_way(
 ) -> None:
     await append(dsn, client.tournament, crowd(5_000))
     held: list[int] = []
-    portions = compressed_portions
+    chunks = compressed_chunks
 
     def watched(long: Iterator[bytes]) -> Iterator[bytes]:
         held.append(under_way[0].held_bytes)
-        return portions(long)
+        return chunks(long)
 
     under_way: list[Outgoing] = []
     begun = Outgoing.begun
@@ -413,7 +413,7 @@ async def test_what_a_compressor_takes_is_counted_while_the_answer_is_under_way(
         return await begun(self, later)
 
     monkeypatch.setattr(Outgoing, "begun", noted)
-    monkeypatch.setattr(compression, "compressed_portions", watched)
+    monkeypatch.setattr(compression, "compressed_chunks", watched)
     assert (await raw(client, "rankings.json", GZIP)).is_compressed
     assert held[0] > compression._COMPRESSOR_BYTES
     await until(lambda: under_way[0].held_bytes == 0)

@@ -19,7 +19,7 @@ from yarl import URL
 
 from api.desk.desk import open_desk
 from api.http import outgoing
-from api.http.outgoing import PORTION_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
+from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.http.settings import Settings
 from api.interface import competitors, rankings, rendering, standings, voiding
 from api.interface.paging import PageQuestion
@@ -105,17 +105,17 @@ PREVIEW: Final = BY_NAME["GET competitions/{competition_id}/void.json"].answer
 
 @contextmanager
 def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
-    """Everything is too much to be rendered in one go, and in as many portions as can be. Of more lines than
+    """Everything is too much to be rendered in one go, and in as many chunks as can be. Of more lines than
     `made_lines_max`, nothing is kept."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (competitors, rankings, standings):
             patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
         patch.setattr(rendering, "LONG_BYTES", 0)
-        patch.setattr(standings, "LINES_OF_PORTION", 2)
-        patch.setattr(standings, "COMPARED_LINES_OF_PORTION", 1)
+        patch.setattr(standings, "LINES_OF_CHUNK", 2)
+        patch.setattr(standings, "COMPARED_LINES_OF_CHUNK", 1)
         patch.setattr(standings, "MADE_LINES_MAX", made_lines_max)
         patch.setattr(live_cache, "PIECES_BYTES_MAX", 1_000)
-        patch.setattr(outgoing, "PORTION_BYTES", 300)
+        patch.setattr(outgoing, "CHUNK_BYTES", 300)
         yield
 
 
@@ -142,15 +142,15 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(voiding, "PREVIEW_AT_ONCE_MAX", -1)
-            patch.setattr(voiding, "_MOVES_OF_PORTION", 2)
+            patch.setattr(voiding, "_MOVES_OF_CHUNK", 2)
             long = asyncio.run(answer_preview(live, PREVIEW, decided, read))
             assert isinstance(long, Long)
-            portions = long.portions()
-            begun = next(portions) + next(portions)
+            chunks = long.chunks()
+            begun = next(chunks) + next(chunks)
             for n, ranking_id in enumerate(live.board.rankings):  # others go on
                 closing = RankingClosed(ranking_id=ranking_id)
                 go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
-            assert begun + b"".join(portions) == short
+            assert begun + b"".join(chunks) == short
             live = live_of(log)
             patch.setattr(voiding, "PREVIEW_LINES_MAX", -1)
             with pytest.raises(Unacceptable):
@@ -166,15 +166,15 @@ def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Re
     with all_long(data.draw(st.sampled_from([0, 2, standings.MADE_LINES_MAX]))):
         begun = {name: body() for name, body in asked(live).items() if not isinstance(body, bytes | TaggedBody)}
         assert not live.board.rankings or {name for name in short if "ranking" in name} <= begun.keys()
-        made = {name: long.portions() for name, long in begun.items()}
-        found = {name: next(portions, b"") for name, portions in made.items()}
+        made = {name: long.chunks() for name, long in begun.items()}
+        found = {name: next(chunks, b"") for name, chunks in made.items()}
         for recorded in log[begun_at:]:
             go_on(live, [recorded])
-            for name, portions in made.items():
-                found[name] += next(portions, b"")
-        for name, portions in made.items():
-            found[name] += b"".join(portions)
-            assert b"".join(begun[name].portions()) == found[name]  # for who comes later
+            for name, chunks in made.items():
+                found[name] += next(chunks, b"")
+        for name, chunks in made.items():
+            found[name] += b"".join(chunks)
+            assert b"".join(begun[name].chunks()) == found[name]  # for who comes later
     assert found == {name: short[name] for name in begun}
 
 
@@ -222,7 +222,7 @@ def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
     assert first.parts == second.parts
     standing = first.parts[-1]
     assert isinstance(standing, Made)
-    one, other = ([piece for piece in standing.portions() if piece] for _ in range(2))
+    one, other = ([piece for piece in standing.chunks() if piece] for _ in range(2))
     assert len(one) > 1
     assert all(a is b for a, b in zip(one, other, strict=True))
     go_on(live, recorded([points()], live.head.sequence))
@@ -253,7 +253,7 @@ def test_what_is_larger_than_all_that_is_kept_is_not_kept_and_drives_nothing_out
     sizes=st.lists(st.integers(0, 3) | st.integers(0, 2 * STEP_BYTES), max_size=60),
     repeated=st.integers(1, 10),
 )
-def test_a_portion_is_made_in_small_steps(
+def test_a_chunk_is_made_in_small_steps(
     made: Callable[[Iterator[bytes]], Iterator[bytes]], sizes: list[int], repeated: int
 ) -> None:
     pieces = [b"x" * size for size in sizes * repeated]
@@ -264,15 +264,15 @@ def test_a_portion_is_made_in_small_steps(
             taken.append(piece)
             yield piece
 
-    portions = []
-    for portion in made(taking()):
+    chunks = []
+    for chunk in made(taking()):
         assert sum(map(len, taken[:-1])) <= STEP_BYTES
         taken.clear()
-        portions.append(portion)
+        chunks.append(chunk)
 
     comma = b"," if made is joined else b""
-    assert b"".join(portions) == comma.join(filter(None, pieces))
-    assert all(len(portion) > PORTION_BYTES for portion in list(filter(None, portions))[:-1])
+    assert b"".join(chunks) == comma.join(filter(None, pieces))
+    assert all(len(chunk) > CHUNK_BYTES for chunk in list(filter(None, chunks))[:-1])
 
 
 def test_a_part_that_failed_is_not_taken_for_a_whole_one() -> None:
@@ -282,9 +282,9 @@ def test_a_part_that_failed_is_not_taken_for_a_whole_one() -> None:
 
     part = Made(failing(), 1)
     with pytest.raises(KeyError):
-        list(part.portions())
+        list(part.chunks())
     with pytest.raises(RuntimeError):
-        list(part.portions())
+        list(part.chunks())
 
 
 def test_pages_past_the_end_are_not_kept_and_others_are_charged_for_what_is_around_them() -> None:
@@ -523,7 +523,7 @@ def test_forty_connections_that_do_not_read_cost_little_and_what_they_cost_is_co
 
 
 def test_who_has_not_read_for_longest_gives_way(dsn: str) -> None:
-    # There is room for some six of them, of a standing and a portion each, beside what all share.
+    # There is room for some six of them, of a standing and a chunk each, beside what all share.
     most, left, _ = uvloop.run(_forty_unread(dsn, 8 << 20, 20))
     assert most < (8 << 20) + (6 << 20)
     assert left == 0

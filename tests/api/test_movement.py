@@ -81,7 +81,7 @@ async def play(season: Season) -> list[str]:
 
 @pytest.mark.parametrize("made_lines_max", [None, standings.MADE_LINES_MAX, 0])
 async def test_each_line_of_whole_standings_tells_how_it_has_moved(season: Season, made_lines_max: int | None) -> None:
-    """Also if everything is made in as many portions as can be, and if nothing of it is kept."""
+    """Also if everything is made in as many chunks as can be, and if nothing of it is kept."""
     moments = await play(season)
     address = f"{season.path}/standings.json"
     making: AbstractContextManager[None] = nullcontext() if made_lines_max is None else all_long(made_lines_max)

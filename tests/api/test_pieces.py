@@ -84,12 +84,12 @@ def test_answers_begun_before_a_change_show_what_was_and_leave_nothing_of_it_beh
     live = live_of(recorded(crowd(5_000)))
     long = answered(live, ADD, RankingQuestion(RankingId(1)))
     assert not isinstance(long, bytes | TaggedBody)
-    portions = long().portions()
-    begun = next(portions)
+    chunks = long().chunks()
+    begun = next(chunks)
     changes = [CompetitorChanged(competitor_id=CompetitorId(4_999), name="renamed"), moved(4_998, 1), points()]
     go_on(live, recorded(changes, live.head.sequence))
     now = json.loads(whole(answered(live, ADD, RankingQuestion(RankingId(1)))))["ranking"]
-    then = json.loads(begun + b"".join(portions))["ranking"]
+    then = json.loads(begun + b"".join(chunks))["ranking"]
     assert [one["name"] for one in (then["competitors"][4_998], now["competitors"][4_998])] == [
         "competitor 4999",
         "renamed",

@@ -1412,11 +1412,11 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
 
 
 @pytest.mark.one_postgresql(PLANS_OF_NODES)
-async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_statistics_say(
+async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statistics_say(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
     """PostgreSQL takes a tournament for as long as the others are, or for short where it has not counted yet. What it
-    then thinks best is to fetch and sort all the rest for each portion: in the end, as the square of its length."""
+    then thinks best is to fetch and sort all the rest for each chunk: in the end, as the square of its length."""
     for table in "event", "block":
         await owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
     await owner.execute(
@@ -1433,14 +1433,14 @@ async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_stat
         """,
         tournament_id,
     )
-    portions = {
+    chunks = {
         log._BLOCKS: ([tournament_id], [2], 1_000),
         log._SLICE: (tournament_id, 2, 29_000, 1_000, log.SLICE_BYTES_MAX),
         log._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, log.SLICE_BYTES_MAX),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:
-        for query, arguments in portions.items():
+        for query, arguments in chunks.items():
             plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN {query}", *arguments))
             assert "Sort" not in plan, plan
 

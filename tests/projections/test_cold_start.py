@@ -117,7 +117,7 @@ async def registered(database: Database) -> TournamentId:
     return await written(database, [*names], [MANY])
 
 
-async def test_a_large_tournament_is_read_and_written_in_portions_between_which_others_have_their_turn(
+async def test_a_large_tournament_is_read_and_written_in_chunks_between_which_others_have_their_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "ROWS_MAX", 1)
@@ -177,7 +177,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
 
 @on_the_database
 @given(history=rich_histories, sizes=block_sizes)
-async def test_what_is_read_and_written_in_portions_is_the_same(
+async def test_what_is_read_and_written_in_chunks_is_the_same(
     database: Database, history: list[Event], sizes: list[int]
 ) -> None:
     tournament_id = await written(database, history, sizes)

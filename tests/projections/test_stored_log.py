@@ -71,7 +71,7 @@ async def arena(database: Database) -> Arena:
 
 
 @pytest.mark.parametrize(("bytes_max", "blocks_max", "most"), [(1, 100, 1), (10**6, 3, 3), (10**6, 100, 12)])
-async def test_blocks_are_read_in_portions_that_are_bounded_and_none_is_missed(
+async def test_blocks_are_read_in_chunks_that_are_bounded_and_none_is_missed(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bytes_max: int, blocks_max: int, most: int
 ) -> None:
     monkeypatch.setattr(stored_log, "BYTES_MAX", bytes_max)

@@ -72,9 +72,9 @@ def test_two_digests_of_one_sequence_come_together(path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 2, 3])
-def test_any_number_of_notes_is_read_in_portions(path: Path, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_notes_is_read_in_chunks(path: Path, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "_PAGE", page + 1)
-    monkeypatch.setattr(witness, "_PORTION", page)
+    monkeypatch.setattr(witness, "_CHUNK", page)
     witness.append(path, [a_note(7, n, b) for n in range(1, 20) for b in range(1 + n % 2)])
     assert list(read(path).digests_of(TournamentId(7), Sequence(0))) == [
         noted(n, *range(1 + n % 2)) for n in range(1, 20)

@@ -459,7 +459,7 @@ async def test_another_ranking_gets_points_of_the_same_competitions(imported: Im
 # ── Cut off ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_cut_off_after_a_portion_it_goes_on(
+async def test_cut_off_after_a_chunk_it_goes_on(
     desk: Desk, imported: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(competition_imports, "IMPORT_REQUESTS_MAX", 2)
