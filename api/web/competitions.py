@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from api.web.page import signed_text
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
@@ -68,17 +68,20 @@ def competitions_shown(
     unity_id: UnityId,
     latest_id: CompetitionId | None,
     hidden: Collection[RankingId],
+    on: datetime | None,
 ) -> Generator[None, None, ShownCompetitions]:
-    """Those of a ranking that has its sums of competitions, with points of this unity. Pauses for other work."""
+    """Those of a ranking that has its sums of competitions, with points of this unity. `on`: the time by which what has
+    taken place is known; None: all is. Pauses for other work."""
     number = len(board.competitions)
     results: list[_Dated] = []
     fixtures: list[_Dated] = []
     listed = board.rankings[ranking_id].participants
     elsewhere = [board.rankings[one].participants for one in hidden if one in board.rankings]
     looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
-    for place, (competition_id, competition) in enumerate(looked_at):
+    for place, (competition_id, recorded) in enumerate(looked_at):
         if place % _STEP_COMPETITIONS == 0:
             yield
+        competition = recorded if on is None or recorded.started_at <= on else _coming(recorded)
         who = competition.participants
         if competition.voided_at is not None or not who:
             continue
@@ -106,6 +109,11 @@ class _Dated(Struct, frozen=True):
 
 def _when(one: _Dated) -> tuple[datetime, int]:
     return one.place
+
+
+def _coming(competition: Competition) -> Competition:
+    """The competition as it was before it took place."""
+    return structs.replace(competition, result=None, winner_id=None)
 
 
 def _all_in(listed: Enrolment, who: Items[CompetitorId]) -> bool:

@@ -545,7 +545,7 @@ async def _competitions(
     if not asked.form or board.rankings[ranking_id].competition_sums is None:
         return ShownCompetitions()
     unity_id, latest = unity_of(board, ranking_id, asked.unity_id), None if last is None else last.competition_id
-    return await in_turns(competitions_shown(board, ranking_id, unity_id, latest, context.hidden))
+    return await in_turns(competitions_shown(board, ranking_id, unity_id, latest, context.hidden, asked.on))
 
 
 async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> None:

@@ -48,6 +48,11 @@ def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> 
             assert sums.number(unity_id, competitor_id) == len(competition_ids) == len(given_sums)
             if competition_ids:
                 found[unity_id, competitor_id] = dict(zip(competition_ids, given_sums, strict=True))
+            each = {one: sums.sum(unity_id, competitor_id, one) for one in [*board.competitions, CompetitionId(2**31)]}
+            known = {one: total for one, total in each.items() if total is not None}
+            assert known == {
+                one: total for one, total in found.get((unity_id, competitor_id), {}).items() if one in each
+            }
     return found
 
 

@@ -472,6 +472,17 @@ async def test_a_competition_is_a_fixture_until_it_gives_points(championship: Ch
     assert competitions_of(await page_of(championship), "Results")[0].startswith("France 33-31 England")
 
 
+async def test_on_a_day_of_the_past_what_came_later_is_a_fixture(championship: Championship) -> None:
+    page = await page_of(championship, "?at=2024-03-10")
+    assert [text[:14] for text in competitions_of(page, "Fixtures")] == [
+        "Wales – Italy ",  # noqa: RUF001
+        "Ireland – Scot",  # noqa: RUF001
+        "France – Engla",  # noqa: RUF001
+    ]
+    assert competitions_of(page, "Results")[0].startswith("Wales 24-45 France")
+    assert "33-31" not in page
+
+
 async def test_a_fixture_that_may_be_one_of_a_hidden_ranking_is_not_shown(championship: Championship) -> None:
     desk, teams = championship.service.desk, championship.teams
     hidden = CreateRanking(
