@@ -71,7 +71,7 @@ unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and cha
 ranking = App(name="ranking", group=_COMPETE, help="Create, rename, order, hide, close and list rankings.")
 participants = App(name="participants", group=_COMPETE, help="Add competitors to rankings, and remove them.")
 classification = App(name="classification", group=_COMPETE, help="Show and declare how rankings are classified.")
-points = App(name="points", group=_COMPETE, help="Add points.")
+points = App(name="points", group=_COMPETE, help="Add points, and undo them.")
 competition = App(
     name="competition", group=_COMPETE, help="Add, import and list competitions, and record their results."
 )
@@ -310,6 +310,15 @@ _command(
     name="add",
     help="Add points to competitors of a ranking, all in one event: for a competition, or as a free modification.",
 )
+_command(
+    points,
+    "api.cli.void:undo",
+    name="undo",
+    help="""
+    Undo the points that an event added to a ranking, and to others by the same request; or redo them, if the event
+    undid them. `tallybook history` shows the events.
+    """,
+)
 
 
 # ── Classifications ─────────────────────────────────────────────────────────────────────────────────────
@@ -460,7 +469,7 @@ _command(
     app,
     "api.cli.void:unvoid",
     group=_COMPETE,
-    help="Make a voided competition count again, by reversing the reversals of its points.",
+    help="Make a voided competition count again: its points are given back, but for those that are undone.",
 )
 _command(
     app,

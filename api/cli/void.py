@@ -1,10 +1,11 @@
-"""Commands about what counts: `void`, `unvoid`, and `what-if`."""
+"""Commands about what counts: `void`, `unvoid`, `points undo`, and `what-if`."""
 
 from functools import partial
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from api.cli import printing
 from api.cli.names import CompetitionText, Names, OneUnityText, RankingText
@@ -14,8 +15,8 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.voiding import ComparedRankingShape, compared, foreseen_comparisons
-from engine.domain.commands import UnvoidCompetition, VoidCompetition
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
+from engine.domain.commands import Previewed, ReversePoints, UnvoidCompetition, VoidCompetition
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import log
 from engine.process.turns import in_turns
 from projections.board.board import Board, fold_all, give_sums
@@ -53,12 +54,31 @@ async def _change(
 ) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         command = kind(competition_id=Names(live.board).competition(competition))
-        if dry_run:
-            decided = await desk.preview(live, command)
-            read = partial(Past(desk.database).competition_sums, live.tournament_id)
-            _show(compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
-            return
-        receipt = await desk.submit(live, command, actor=OPERATOR)
+        await _submit(desk, live, command, dry_run, json=json)
+
+
+async def undo(
+    slug: Slug,
+    ranking: RankingText,
+    event: Annotated[int, Parameter(help="Number of the event, as history shows it.", validator=Number(gte=1))],
+    /,
+    *,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        command = ReversePoints(ranking_id=Names(live.board).ranking(ranking), sequence=Sequence(event))
+        await _submit(desk, live, command, dry_run, json=json)
+
+
+async def _submit(desk: Desk, live: LiveTournament, command: Previewed, dry_run: bool, *, json: bool) -> None:
+    if dry_run:
+        decided = await desk.preview(live, command)
+        read = partial(Past(desk.database).competition_sums, live.tournament_id)
+        _show(compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
+        return
+    receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
 
 

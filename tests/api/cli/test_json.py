@@ -42,6 +42,7 @@ GIVEN: Final = {
     "competition import": "{slug} Pyramid {competitions}",
     "competition list": "{slug}",
     "points add": "{slug} Pyramid Ben=3 --competition Ben~-~Cid",
+    "points undo": "{slug} Pyramid {added}",
     "classification declare": "{slug} Pyramid wins points",
     "classification show": "{slug} Pyramid",
     "standings": "{slug} Pyramid",
@@ -117,6 +118,8 @@ async def test_with_json_a_command_prints_json_and_nothing_else(
         assert not [(words, key) for key, text in times if not _INSTANT.fullmatch(text) and key not in _OF_HTTP]
         if words in ("token create", "webhook add"):
             given |= {words.split()[0]: str(printed[0]["id"])}
+        if words == "points add":
+            given |= {"added": str(printed[0]["sequence"])}
 
 
 def _texts(value: Any, key: str = "") -> list[tuple[str, str]]:

@@ -49,6 +49,19 @@ async def test_void_and_unvoid(tallybook: Tallybook, played: Season) -> None:
     assert "is not voided" in (await tallybook.refused("unvoid", slug, match))[0]
 
 
+async def test_points_are_undone_and_redone(tallybook: Tallybook, played: Season) -> None:
+    slug, ranking = played.client.tournament, str(played.ranking_id)
+    added = json.loads((await tallybook.done("history", slug, ranking, "--json")).splitlines()[0])["sequence"]
+    undo = "points", "undo", slug, ranking
+    assert places(await tallybook.json(*undo, str(added), "--dry-run")) == WITHOUT_ADA
+    undone = (await tallybook.json(*undo, str(added)))["sequence"]
+    assert f"name the event that undid it: {undone}" in (await tallybook.refused(*undo, str(added)))[0]
+    assert f"undo of {added}" in await tallybook.done("history", slug, ranking)
+    assert "was undone" in await tallybook.done("explain", slug, ranking, "Ada")
+    await tallybook.done(*undo, str(undone))
+    assert f"redo of {added}" in await tallybook.done("history", slug, ranking)
+
+
 async def test_voiding_what_gave_no_points_changes_no_ranking(tallybook: Tallybook, played: Season) -> None:
     said = await tallybook("unvoid", played.client.tournament, str(played.voided_competition_id), "--dry-run")
     assert (said.code, said.out) == (0, "")
