@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from api.cli.names import cut_apart
 from engine.domain.events import COLOR_DEFAULT
+from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId
 from projections.board.board import Competitor
 from projections.past.series import SeriesPoint
@@ -46,7 +47,13 @@ _DASHES: Final[tuple[Any, ...]] = ("-", (0, (4, 1.5)), (0, (2, 1)), (0, (1, 1)))
 _GREY: Final = "#c8ccd0"
 
 
-def draw(title: str, points: Items[SeriesPoint], competitors: Mapping[CompetitorId, Competitor], file: Path) -> None:
+def draw(
+    title: str,
+    points: Items[SeriesPoint],
+    competitors: Mapping[CompetitorId, Competitor],
+    notation: Notation,
+    file: Path,
+) -> None:
     """Writes the picture of `points`, at least one, as SVG. Raises OSError."""
     with mpl.rc_context(_STYLE):
         points = _by_day(points)
@@ -56,8 +63,8 @@ def draw(title: str, points: Items[SeriesPoint], competitors: Mapping[Competitor
         figure = Figure(figsize=(10, 10), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         above, below = figure.subplots(2, 1, sharex=True)
-        _panel(above, points, names, styles, "position")
-        _panel(below, points, names, styles, "total")
+        _panel(above, points, names, styles, "position", WHOLE)
+        _panel(below, points, names, styles, "total", notation)
         _dates(below, points)
         figure.savefig(file, format="svg", metadata={"Date": None})
 
@@ -97,6 +104,7 @@ def _panel(
     names: Mapping[CompetitorId, str],
     styles: Items[tuple[str, Any]],
     what: str,
+    notation: Notation,
 ) -> None:
     ends = list(points[-1].lines.values())
     drawn = list(zip(ends, chain(styles, repeat((_GREY, "-"))), strict=False))
@@ -111,6 +119,8 @@ def _panel(
     axes.grid(axis="y", linewidth=0.3)
     axes.margins(x=0.01)
     axes.yaxis.get_major_locator().set_params(integer=True)
+    if notation != WHOLE:
+        axes.yaxis.set_major_formatter(lambda value, _: notation.text(round(value)))
     if what == "position":
         places = [line.position for point in points for line in point.lines.values()]
         axes.set_ylim(max(places) + 0.6, min(places) - 0.6)
@@ -119,7 +129,7 @@ def _panel(
     heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
     for (value, line, color), height in zip(named, heights, strict=True):
         axes.annotate(
-            f"{getattr(line, what)}  {names[line.competitor_id]}",
+            f"{notation.text(getattr(line, what))}  {names[line.competitor_id]}",
             xy=(len(points) - 1, value),
             xytext=(1.04, height),
             textcoords="axes fraction",

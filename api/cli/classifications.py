@@ -21,7 +21,7 @@ from api.cli.lines import (
 )
 from api.cli.names import Names, RankingText
 from api.cli.past import PastSequence, PastTime
-from api.cli.standings_text import columns_of_place, place, say_moment
+from api.cli.standings_text import columns_of_place, place, say_moment, text_or_none
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.classifications import ClassificationShape, answer_classification, criterion_text
 from api.interface.lookup import ranking_of
@@ -86,12 +86,14 @@ async def show_classification(
 def _print(board: Board, question: TableQuestion, shown: ClassificationShape) -> None:
     """`board`: as of the moment that is shown."""
     ranking = board.rankings[question.ranking_id]
-    names = [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+    criteria = in_force(ranking)
+    names = [criterion_text(ranking, criterion) for criterion in criteria]
+    notations = [ranking.unities[criterion.unity_id].notation for criterion in criteria]
     lines = [
         [
             *place(line),
             board.competitors[CompetitorId(line.competitor_id)].name,
-            *line.values,
+            *[text_or_none(one, value) for one, value in zip(notations, line.values, strict=True)],
             None if line.decided_by is None else names[line.decided_by],
         ]
         for line in shown.standings

@@ -10,6 +10,7 @@ A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.lookup import ranking_of
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.events import Delta, Result
+from engine.domain.notation import Notation
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
@@ -28,7 +30,6 @@ IMPORT_COMPETITIONS_MAX: Final = 100_000
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
-_POINTS: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -53,12 +54,13 @@ class Played(Struct, frozen=True, kw_only=True):
 
 
 class Scoring(Struct, frozen=True, kw_only=True):
-    """The points that a score of two numbers gives. `win`, `draw` and `loss` are in the main unity, unless a column or
-    another field gives that. The other fields name the unities that get goals, or count competitions."""
+    """The points that a score of two numbers gives. `win`, `draw` and `loss` are in the main unity, in its notation,
+    unless a column or another field gives that. The other fields name the unities that get goals, or count
+    competitions."""
 
-    win: int = 3
-    draw: int = 1
-    loss: int = 0
+    win: str = "3"
+    draw: str = "1"
+    loss: str = "0"
     goal_difference: str | None = None
     goals_for: str | None = None
     goals_against: str | None = None
@@ -67,8 +69,18 @@ class Scoring(Struct, frozen=True, kw_only=True):
     drawn: str | None = None
     lost: str | None = None
 
-    def result_points(self, scored: int, conceded: int) -> int:
-        return self.win if scored > conceded else self.draw if scored == conceded else self.loss
+    def result_points(self, notation: Notation) -> Callable[[int, int], int]:
+        """Says how many points a score gives. Raises Unacceptable if one of these is no number in the notation."""
+        points, faults = [], []
+        for name in ("win", "draw", "loss"):
+            try:
+                points.append(_points(getattr(self, name), notation))
+            except ValueError as error:
+                faults.append(Fault(f"--{name}", str(error)))
+        if faults:
+            raise Unacceptable("The points of a result cannot be read.", faults)
+        win, draw, loss = points
+        return lambda scored, conceded: win if scored > conceded else draw if scored == conceded else loss
 
 
 # ── From bytes to lines ─────────────────────────────────────────────────────────────────────────────────
@@ -109,7 +121,7 @@ class Reader:
         self._names = Names(board)
         self._columns: dict[UnityId, str] = {}
         self._by_score: dict[UnityId, Callable[[int, int], int]] = {}
-        unities = ranking_of(board, ranking_id).unities
+        self._unities = unities = ranking_of(board, ranking_id).unities
         self._main = next(iter(unities.values())).name
         for column in columns:
             if column not in NEEDED + OPTIONAL:
@@ -125,10 +137,11 @@ class Reader:
         ]
         for unity, points in named:
             if unity is not None:
-                self._by_score[self._new(ranking_id, unity)] = points
+                unity_id = self._new(ranking_id, unity)
+                self._by_score[unity_id] = partial(_counted_in, unities[unity_id].notation, points)
         main = next(iter(unities))
         if main not in self._columns and main not in self._by_score:
-            self._by_score[main] = scoring.result_points
+            self._by_score[main] = scoring.result_points(unities[main].notation)
 
     def _new(self, ranking_id: RankingId, text: str) -> UnityId:
         unity_id = self._names.unity(ranking_id, text)
@@ -181,10 +194,11 @@ class Reader:
                 faults.append(Fault(column, "must have points for each participant, separated by |"))
                 continue
             for competitor_id, points in zip(participants, parts, strict=False):
-                if _POINTS.fullmatch(points):
-                    yield Delta(competitor_id, unity_id, int(points))
-                elif points:
-                    faults.append(Fault(column, f"{points!r} is not a whole number of at most 10 digits"))
+                if points:
+                    try:
+                        yield Delta(competitor_id, unity_id, _points(points, self._unities[unity_id].notation))
+                    except ValueError as error:
+                        faults.append(Fault(column, str(error)))
 
     def _score_deltas(
         self, goals: tuple[int, int] | None, participants: tuple[CompetitorId, ...], faults: list[Fault]
@@ -197,6 +211,19 @@ class Reader:
         for unity_id, points in self._by_score.items():
             yield Delta(participants[0], unity_id, points(*goals))
             yield Delta(participants[1], unity_id, points(*reversed(goals)))
+
+
+def _points(text: str, notation: Notation) -> int:
+    """The points that a text stands for. Raises ValueError, which says what is wrong with it."""
+    try:
+        return notation.number(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} {error}") from None
+
+
+def _counted_in(notation: Notation, points: Callable[[int, int], int], scored: int, conceded: int) -> int:
+    """What a score counts, in the smallest unit of this notation."""
+    return notation.number(str(points(scored, conceded)))
 
 
 def _parts(field: str) -> list[str]:

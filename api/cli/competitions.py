@@ -84,9 +84,9 @@ async def import_competitions(
     /,
     *,
     like: Literal["football"] | None = None,
-    win: int = 3,
-    draw: int = 1,
-    loss: int = 0,
+    win: str = "3",
+    draw: str = "1",
+    loss: str = "0",
     goal_difference: str | None = None,
     goals_for: str | None = None,
     goals_against: str | None = None,
@@ -103,8 +103,8 @@ async def import_competitions(
     like
         The ranking was created --like this: its unities are filled, unless an option names another one.
     win
-        Points of the main unity for a win, if no column gives them. Points are whole numbers. Where a draw is half a
-        point, count in half points: --win 2 --draw 1.
+        Points of the main unity for a win, if no column gives them. Where a draw is half a point, create the ranking
+        with --decimals 1; then --win 1 --draw 0.5 can be said.
     draw
         Points of the main unity for a draw.
     loss

@@ -3,7 +3,7 @@
 Everybody is called by the name they have today, so that a competitor has one name throughout.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from collections.abc import Sequence as Items
 from itertools import groupby, pairwise
 from typing import Final
@@ -14,6 +14,7 @@ from api.http.times import timestamp
 from api.interface.classifications import criterion_text
 from api.interface.competition_names import competition_name
 from engine.domain.events import Criterion
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking
 from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
@@ -49,12 +50,12 @@ class ExplanationText:
 
     def text(self, explanation: Explanation, *, of_others: str = "") -> str:
         """The whole explanation, in lines. `of_others`: of which others it tells, if not of all."""
-        name = self._name(self._competitor_id)
+        name, text = self._name(self._competitor_id), self._unity.notation.text
         lines = [
             f"{name} in {self._ranking.name}: {self._unity.name}",
             "",
-            f"{_after(explanation.start)}, {name} {_stood(explanation.start)}.",
-            f"{_after(explanation.end)}, {name} {_stood(explanation.end)}.",
+            f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}.",
+            f"{_after(explanation.end)}, {name} {_stood(explanation.end, text)}.",
         ]
         if of_others:
             lines.append(f"Of the others, only {of_others} are shown.")
@@ -89,18 +90,22 @@ class ExplanationText:
             criterion = neighbours.criteria[below.decided_by]
             by = criterion_text(self._ranking, criterion)
             if criterion.among is None:
-                by += f", {above.values[below.decided_by]} to {below.values[below.decided_by]}"
+                values = [line.values[below.decided_by] for line in (above, below)]
+                text = self._ranking.unities[criterion.unity_id].notation.text
+                by += f", {' to '.join(text(one) for one in values if one is not None)}"
             sentences.append(f"{one} stands above {other} by {by}.")
         return sentences
 
     def _summary(self, explanation: Explanation) -> list[str]:
         """All steps taken together."""
+        written = self._unity.notation
         deltas = [step for step in explanation.steps if step.delta is not None]
         gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
         passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
         counted = [
-            f"{_times(len(deltas), 'change')} of the total ({gained} gained, {-lost} lost, {gained + lost:+} in all)",
+            f"{_times(len(deltas), 'change')} of the total ({written.text(gained)} gained, {written.text(-lost)} lost, "
+            f"{signed(written, gained + lost)} in all)",
             f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
         ]
         if left_out := sum(step.overtakings_left_out for step in explanation.steps):
@@ -108,12 +113,13 @@ class ExplanationText:
         return [f"In between: {'; '.join(counted)}."]
 
     def _step(self, step: Step) -> list[str]:
-        sentences = []
+        sentences, written = [], self._unity.notation
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
         elif step.delta is not None:
             sentences.append(
-                f"{step.delta:+} {self._cause(step)}. Total {step.before.total} → {step.after.total}, "
+                f"{signed(written, step.delta)} {self._cause(step)}. "
+                f"Total {written.text(step.before.total)} → {written.text(step.after.total)}, "
                 f"{_moved(step.before, step.after)}."
             )
         else:
@@ -139,11 +145,11 @@ class ExplanationText:
         return [f"Others moved in {len(run):,} of these events: {moved}. {counted}."]
 
     def _list_sentence(self, step: Step) -> str:
-        name = self._name(self._competitor_id)
+        name, total = self._name(self._competitor_id), self._unity.notation.text(step.after.total)
         if step.after.position is None:
             return f"{name} left the list."
         if step.before.position is None:
-            return f"{name} came into the list: {ordinal(step.after.position)} with {step.after.total}."
+            return f"{name} came into the list: {ordinal(step.after.position)} with {total}."
         changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
         return f"{changed} changed: {_moved(step.before, step.after)}."
 
@@ -167,9 +173,10 @@ class ExplanationText:
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)
+        text = self._unity.notation.text
         if overtaking.level:
-            return f"{who} drew level with {whom}, at {overtaking.who_total}."
-        return f"{who} passed {whom}, {overtaking.who_total} to {overtaking.whom_total}."
+            return f"{who} drew level with {whom}, at {text(overtaking.who_total)}."
+        return f"{who} passed {whom}, {text(overtaking.who_total)} to {text(overtaking.whom_total)}."
 
     def _name(self, competitor_id: CompetitorId) -> str:
         return self._board.competitors[competitor_id].name
@@ -192,10 +199,15 @@ def _after(stand: DatedPlace) -> str:
     return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
 
 
-def _stood(stand: DatedPlace) -> str:
+def _stood(stand: DatedPlace, text: Callable[[int], str]) -> str:
     if stand.place.position is None:
-        return f"was not in the list, with {stand.place.total}"
-    return f"stood {ordinal(stand.place.position)} with {stand.place.total}"
+        return f"was not in the list, with {text(stand.place.total)}"
+    return f"stood {ordinal(stand.place.position)} with {text(stand.place.total)}"
+
+
+def signed(notation: Notation, number: int) -> str:
+    """A change of a total, with its sign."""
+    return f"{'+' if number >= 0 else ''}{notation.text(number)}"
 
 
 def only_with(explanation: Explanation, competitor_id: CompetitorId, others: Collection[int]) -> Explanation:

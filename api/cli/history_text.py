@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from api.cli.explanation_text import criteria_text
+from api.cli.explanation_text import criteria_text, signed
 from api.cli.names import cut_apart
 from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
@@ -80,6 +80,7 @@ CSV_COLUMNS: Final = (
 def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
     competitors = {competitor_id: harmless(c.name) for competitor_id, c in board.competitors.items()}
     unities = {unity_id: harmless(u.name) for unity_id, u in board.rankings[ranking_id].unities.items()}
+    written = {unity_id: u.notation.text for unity_id, u in board.rankings[ranking_id].unities.items()}
 
     def row(line: AnyLine) -> Iterable[object]:
         if isinstance(line, DeclarationLine):
@@ -94,8 +95,8 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
             line.unity_id,
             unities[line.unity_id],
             line.competition_id,
-            line.delta,
-            line.total,
+            written[line.unity_id](line.delta),
+            written[line.unity_id](line.total),
             line.position_before,
             line.position_after,
             line.reverses,
@@ -145,9 +146,11 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
             return f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {blank}{why}\n"
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
         name = padded_names.get(line.competitor_id) or board.competitors[line.competitor_id].name
+        notation = ranking.unities[line.unity_id].notation
+        delta, total = signed(notation, line.delta), notation.text(line.total)
         return (
             f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
-            f"{line.delta:>+{widths[4]}}  {line.total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line)}\n"
+            f"{delta:>{widths[4]}}  {total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line)}\n"
         )
 
     titles = ("sequence", "recorded_at", "competitor", "unity", "delta", "total", "position", "why")

@@ -115,7 +115,7 @@ async def standings(
         printing.json(shown)
         return
     say_moment(question, shown)
-    print_standings(shown, question)
+    print_standings(live.board, shown, question)
 
 
 async def form(
@@ -166,12 +166,16 @@ async def form(
 
 def _print_form(board: Board, ranking_id: RankingId, shown: FormShape) -> None:
     ranking = board.rankings[ranking_id]
-    title = f"{ranking.name}: {ranking.unities[UnityId(shown.unity_id)].name}"
+    unity = ranking.unities[UnityId(shown.unity_id)]
     lines = [
-        (board.competitors[CompetitorId(one.competitor_id)].name, [competition.sum for competition in one.competitions])
+        (
+            board.competitors[CompetitorId(one.competitor_id)].name,
+            [unity.notation.text(competition.sum) for competition in one.competitions],
+        )
         for one in shown.competitors
     ]
-    printing.table(("competitor", "last competitions, the newest last"), lines, title=title)
+    columns = ("competitor", "last competitions, the newest last")
+    printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
 
 
 async def history(
@@ -330,7 +334,7 @@ async def chart(
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
         drawn = ranking_of(live.board, ranking_id)
-        title = f"{drawn.name}: {drawn.unities[unity_id].name}"
+        title, notation = f"{drawn.name}: {drawn.unities[unity_id].name}", drawn.unities[unity_id].notation
         window = window_of(names, top or CHART_LINES_MAX, around)
         question = TableQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
         shown = await told(desk, live, answer_standings, question, PastRankingShape)
@@ -346,7 +350,7 @@ async def chart(
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:
-        charts.draw(title, points, live.board.competitors, output)
+        charts.draw(title, points, live.board.competitors, notation, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
     facts = {"file": str(output), "competitors": len(points[-1].lines)}

@@ -220,7 +220,8 @@ async def _played_season(desk: Desk) -> tuple[TournamentId, str]:
         tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
     async with desk.live_pool.pinned(tournament_id) as live:
         question = TableQuestion(ranking_id=await six_nations.play(desk, live))
-        print_standings(await told(desk, live, answer_standings, question, PastRankingShape), question)
+        shown = await told(desk, live, answer_standings, question, PastRankingShape)
+        print_standings(live.board, shown, question)
     return tournament_id, slug
 
 

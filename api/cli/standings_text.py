@@ -12,6 +12,9 @@ from api.interface.classifications import ClassificationLineShape
 from api.interface.questions import PastWindow, TableQuestion
 from api.interface.standings import PastRankingShape, StandingShape
 from api.interface.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
+from engine.domain.notation import Notation
+from engine.domain.terms import RankingId, UnityId
+from projections.board.board import Board
 
 
 class _Named(Struct):
@@ -21,11 +24,16 @@ class _Named(Struct):
     name: str
 
 
-def print_standings(ranking: PastRankingShape, question: TableQuestion) -> None:
-    """Prints a table for each unity of the answer to `question`."""
+def print_standings(board: Board, ranking: PastRankingShape, question: TableQuestion) -> None:
+    """Prints a table for each unity of the answer to `question`, with totals as `board` says that they are written."""
     name_of = {competitor.id: competitor.name for competitor in _NAMES.decode(ranking.competitors)}
-    for unity in ranking.unities:
-        lines = [[*place(line), name_of[line.competitor_id], line.total] for line in unity.competitors_ranking]
+    unities = board.rankings[question.ranking_id].unities
+    shown = list(unities.values()) if question.unity_id is None else [unities[question.unity_id]]
+    for unity, its in zip(ranking.unities, shown, strict=False):  # a window is of the main one, the past may have fewer
+        lines = [
+            [*place(line), name_of[line.competitor_id], its.notation.text(line.total)]
+            for line in unity.competitors_ranking
+        ]
         columns = [*columns_of_place(question), "competitor", "total"]
         printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
 
@@ -71,12 +79,21 @@ def moved_text(moved: int | None) -> str:
     return f"▲ {moved} up" if moved > 0 else f"▼ {-moved} down"
 
 
-def print_comparison(rankings: Items[ComparedRankingShape]) -> None:
+def print_comparison(board: Board, rankings: Items[ComparedRankingShape]) -> None:
     """Prints a table for each unity, and for the classification if one is declared. A mark shows how many positions a
     competitor moves."""
     for ranking in rankings:
         for unity in ranking.unities:
-            lines = [[*_moved(move), move.name, move.total_after, move.total_before] for move in unity.moves]
+            notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
+            lines = [
+                [
+                    *_moved(move),
+                    move.name,
+                    text_or_none(notation, move.total_after),
+                    text_or_none(notation, move.total_before),
+                ]
+                for move in unity.moves
+            ]
             columns = [*_MOVED, "competitor", "total", "was"]
             printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
         if ranking.classification is not UNSET:
@@ -84,6 +101,10 @@ def print_comparison(rankings: Items[ComparedRankingShape]) -> None:
             printing.table([*_MOVED, "competitor"], places, title=f"{ranking.name}: classification")
     if not rankings:
         printing.say("no ranking changes")
+
+
+def text_or_none(notation: Notation, number: int | None) -> str | None:
+    return None if number is None else notation.text(number)
 
 
 _MOVED: Final = ("position", "was", "")

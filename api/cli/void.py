@@ -76,17 +76,17 @@ async def _submit(desk: Desk, live: LiveTournament, command: Previewed, dry_run:
     if dry_run:
         decided = await desk.preview(live, command)
         read = partial(Past(desk.database).competition_sums, live.tournament_id)
-        _show(compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
+        _show(live.board, compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
         return
     receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
 
 
-def _show(rankings: list[ComparedRankingShape], *, json: bool) -> None:
+def _show(board: Board, rankings: list[ComparedRankingShape], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
-        print_comparison(rankings)
+        print_comparison(board, rankings)
 
 
 async def what_if(
@@ -131,7 +131,7 @@ async def what_if(
             counts = Counted(live.board, before), Counted(other, after)
             classified_moves = await in_turns(classified_move_steps(before, after, *counts))
         rankings = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, only)
-    _show(rankings, json=json)
+    _show(live.board, rankings, json=json)
 
 
 async def _replayed(

@@ -54,7 +54,7 @@ from api.web.html import HTML_TYPE
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
-from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, rankings_in, table_of
+from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from engine.domain.errors import Fault, Refusal, Unreadable
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.turns import Turn, in_turns
@@ -285,11 +285,18 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]
         portions.append(
-            csv_text((one.position, one.moved, one.competitor_id, harmless(one.name), *one.values) for one in lines)
+            csv_text(
+                (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one)) for one in lines
+            )
         )
         if turn.over:
             await turn.give_way()
     return "".join(portions).encode()
+
+
+def _values(table: ShownTable, line: TableLine) -> list[str | None]:
+    written = zip(table.columns, line.values, strict=True)
+    return [None if value is None else column.notation.text(value) for column, value in written]
 
 
 async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:

@@ -93,7 +93,7 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     for line in table.lines:
         if str(line.competitor_id) == query.get("line"):
-            first = f"{line.position} {line.name}, {_first_value(line)} {table.columns[0].name}"
+            first = f"{line.position} {line.name}, {_first_value(table, line)} {table.columns[0].name}"
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
         said |= {
@@ -116,15 +116,15 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
 def pictured(site: Site, table: ShownTable) -> Pictured:
     """What the picture of the table shows."""
     lines = [
-        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(line))
+        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(table, line))
         for line in table.lines[:PICTURE_LINES]
     ]
     moment = f"As of {time_text(table.recorded_at) if table.on is None else day_text(table.on)}"
     return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 
-def _first_value(line: TableLine) -> str:
-    return "" if line.values[0] is None else number_text(line.values[0])
+def _first_value(table: ShownTable, line: TableLine) -> str:
+    return "" if line.values[0] is None else number_text(line.values[0], table.columns[0].notation)
 
 
 def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, Value]:
@@ -367,7 +367,7 @@ def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Gener
     classes = _value_classes(table)
     rows = []
     for line in table.lines:
-        rows.append(_row(site, mode, line, kept, classes, here, compared=compared, with_form=with_form))
+        rows.append(_row(site, mode, table, line, kept, classes, here, compared=compared, with_form=with_form))
         yield
     return rows
 
@@ -402,6 +402,7 @@ def _table(table: ShownTable, rows: Items[Html]) -> Html:
 def _row(
     site: Site,
     mode: Mode,
+    table: ShownTable,
     line: TableLine,
     kept: Query,
     classes: Items[str],
@@ -419,11 +420,11 @@ def _row(
         element("td", line.position, class_="position"),
         element("td", _moved(line.moved), class_="moved") if compared else None,
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
-        element("td", _form(line), class_="form") if with_form else None,
+        element("td", _form(table, line), class_="form") if with_form else None,
         *[
-            element("td", "" if value is None else number_text(value), gained, class_=value_class)
-            for value, value_class, gained in zip(
-                line.values, classes, (_gained(line), *[None] * len(classes)), strict=False
+            element("td", "" if value is None else number_text(value, column.notation), gained, class_=value_class)
+            for value, column, value_class, gained in zip(
+                line.values, table.columns, classes, (_gained(table, line), *[None] * len(classes)), strict=False
             )
         ],
         id=f"line-{line.competitor_id}",
@@ -432,9 +433,13 @@ def _row(
     )
 
 
-def _gained(line: TableLine) -> Html | None:
+def _gained(table: ShownTable, line: TableLine) -> Html | None:
     """What the last competition gave. It stands after the total, and is shown before it."""
-    return None if line.gained is None else element("span", " ", signed_text(line.gained), class_="gained")
+    return (
+        None
+        if line.gained is None
+        else element("span", " ", signed_text(line.gained, table.form_notation), class_="gained")
+    )
 
 
 def _value_classes(table: ShownTable) -> list[str]:
@@ -456,5 +461,5 @@ def _sign(text: str) -> Html:
     return element("span", text, class_="sign", aria_hidden="true")
 
 
-def _form(line: TableLine) -> Html:
-    return element("ol", *[element("li", number_text(one.sum)) for one in line.form])
+def _form(table: ShownTable, line: TableLine) -> Html:
+    return element("ol", *[element("li", number_text(one.sum, table.form_notation)) for one in line.form])

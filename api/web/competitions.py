@@ -132,7 +132,7 @@ def _gave(board: Board, ranking_id: RankingId, competition_id: CompetitionId, wh
 def _shown(
     board: Board, ranking_id: RankingId, unity_id: UnityId, competition_id: CompetitionId, competition: Competition
 ) -> ShownCompetition:
-    sums = board.rankings[ranking_id].competition_sums
+    sums, notation = board.rankings[ranking_id].competition_sums, board.rankings[ranking_id].unities[unity_id].notation
     assert sums is not None
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
@@ -148,7 +148,7 @@ def _shown(
                 competitor_id=str(one),
                 name=board.competitors[one].name,
                 won=one == competition.winner_id,
-                gained=None if points is None else signed_text(points),
+                gained=None if points is None else signed_text(points, notation),
                 performance=result.get(one) if isinstance(result, dict) else None,
             )
         )

@@ -7,7 +7,7 @@ from typing import Final
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board
+from projections.board.board import Board, Unity
 from projections.past.explanation import Cause, Overtaking, Step
 from projections.past.past import DatedPlace, Explanation
 
@@ -47,20 +47,20 @@ def explanation_page(
         "header",
         element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
         element("h1", dot(competitor.color), name_text(competitor.name)),
-        element("p", _place_text(explanation.end, unity.name), class_="moment"),
+        element("p", _place_text(explanation.end, unity), class_="moment"),
     )
     body = joined(
         (
             element("nav", element("a", "Back to the table", href=back), class_="ways"),
             head,
-            element("main", _steps(board, explanation.steps, competitor_id, unity.name), further),
+            element("main", _steps(board, explanation.steps, competitor_id, unity), further),
         )
     )
     return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(stand: DatedPlace, unity: str) -> Html:
-    total = f"{number_text(stand.place.total)} in {unity}"
+def _place_text(stand: DatedPlace, unity: Unity) -> Html:
+    total = f"{number_text(stand.place.total, unity.notation)} in {unity.name}"
     where = "Not in the table" if stand.place.position is None else f"Place {stand.place.position}"
     return joined((where, f", {total}", None if stand.recorded_at is None else ", as of ", _when(stand)))
 
@@ -69,7 +69,7 @@ def _when(stand: DatedPlace) -> Html | None:
     return None if stand.recorded_at is None else time_element(stand.recorded_at)
 
 
-def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: str) -> Html:
+def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity) -> Html:
     rows = [_row(board, step, her, unity) for step in steps]
     if not rows:
         return element("p", "Nothing has changed this place yet.")
@@ -79,7 +79,7 @@ def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: str) -
             ("When", "when"),
             ("What", "name"),
             ("Change", "value"),
-            (unity, "value first"),
+            (unity.name, "value first"),
             ("Place", "value"),
         )
     ]
@@ -91,18 +91,19 @@ def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: str) -
     )
 
 
-def _row(board: Board, step: Step, her: CompetitorId, unity: str) -> Html:
+def _row(board: Board, step: Step, her: CompetitorId, unity: Unity) -> Html:
     said = [element("p", _what(board, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
         said.append(element("p", _overtakings(board, step, her), class_="overtakings"))
+    change = None if step.delta is None else signed_text(step.delta, unity.notation)
     return element(
         "tr",
         element("td", time_element(_happened(board, step)), class_="when"),
         element("td", *said, class_="name"),
-        element("td", None if step.delta is None else signed_text(step.delta), class_="value", data_label="Change"),
-        element("td", number_text(step.after.total), class_="value first", data_label=unity),
+        element("td", change, class_="value", data_label="Change"),
+        element("td", number_text(step.after.total, unity.notation), class_="value first", data_label=unity.name),
         element("td", _places(step), class_="value", data_label="Place"),
     )
 

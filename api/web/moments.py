@@ -16,7 +16,7 @@ from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.interface.rendering import encode
 from api.web.competitions import ShownCompetitions
-from api.web.page import signed_text
+from api.web.page import number_text, signed_text
 from api.web.table import (
     PASSAGE_TOTALS_MAX,
     SERIES_COMPETITORS_MAX,
@@ -31,6 +31,7 @@ from api.web.table import (
 )
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board, Ranking
@@ -44,7 +45,7 @@ RACERS_MAX: Final = 40
 
 
 class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
-    """As TableLine; `gained` as people read it."""
+    """As TableLine; `form` and `gained` as people read them."""
 
     position: int
     competitor_id: str
@@ -79,6 +80,7 @@ class UnityOfPassage(Struct, frozen=True):
     id: str
     name: str
     sort: str
+    notation: Notation
     totals: Raw
 
 
@@ -127,6 +129,7 @@ class RaceShape(Struct, frozen=True, kw_only=True):
 
     unity_id: str
     name: str
+    notation: Notation
     competitors: list[CompetitorOfPassage]
     sequences: list[int]
     clocks: list[int]
@@ -164,6 +167,7 @@ async def race_shape(
     return RaceShape(
         unity_id=str(unity_id),
         name=ranking.unities[unity_id].name,
+        notation=ranking.unities[unity_id].notation,
         competitors=[CompetitorOfPassage(str(i), board.competitors[i].name, board.competitors[i].color) for i in ids],
         sequences=[point.sequence for point in points],
         clocks=[int(point.at.timestamp()) for point in points],
@@ -208,7 +212,7 @@ def _unities(
     unities = []
     for unity_id, unity in ranking.unities.items():
         totals = _encoded(["0" if empty else str(unity.totals.get(one, 0)) for one in ids])
-        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, totals))
+        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, unity.notation, totals))
         yield
     return unities
 
@@ -320,8 +324,8 @@ def _lines(table: ShownTable) -> Generator[None, None, list[Raw]]:
             color=line.color,
             values=[None if value is None else str(value) for value in line.values],
             moved=line.moved,
-            form=[str(one.sum) for one in line.form],
-            gained=None if line.gained is None else signed_text(line.gained),
+            form=[number_text(one.sum, table.form_notation) for one in line.form],
+            gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
         )
         lines.append(_encoded(shape))
         yield

@@ -21,6 +21,7 @@ from api.interface.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
 from api.web.search import is_searched, named, tagged, tags_offered
 from engine.domain.errors import NotFound
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.log import Head
 from engine.process.turns import Turn, in_turns
@@ -97,10 +98,11 @@ class Named(Struct, frozen=True):
 
 
 class ValueColumn(Struct, frozen=True):
-    """A column of values. `decides`: lines are ordered by it, or by one before it."""
+    """A column of values. `decides`: lines are ordered by it, or by one before it. `notation`: how it is written."""
 
     name: str
     decides: bool
+    notation: Notation
 
 
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
@@ -139,7 +141,8 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     with; None: nobody had points before the last competition. `count`: lines in all. `races`: whether there is a race
     to draw; `folds`: whether browsers can add up its points. `is_searched`: whether competitors can be looked for;
     `tags` are those that they have, if they were asked for. `on`: only what had taken place by then is shown; None:
-    all. `last`: the last competition that gave points, where its date is declared."""
+    all. `last`: the last competition that gave points, where its date is declared. `form_notation`: how form, and
+    what a competition gave, are written."""
 
     ranking_id: int
     unity_id: int | None
@@ -161,6 +164,7 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     competitions: ShownCompetitions
     on: datetime | None
     last: DatedCompetition | None
+    form_notation: Notation
     lines: list[TableLine]
 
 
@@ -227,6 +231,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         on=asked.on,
         last=None if last is None else _dated(board, last.competition_id),
         competitions=await _competitions(context, board, ranking_id, asked, last),
+        form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
         lines=await in_turns(_shown(board, lines, positions, form, others, gained)),
     )
 
@@ -269,11 +274,14 @@ def is_folded(ranking: Ranking) -> bool:
 def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
     """What the values of a line are called, those that decide first. A unity may be in several criteria."""
     if unity_id is None:
-        names = [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+        named = [(criterion_text(ranking, one), ranking.unities[one.unity_id]) for one in in_force(ranking)]
     else:
-        names = [ranking.unities[unity_id].name]
-    others = [ranking.unities[one].name for one in _others(ranking, unity_id)]
-    return [ValueColumn(name, True) for name in names] + [ValueColumn(name, False) for name in others]
+        named = [(ranking.unities[unity_id].name, ranking.unities[unity_id])]
+    others = [ranking.unities[one] for one in _others(ranking, unity_id)]
+    return [
+        *[ValueColumn(name, True, unity.notation) for name, unity in named],
+        *[ValueColumn(unity.name, False, unity.notation) for unity in others],
+    ]
 
 
 def _sole(ranking: Ranking) -> UnityId | None:

@@ -19,7 +19,7 @@ DIGITS_READ_MAX: Final = 20
 """Digits of a number that is read: more than any total has."""
 
 
-class Notation(Struct, frozen=True, gc=False):
+class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
     """`decimals`: how many digits stand after the point. `time`: hours, minutes and seconds are written instead."""
 
     decimals: int = 0

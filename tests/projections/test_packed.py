@@ -73,9 +73,9 @@ def test_what_is_held_stays_as_it_was(
 
 
 STORED: Final[dict[tuple[int, type[Struct]], str]] = {
-    (5, Competitor): "number name tags color parent_id created_at updated_at revised",
+    (6, Competitor): "number name tags color parent_id created_at updated_at revised",
     (
-        5,
+        6,
         Competition,
     ): "number group_id started_at location participants result winner_id voided_at created_at updated_at revised",
 }

@@ -13,6 +13,8 @@ from api.web.console.inputs import Filling, complaint, form, inputs
 from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
 from api.web.page import number_text
+from engine.domain.notation import WHOLE, Notation
+from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
 
 MOVES_SHOWN: Final = 100
@@ -61,7 +63,7 @@ def change_page(
     )
 
 
-def preview_part(body: bytes | None) -> Html:
+def preview_part(board: Board, body: bytes | None) -> Html:
     """What the body of a preview says, as tables of the moves. None: it is a long one."""
     if body is None:
         return element(
@@ -70,17 +72,18 @@ def preview_part(body: bytes | None) -> Html:
             "page. The command line and the interface show all moves.",
             class_="warning",
         )
-    tables = [_compared(ranking) for ranking in _PREVIEW.decode(body).rankings]
+    tables = [_compared(board, ranking) for ranking in _PREVIEW.decode(body).rankings]
     return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
 
 
-def _compared(ranking: ComparedRankingShape) -> Html:
+def _compared(board: Board, ranking: ComparedRankingShape) -> Html:
     parts: list[Html] = []
     if ranking.classification is not UNSET:
         moved = [move for move in ranking.classification if move.position_before != move.position_after]
         parts.append(_moves(f"{ranking.name}: table", [_classified(move) for move in moved], ["Place"]))
     for unity in ranking.unities:
-        changed = [_move(move) for move in unity.moves if _differs(move)]
+        notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
+        changed = [_move(move, notation) for move in unity.moves if _differs(move)]
         parts.append(_moves(f"{ranking.name}: {unity.name}", changed, ["Place", "Total"]))
     return element("section", *parts, class_="preview")
 
@@ -99,11 +102,11 @@ def _differs(move: StandingMoveShape) -> bool:
     return (move.position_before, move.total_before) != (move.position_after, move.total_after)
 
 
-def _move(move: StandingMoveShape) -> list[Child]:
+def _move(move: StandingMoveShape, notation: Notation) -> list[Child]:
     return [
         move.name,
         _from_to(move.position_before, move.position_after),
-        _from_to(move.total_before, move.total_after),
+        _from_to(move.total_before, move.total_after, notation),
     ]
 
 
@@ -111,9 +114,11 @@ def _classified(move: ClassificationMoveShape) -> list[Child]:
     return [move.name, _from_to(move.position_before, move.position_after)]
 
 
-def _from_to(before: int | None, after: int | None) -> str:
-    return _text(before) if before == after else f"{_text(before)} → {_text(after)}"
+def _from_to(before: int | None, after: int | None, notation: Notation = WHOLE) -> str:
+    if before == after:
+        return _text(before, notation)
+    return f"{_text(before, notation)} → {_text(after, notation)}"
 
 
-def _text(number: int | None) -> str:
-    return "none" if number is None else number_text(number)
+def _text(number: int | None, notation: Notation) -> str:
+    return "none" if number is None else number_text(number, notation)

@@ -27,12 +27,12 @@ from api.http import auth, problems
 from api.http.auth import Scope, Token
 from api.http.body import Bodies
 from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
-from api.http.forms import Form, parse_id, path_ids
+from api.http.forms import Form, cited, parse_id, path_ids, unacceptable
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
 from api.interface.declarations import RecallContext
-from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, read_query
+from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
 from api.interface.handlers import Handlers, refuse_beyond_scope
 from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.standings import recorded_at_head
@@ -87,6 +87,7 @@ from engine.domain.errors import (
     Unauthenticated,
     Unreadable,
 )
+from engine.domain.notation import Notation
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import RegistryEntry
@@ -410,7 +411,7 @@ class ConsoleHandlers:
             venue = await _venue(context, incoming)
             previewed = None
             if change.preview is not None and refused is None:
-                previewed = preview_part(await self._handlers.preview(incoming, change.preview, viewer.token))
+                previewed = preview_part(board, await self._handlers.preview(incoming, change.preview, viewer.token))
             return change_page(
                 viewer,
                 venue,
@@ -465,8 +466,12 @@ class ConsoleHandlers:
         try:
             if unity_id is None:
                 raise Unreadable("The address must say which unity the points are of; open the form again.")
+            async with self._handlers.visited(incoming, viewer.token) as context:
+                ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+                unity_of(context.live.board, ranking_id, unity_id)
+                notation = context.live.board.rankings[ranking_id].unities[unity_id].notation
             receipt = await self._handlers.perform(
-                incoming, ADD_POINTS, viewer.token, points_form(form, unity_id), key=key, if_match=None
+                incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None
             )
         except _NOT_OF_FORMS:
             raise
@@ -536,16 +541,35 @@ def _address(incoming: IncomingRequest, below: str, query: Query | None = None) 
     return tournament_address(incoming.parameters["tournament"], below.format(**ids), query)
 
 
-def points_form(form: Form, unity_id: int) -> Form:
-    """What the operation takes, from a field for each competitor. Those that are empty add nothing."""
+def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
+    """What the operation takes, from a field for each competitor. Those that are empty add nothing. Raises
+    Unacceptable for what is no number in the notation of the unity."""
     lines: list[dict[str, Any]] = []
+    faults: list[Fault] = []
     rest: dict[str, str] = {}
     for name, text in form.items():
         if (entry := _ENTRY.fullmatch(name)) is None:
             rest[name] = text
-        elif delta := text.strip().replace("\N{MINUS SIGN}", "-"):
-            lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
-    return {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}
+        elif text := text.strip():
+            try:
+                delta = str(notation.number(text))
+            except ValueError as error:
+                faults.append(Fault(DELTAS_NAME, f"{cited(text)}, for competitor {entry[1]}, {error}"))
+            else:
+                lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
+    read = {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}
+    if faults:
+        raise unacceptable([*faults, *_faults_beside_points(read)])
+    return read
+
+
+def _faults_beside_points(form: Form) -> list[Fault]:
+    """What is wrong with the other fields."""
+    try:
+        FormReader(ADD_POINTS.fields).read(form)
+    except Unacceptable as error:
+        return [fault for fault in error.faults if fault.field != DELTAS_NAME]
+    return []
 
 
 def _refused_filling(error: TallybookError, key: str, form: Form, if_match: str | None) -> Filling:

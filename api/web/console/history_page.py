@@ -59,13 +59,13 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
         nothing: list[Child] = ["", "", ""]
         return [line.sequence, time_element(line.recorded_at), what, *nothing, "", _actor(line.actor)]
     explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(line.unity_id)})
-    unity = ranking.unities[line.unity_id].name
+    unity = ranking.unities[line.unity_id]
     return [
         line.sequence,
         time_element(line.recorded_at),
         element("a", board.competitors[line.competitor_id].name, href=explained),
-        joined((signed_text(line.delta), element("span", f" {unity}", class_="unit"))),
-        number_text(line.total),
+        joined((signed_text(line.delta, unity.notation), element("span", f" {unity.name}", class_="unit"))),
+        number_text(line.total, unity.notation),
         _places(line),
         _what_for(board, line),
         _actor(line.actor),

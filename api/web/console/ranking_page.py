@@ -16,7 +16,8 @@ from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
 from engine.domain.errors import Fault
-from engine.domain.terms import RankingId
+from engine.domain.notation import WHOLE, Notation
+from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
 
 POINTS: Final = "points[{competitor_id}]"
@@ -45,7 +46,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
         change = ("Show it again", "show") if is_hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
-    rows = [_line(venue, below, line, query) for line in table.lines]
+    rows = [_line(venue, below, table, line, query) for line in table.lines]
     return console_page(
         viewer,
         ranking.name,
@@ -60,10 +61,12 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     )
 
 
-def _line(venue: Venue, below: str, line: TableLine, query: Query) -> list[Child]:
+def _line(venue: Venue, below: str, table: ShownTable, line: TableLine, query: Query) -> list[Child]:
     explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
     name = joined((dot(line.color), element("a", line.name, href=explained)))
-    return [line.position, name, *["" if value is None else number_text(value) for value in line.values]]
+    written = zip(table.columns, line.values, strict=True)
+    values = ["" if value is None else number_text(value, column.notation) for column, value in written]
+    return [line.position, name, *values]
 
 
 def _columns(venue: Venue, below: str, table: ShownTable) -> Html | None:
@@ -108,7 +111,8 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
     placed = {message for messages in whose.values() for message in messages}
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
     heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
-    rows = [_entry(line, filling, whose.get(line.competitor_id, [])) for line in table.lines]
+    notation = ranking.unities[UnityId(unity.id)].notation
+    rows = [_entry(line, notation, filling, whose.get(line.competitor_id, [])) for line in table.lines]
     tabs = [
         element(
             "li",
@@ -148,14 +152,14 @@ def _newest(board: Board) -> list[Option]:
     return [Option(str(one), competition_text(board, found)) for one, found in run][::-1]
 
 
-def _entry(line: TableLine, filling: Filling, wrong: list[str]) -> list[Child]:
+def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:
     name = POINTS.format(competitor_id=line.competitor_id)
     entry = element(
         "input",
         name=name,
         id=f"field-{line.competitor_id}",
         value=filling.given.get(name, ""),
-        inputmode="numeric",
+        inputmode="numeric" if notation == WHOLE else "text",
         autocomplete="off",
         aria_label=f"Points for {line.name}",
         aria_invalid="true" if wrong else None,
@@ -165,7 +169,7 @@ def _entry(line: TableLine, filling: Filling, wrong: list[str]) -> list[Child]:
     total = line.values[0]
     return [
         joined((dot(line.color), element("span", line.name))),
-        "" if total is None else number_text(total),
+        "" if total is None else number_text(total, notation),
         joined((entry, fault)),
     ]
 

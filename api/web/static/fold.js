@@ -13,7 +13,7 @@ export class Passage {
     this.first = told.first;
     this.last = told.last;
     this.competitors = told.competitors.map(([id, name, color]) => ({ id, name, color }));
-    this.unities = told.unities.map(({ id, name, sort }) => ({ id, name, sort }));
+    this.unities = told.unities.map(({ id, name, sort, notation }) => ({ id, name, sort, notation }));
     this.criteria = told.criteria;
     this.steps = told.steps.map(([sequence, recordedAt, clock]) => ({ sequence, recordedAt, clock }));
     this.#steps = told.steps;

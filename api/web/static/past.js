@@ -80,7 +80,7 @@ export class Past {
       values: values.map(String),
     }));
     const step = passage.steps.findLast((one) => one.sequence <= sequence);
-    const column = (decides) => (number) => ({ name: passage.unities[number].name, decides });
+    const column = (decides) => (number) => ({ ...passage.unities[number], decides });
     const columns = [...criteria.map(column(true)), ...passage.othersOf(criteria).map(column(false))];
     this.#shown(sequence, lines, columns, step ? new Date(step.recordedAt * 1000) : null);
   }

@@ -11,6 +11,7 @@ const NEAR = 30; // pixels from which the pointer highlights a line
 const ALIKE = 90; // distance of two colours, of 441, below which they are told apart by their dashes
 const HUES = ["1f77b4", "d1495b", "2a9d4b", "9467bd", "e07a1f", "17a2b8", "8c6d31", "d63fa4"]; // of those without a colour
 const DASHES = [undefined, [8, 4], [2, 3], [10, 3, 2, 3]];
+const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000, 36000, 86400, 360000, 3600000]; // seconds
 const CONTRAST_MIN = 1.7; // of a line against the paper; a fainter colour is drawn darker, or lighter
 
 /** Draws what race.json tells into `place`. `chosen` is called with the event of a moment that is clicked. */
@@ -84,7 +85,8 @@ export class Race {
     const paint = paints();
     const hues = competitors.map(([, , color], number) => (color === NO_COLOR ? HUES[number % HUES.length] : color));
     const strokes = toldApart(hues.map((color) => legible(color, paint)));
-    const last = competitors.map(([, name], number) => `${name} ${numberText(rows[number].at(-1) ?? "")}`);
+    const written = (number) => numberText(number, byPlace ? {} : this.#told.notation);
+    const last = competitors.map(([, name], number) => `${name} ${written(rows[number].at(-1) ?? 0)}`);
     this.#picture.setAttribute("aria-label", `${byPlace ? "Places" : this.#told.name} over time. At the end: ${last.join(", ")}.`);
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
     const axis = { stroke: paint.muted, font, grid: { stroke: paint.faint, width: 1 }, ticks: { show: false } };
@@ -107,7 +109,8 @@ export class Race {
             ...axis,
             size: byPlace ? 34 : 60,
             splits: byPlace ? () => places(most) : undefined,
-            values: (_, splits) => splits.map((one) => numberText(one)),
+            incrs: byPlace ? undefined : steps(this.#told.notation),
+            values: (_, splits) => splits.map((one) => (Number.isInteger(one) ? written(one) : "")),
           },
         ],
         series: [{}, ...competitors.map((_, number) => ({
@@ -195,6 +198,12 @@ function places(most) {
   const found = [1];
   for (let place = step === 1 ? 2 : step; place <= most; place += step) found.push(place);
   return found;
+}
+
+/** Steps of an axis of totals: whole ones, and of times those of a clock. */
+function steps({ time }) {
+  if (time) return CLOCK.map((seconds) => seconds * (time === "ms" ? 1000 : 1));
+  return [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((one) => one * 10 ** power));
 }
 
 function paints() {

@@ -115,9 +115,9 @@ export class Rows {
       <th scope="row" class="name"><span class="who">${dot(line.color)}<a
         href=${this.#address(line.competitor_id)} target=${this.#target}
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
-      ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${numberText(sum)}</li>`)}</ol></td>` : nothing}
+      ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${sum}</li>`)}</ol></td>` : nothing}
       ${line.values.map((value, number) => html`<td class=${this.#valueClass(number)} data-value=${
-        value ?? ""}>${value === null ? "" : numberText(value)}${
+        value ?? ""}>${value === null ? "" : numberText(value, this.#columns[number].notation)}${
         number === 0 && line.gained ? html`<span class="gained"> ${line.gained}</span>` : nothing}</td>`)}
     </tr>`;
   }

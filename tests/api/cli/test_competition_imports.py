@@ -302,14 +302,31 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
     assert "is not in this ranking" in found[1]
 
 
+async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "time", "--time", "s", "--sort", "ASC")
+    rows = ["date,participants,score,time", "2024-03-01,Ajax|Brest,1:1,2:03:17|1:59:40", "2024-03-02,Ajax|Celtic,1:0,"]
+    options = ("--win", "1", "--loss", "0", "--draw")
+    ended = await asyncio.to_thread(said, *imported.command("\n".join(rows), *options, "0.25", ranking="Chess"))
+    assert ended.err.splitlines() == [
+        "The points of a result cannot be read.",
+        "  --draw: '0.25' must be a number with at most 1 decimal, such as 12.5",
+    ]
+    await imported("\n".join(rows), *options, "0.5", ranking="Chess")
+    told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
+    assert [line.split()[-2] for line in told if "Ajax" in line] == ["1.5", "2:03:17"]
+    csv = (await imported.tallybook.done("history", imported.slug, "Chess", "--format", "csv")).splitlines()
+    assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
+
+
 @pytest.mark.parametrize(
     ("points", "fault"),
     [
         ("3", "must have points for each participant, separated by |"),
         ("3|0|0", "must have points for each participant, separated by |"),
-        ("3|x", "'x' is not a whole number of at most 10 digits"),
-        ("1.5|0", "'1.5' is not a whole number of at most 10 digits"),
-        ("99999999999|0", "'99999999999' is not a whole number of at most 10 digits"),
+        ("3|x", "'x' must be a whole number, in digits only"),
+        ("1.5|0", "'1.5' must be a whole number, in digits only"),
+        ("99999999999|0", "delta 99999999999 is not within ±2147483647"),
         ("2147483648|0", "delta 2147483648 is not within ±2147483647"),
     ],
 )

@@ -271,8 +271,8 @@ async def test_rankings_are_listed_with_their_unities(tallybook: Tallybook, desk
     assert unities[0][1:] == [(str(fouls["id"]), "fouls"), (cards, "cards")]
     assert [name for _, name in [unities[0][0], *unities[1]]] == ["points", "points"]
     assert listed == [
-        {"id": int(first), "name": "Season", "competitors": 2, "closed_at": None},
-        {"id": int(second), "name": "[b]2nd[/x]", "competitors": 1, "closed_at": None},
+        {"id": int(first), "name": "Season", "competitors": 2, "closed_at": None, "hidden": False},
+        {"id": int(second), "name": "[b]2nd[/x]", "competitors": 1, "closed_at": None, "hidden": False},
     ]
     assert "[b]2nd[/x]" in await tallybook.done("ranking", "list", slug)
 

@@ -16,6 +16,8 @@ from api.web import table as tables
 from api.web.files import static_files
 from engine.domain.commands import (
     AddCompetition,
+    AddPoints,
+    AddUnity,
     ChangeCompetitor,
     ChangePublication,
     ChangeVisibility,
@@ -24,7 +26,7 @@ from engine.domain.commands import (
     DeclareClassification,
     VoidCompetition,
 )
-from engine.domain.events import Criterion
+from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
 from tests.api.service import Client
 from tests.api.web.season import Championship
@@ -236,8 +238,8 @@ async def test_a_unity_is_shown_by_itself(championship: Championship) -> None:
     assert shown == {name: [str(margin), str(FINAL[name])] for name, margin in margins.items()}
     assert list(shown.values()) == sorted(shown.values(), key=lambda values: -int(values[0]))
     assert table["columns"] == [
-        {"name": "points difference", "decides": True},
-        {"name": "points", "decides": False},
+        {"name": "points difference", "decides": True, "notation": {}},
+        {"name": "points", "decides": False, "notation": {}},
     ]
     assert "−34" in await page_of(championship, f"?unity={difference}")  # noqa: RUF001 - a real minus
 
@@ -357,6 +359,21 @@ async def test_lines_can_be_asked_for_in_parts(championship: Championship) -> No
     assert [line["name"] for line in table["lines"]] == ["Italy"]
     assert table["count"] == 6
     assert (await championship.get("/table.json?limit=501")).status == 400
+
+
+async def test_a_time_is_shown_as_one_on_every_page(championship: Championship) -> None:
+    ranking_id, ireland = championship.ranking_id, championship.teams["Ireland"]
+    unity_id = UnityId(await championship.service.desk.new_id())
+    await submit(championship, AddUnity(ranking_id=ranking_id, unity_id=unity_id, name="relay", time="ms"))
+    await submit(championship, AddPoints(ranking_id=ranking_id, deltas=(Delta(ireland, unity_id, 7_397_400),)))
+    asked = f"unity={unity_id}"
+    table = (await championship.get(f"/table.json?{asked}")).json
+    assert (table["columns"][0]["notation"], table["lines"][0]["values"][0]) == ({"time": "ms"}, "7397400")
+    rows = list(csv.reader(io.StringIO((await championship.get(f"/table.csv?{asked}")).body.decode(), newline="")))
+    assert [row[4] for row in rows[1:]] == ["2:03:17.4", *["0:00"] * 5]
+    for below in (f"?{asked}", f"/tv?{asked}", "", f"/competitors/{ireland}?{asked}"):
+        assert "2:03:17.4" in await page_of(championship, below)
+    assert (await championship.get(f"/race.json?{asked}")).json["notation"] == {"time": "ms"}
 
 
 async def test_the_csv_has_every_line_and_no_formula(championship: Championship) -> None:

@@ -261,6 +261,20 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     assert "fair play" in history
 
 
+async def test_points_are_typed_as_they_are_shown(visitor: Visitor, season: Season) -> None:
+    form = {"name": "laps", "time": "ms"}
+    laps = (await season.client.post(f"{season.path}/unities.json", form)).json["unity"]["id"]
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={laps}")
+    ada, ben, _ = season.ids
+    refused = await visitor.fill(page, {f"points[{ada}]": "1:02.5", f"points[{ben}]": "1:2"})
+    assert refused.status == 422
+    assert f"&#x27;1:2&#x27;, for competitor {ben}, must be a time" in refused.body.decode()
+    answer = await visitor.fill(page, {f"points[{ada}]": "1:02.5"})
+    assert totals(await season.client.get(f"{season.path}/standings.json?unity={laps}"), "laps")[ada] == 62_500
+    assert "Ada 1:02.5" in words(await visitor.page(answer.headers["Location"]))
+    assert "Ada +1:02.5 laps 1:02.5" in words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
+
+
 def recorded(answer: Any) -> str:
     """The sequence that a redirection says was recorded."""
     return str(answer.headers["Location"].rpartition("done=")[2])
