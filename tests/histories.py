@@ -376,7 +376,9 @@ def _hide_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
 
 
 def _order_rankings(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
-    return commands.OrderRankings(rankings=tuple(draw(st.lists(st.sampled_from([*board.rankings]), unique=True))))
+    return commands.OrderRankings(
+        rankings=tuple(draw(st.lists(st.sampled_from([*board.rankings, NOBODY]), unique=True)))
+    )
 
 
 def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
