@@ -112,6 +112,10 @@ def _ranking(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=ranking_of(board, ids["ranking_id"]).name)
 
 
+def _event(board: Board, ids: PathIds) -> Beginning:
+    return Beginning(about=f"Event {ids['sequence']} of {ranking_of(board, ids['ranking_id']).name}")
+
+
 def _information(board: Board, ids: PathIds) -> Beginning:
     found = ranking_of(board, ids["ranking_id"])
     given = {"name": found.name, "description": found.description or ""}
@@ -149,6 +153,7 @@ DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
 _VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
 _PUBLICATION: Final = _BY_NAME["PUT publication.json"]
+_REVERSE: Final = "rankings/{ranking_id}/reverse.json"
 _VOID: Final = "competitions/{competition_id}/void.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 
@@ -246,6 +251,29 @@ CONSOLE_CHANGES: Final = (
         button="Add",
         back="/rankings/{ranking_id}",
         begin=_ranking,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/undo/{sequence}",
+        operation=_BY_NAME[f"PUT {_REVERSE}"],
+        title="Undo points",
+        button="Undo them",
+        back="/rankings/{ranking_id}/history",
+        begin=_event,
+        asked=(),
+        warning="The points that this event added are taken back, also those that it added to other rankings. The log "
+        "keeps both, and they can be redone.",
+        preview=_PREVIEWS[_REVERSE],
+    ),
+    Change(
+        path="/rankings/{ranking_id}/redo/{sequence}",
+        operation=_BY_NAME[f"PUT {_REVERSE}"],
+        title="Redo points",
+        button="Redo them",
+        back="/rankings/{ranking_id}/history",
+        begin=_event,
+        asked=(),
+        warning="The points that this event took back are given back.",
+        preview=_PREVIEWS[_REVERSE],
     ),
     Change(
         path="/rankings/{ranking_id}/close",

@@ -110,6 +110,7 @@ _TITLES: Final = {
 _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 
 _DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
+_ADDED: Final = Field("added", FROM_1, "1: that event has added points")
 _OFFSET: Final = Field("offset", FROM_0, "the number to skip")
 _UNITY: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
 
@@ -169,8 +170,8 @@ class ConsoleHandlers:
         of_tournament("/publication", _publication, _DONE, scope=Scope.ADMIN)
         of_tournament("/competitors", _competitors, _DONE, _OFFSET)
         of_tournament("/competitions", _competitions, _DONE, _OFFSET)
-        of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _OFFSET, _UNITY)
-        of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT)
+        of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _ADDED, _OFFSET, _UNITY)
+        of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT, _DONE)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _FROM)
 
     # ── Every request ───────────────────────────────────────────────────────────────────────────────────
@@ -478,7 +479,7 @@ class ConsoleHandlers:
         except TallybookError as error:
             refused = _refused_filling(error, key, form, None)
             return _problem(incoming, error, await self._points_page(incoming, viewer, refused))
-        query = {"unity": str(unity_id), "done": str(receipt.last_sequence)}
+        query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
         return _see_other(_address(incoming, "/rankings/{ranking_id}", query))
 
     async def _declaration_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
@@ -618,7 +619,7 @@ async def _history(context: RecallContext, viewer: Viewer, venue: Venue, asked: 
     last = min(asked.arguments.get("last", head), head)
     span = Span(Sequence(max(last - HISTORY_EVENTS + 1, 1)), last)
     page = await context.past.page(live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
-    return history_page(viewer, venue, live.board, ranking_id, span, page)
+    return history_page(viewer, venue, live.board, ranking_id, span, page, asked.query)
 
 
 # ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -200,12 +200,13 @@ def data_table(caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items
     )
 
 
-def done_message(query: Query) -> Html | None:
-    """Says that what was asked for on the page before is recorded."""
+def done_message(query: Query, undo: str | None = None) -> Html | None:
+    """Says that what was asked for on the page before is recorded. `undo`: the address of the page that undoes it."""
     sequence = query.get("done", "")
     if not (sequence.isascii() and sequence.isdigit()):
         return None
-    return element("p", f"Recorded as event {sequence}.", class_="done", role="status")
+    link = None if undo is None else joined((" ", element("a", "Undo", href=undo)))
+    return element("p", f"Recorded as event {sequence}.", link, class_="done", role="status")
 
 
 def facts(*pairs: tuple[str, Child]) -> Html:

@@ -2,13 +2,14 @@
 
 from typing import Final
 
+from api.http.auth import Scope
 from api.interface.competition_names import competition_text
-from api.web.console.frame import Venue, Viewer, console_page, data_table, way, ways
+from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined
-from api.web.page import number_text, signed_text, time_element
-from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId
+from api.web.page import Query, number_text, signed_text, time_element
+from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
-from projections.past.history import AnyLine, DeclarationLine, HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
 from projections.past.past import HistoryPage, Span
 
 HISTORY_EVENTS: Final = 200
@@ -24,16 +25,28 @@ _HEADS: Final = [
     ("Place", "value"),
     ("For", ""),
     ("By", ""),
+    ("Undo", ""),
 ]
 
 
 def history_page(
-    viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, span: Span, page: HistoryPage
+    viewer: Viewer,
+    venue: Venue,
+    board: Board,
+    ranking_id: RankingId,
+    span: Span,
+    page: HistoryPage,
+    query: Query,
 ) -> bytes:
-    """The lines of the events of `span`."""
+    """The lines of the events of `span`, each event with the way to undo or redo it."""
     ranking = board.rankings[ranking_id]
     below = f"/rankings/{ranking_id}"
-    rows = [_row(venue, board, ranking_id, ranking, line) for line in reversed(page.lines)]
+    rows: list[list[Child]] = []
+    event: Sequence | None = None
+    for line in reversed(page.lines):
+        undo = None if line.sequence == event else _undo(viewer, venue, ranking_id, ranking, line)
+        rows.append([*_row(venue, board, ranking_id, ranking, line), undo])
+        event = line.sequence
     said = f"Events {number_text(span.first)} to {number_text(span.last)} of {number_text(venue.head.sequence)}"
     earlier, later = span.first - 1, min(span.last + HISTORY_EVENTS, venue.head.sequence)
     links = ways(
@@ -44,6 +57,7 @@ def history_page(
     return console_page(
         viewer,
         f"History of {ranking.name}",
+        done_message(query),
         element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
         element("p", said, class_="moment"),
         None if page.next is None else element("p", unshown, class_="warning"),
@@ -70,6 +84,24 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
         _what_for(board, line),
         _actor(line.actor),
     ]
+
+
+def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> Child:
+    """What became of the event, and the way to the page that undoes or redoes it, if the viewer may."""
+    if isinstance(line, DeclarationLine):
+        return None
+    by = ranking.undone.get(line.sequence if line.reverses is None else line.reverses)
+    if line.reversal is None:
+        is_own = by is None and line.actor == viewer.token.token_id
+    elif line.reversal is Reversal.UNDO and by == line.sequence:
+        is_own = line.actor == viewer.token.token_id
+    else:
+        return None
+    said = f"undone by event {by} " if line.reversal is None and by is not None else ""
+    if ranking.closed_at is not None or not viewer.may(Scope.WRITE if is_own else Scope.ADMIN):
+        return said
+    text, below, sequence = ("Undo", "undo", line.sequence) if by is None else ("Redo", "redo", by)
+    return joined((said, element("a", text, href=venue.address(f"/rankings/{ranking_id}/{below}/{sequence}"))))
 
 
 def _places(line: HistoryLine) -> str:

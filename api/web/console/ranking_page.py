@@ -20,6 +20,8 @@ from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
 
+_ADDED: Final = "added"
+"""In the query, it says that the event `done` added points."""
 POINTS: Final = "points[{competitor_id}]"
 """The field of a line in which points are given."""
 DELTAS_NAME: Final = "participants_delta"
@@ -50,7 +52,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     return console_page(
         viewer,
         ranking.name,
-        done_message(query),
+        done_message(query, venue.address(f"{below}/undo/{query['done']}") if _ADDED in query else None),
         None if ranking.description is None else element("p", ranking.description),
         element("p", f"{number_text(table.count)} competitors, {state_text(board, RankingId(table.ranking_id))}"),
         _columns(venue, below, table),

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from html import unescape
 from io import BytesIO
 from typing import Any, Final
@@ -76,6 +77,8 @@ EXPECTED: Final = {
     "/rankings/{ranking_id}/information": Scope.WRITE,
     "/rankings/{ranking_id}/participants": Scope.WRITE,
     "/rankings/{ranking_id}/unities/new": Scope.WRITE,
+    "/rankings/{ranking_id}/undo/{sequence}": Scope.WRITE,
+    "/rankings/{ranking_id}/redo/{sequence}": Scope.WRITE,
     "/rankings/{ranking_id}/close": Scope.ADMIN,
     "/rankings/{ranking_id}/reopen": Scope.ADMIN,
     "/rankings/order": Scope.WRITE,
@@ -111,6 +114,7 @@ def address_of(template: str, season: Season) -> str:
         "competitor_id": season.ids[0],
         "token_id": 1,
         "session_id": 999,
+        "sequence": season.added or 1,
     }
     return CONSOLE + template.format(**ids)
 
@@ -118,7 +122,7 @@ def address_of(template: str, season: Season) -> str:
 def test_the_changes_are_these_and_need_what_their_operations_need() -> None:
     assert {change.path: change.scope for change in CONSOLE_CHANGES} == EXPECTED
     assert {change.path for change in CONSOLE_CHANGES if change.warning is None} == {
-        path for path, scope in EXPECTED.items() if scope is Scope.WRITE
+        path for path, scope in EXPECTED.items() if scope is Scope.WRITE and "{sequence}" not in path
     }
 
 
@@ -128,7 +132,12 @@ async def test_each_page_and_each_change_needs_its_scope(
 ) -> None:
     routes, tried = routes_of(service), 0
     assert NEEDED.keys() | OPEN < routes.keys()
-    async with visiting(service, await make_token(service.database, SCOPES[scope])) as visitor:
+    token = await make_token(service.database, SCOPES[scope])
+    adding = service.client(season.client.tournament, token) if SCOPES[scope] >= Scope.WRITE else season.client
+    form = {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
+    added = await adding.put(f"{season.path}/add.json", form)
+    season = replace(season, added=int(added.headers["Tallybook-Sequence"]))
+    async with visiting(service, token) as visitor:
         for template, methods in routes.items():
             if template in OPEN:
                 continue
@@ -328,6 +337,28 @@ async def test_a_competition_is_added_its_result_recorded_and_its_points_voided(
     assert (found["result"], [one["winner"] for one in found["participants"]]) == ("3:1", [True, False])
     assert (await visitor.get(void)).status == 409  # it is void already
     assert (await visitor.fill(at(season, f"/competitions/{new['id']}/unvoid"), {})).status == 303
+
+
+async def test_points_are_undone_right_after_they_were_added_and_redone_from_the_history(
+    service: Service, visitor: Visitor, season: Season
+) -> None:
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
+    after = await visitor.fill(page, {f"points[{season.ids[0]}]": "5"})
+    shown = await visitor.page(after.headers["Location"])
+    (undo,) = re.findall(r'href="([^"]*/undo/[0-9]+)"', shown)
+    assert "Ada 1 5 → 0" in words(await visitor.page(undo))
+    after = await visitor.fill(undo, {})
+    assert (after.status, (await visitor.get(undo)).status) == (303, 409)
+    history = await visitor.page(after.headers["Location"])
+    (redo,) = set(re.findall(r'href="([^"]*/redo/[0-9]+)"', history))
+    assert "undone by event" in words(history)
+    assert "/undo/" not in history
+    async with visiting(service, await make_token(service.database, Scope.WRITE)) as other:
+        theirs = await other.page(at(season, f"/rankings/{season.ranking_id}/history"))
+        assert "/redo/" not in theirs
+        assert (await other.get(redo)).status == 403
+    assert (await visitor.fill(redo, {})).status == 303
+    assert totals(await season.client.get(f"{season.path}/standings.json"))[season.ids[0]] == 5
 
 
 async def test_the_result_of_many_is_recorded_competitor_by_competitor(visitor: Visitor, season: Season) -> None:
