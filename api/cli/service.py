@@ -145,13 +145,13 @@ async def migrate(
     """
     async with address(where, creates=not status) as dsn:
         if status:
-            missing, form = await migrator.status(dsn)
+            missing, topology = await migrator.status(dsn)
             if json:
-                printing.json({"missing": list(map(_called, missing)), "form": form})
+                printing.json({"missing": list(map(_called, missing)), "topology": topology})
                 return
             for migration in missing:
                 printing.say(f"lacks {_called(migration)}")
-            printing.line(f"form: {form}")
+            printing.line(f"topology: {topology}")
             return
         distributed: list[str] = []
         if distribute:
