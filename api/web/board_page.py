@@ -83,7 +83,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
             _turning(site, mode, table, query) if mode is TV else None,
         )
     )
-    title = f"{_chosen(table)} · {site.name}"
+    title = f"{_heading(table, query)} · {site.name}"
     return framed(site, title, body, kind=mode.kind, about=_about(site, table, query, origin, title))
 
 
@@ -167,12 +167,19 @@ def _state(table: ShownTable) -> tuple[str, str | None]:
     return ("As of ", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
 
 
+def _heading(table: ShownTable, query: Query) -> str:
+    """What the table is of: a ranking, and of it only those with a tag."""
+    tag = query.get("tag", "").strip()
+    return f"{_chosen(table)}, {tag}" if tag else _chosen(table)
+
+
 def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
     _, kind = _state(table)
+    heading = _heading(table, query)
     return element(
         "header",
         element("p", name_text(site.name), class_="tournament"),
-        element("h1", name_text(_chosen(table)), class_="long" if len(_chosen(table)) > TITLE_LONG else None),
+        element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
         element("p", _moment(table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
         None if mode is EMBED else latest_part(table.competitions),
     )

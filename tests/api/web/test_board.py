@@ -413,6 +413,7 @@ async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again
     page = await page_of(championship, "?tag=Isle")
     assert lines_of(page)[0][1] == ["–", "unchanged"]  # noqa: RUF001
     assert "among <bdi>Isle</bdi>" in page
+    assert "<h1><bdi>Championship, Isle</bdi></h1>" in await page_of(championship, "/tv?tag=Isle")
     assert re.findall(r"<option[^>]*>(.*?)</option>", page[page.index('role="search"') :])[:3] == [
         "Everybody",
         "Isle",
