@@ -105,7 +105,7 @@ async def opens_again(database: Database) -> None:
 
 
 @_openssl
-async def test_a_tenant_without_rights_behind_tls_goes_on_with_a_new_password(tmp_path: Path) -> None:
+async def test_a_tenant_without_rights_behind_tls_continues_with_a_new_password(tmp_path: Path) -> None:
     own, foreign = certificate(tmp_path / "own"), certificate(tmp_path / "foreign")
     passwords = tmp_path / "passwords"
     passwords.write_text("*:*:*:*:first\n")

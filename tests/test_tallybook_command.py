@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 OTHER = "raise SystemExit('the other project was run')"
 
 
-def test_every_package_that_lies_beside_the_command_is_looked_at() -> None:
+def test_every_package_next_to_the_command_is_looked_at() -> None:
     wheel = {"engine", "api", "projections", "migrations"}
     assert set(PACKAGES) == wheel
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"} == wheel

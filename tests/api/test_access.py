@@ -254,7 +254,7 @@ async def test_no_secret_is_said_again_anywhere(
         assert secret not in text, where
 
 
-async def test_a_defect_is_told_to_the_operator_and_not_to_the_client(
+async def test_a_defect_is_reported_to_the_operator_and_not_to_the_client(
     service: Service, season: Season, log_lines: BytesIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def defect(*_: object) -> None:

@@ -181,7 +181,7 @@ async def test_a_sub_table_has_the_lines_of_those_with_the_tag_and_positions_of_
                 assert one["standings"] == [line]
 
 
-async def test_who_does_not_have_the_tag_is_not_in_its_sub_table_which_is_of_so_many(
+async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
     league: League, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for who in (league.ada, league.ben):

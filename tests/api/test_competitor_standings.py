@@ -72,7 +72,7 @@ def test_they_are_the_lines_of_the_competitor_in_all_standings(log: list[Recorde
     asyncio.run(assert_found())
 
 
-async def test_an_answer_has_so_many_lines_and_the_next_one_goes_on() -> None:
+async def test_the_lines_of_an_answer_are_limited_and_the_next_one_continues() -> None:
     """A ranking is never divided, however many unities it may have."""
     exact = live_of(recorded(crowd(2, rankings=COMPETITOR_LINES_MAX)))
     assert (await found(exact, ADA)).next is None

@@ -154,7 +154,7 @@ async def test_a_long_answer_is_compressed_in_chunks_while_it_is_made(
         )  # a strong tag: the same bytes
 
 
-async def test_a_client_that_decompresses_by_itself_need_not_know(season: Season) -> None:
+async def test_a_client_that_decompresses_automatically_need_not_know(season: Season) -> None:
     async with ClientSession(headers={"Authorization": f"Bearer {season.client.token}"}) as session:
         url = f"{season.client._url}/tournament/{season.client.tournament}/rankings.json"
         async with session.get(url, headers=ALWAYS) as response:
@@ -295,7 +295,7 @@ async def test_what_is_kept_is_bounded_in_bytes_and_what_nobody_asked_for_longes
     assert (len(threads), keeping.kept_bytes) == (7, 0)
 
 
-async def test_beyond_so_many_at_once_answers_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_beyond_the_limit_answers_are_sent_uncompressed(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a client that goes away leaves the others their answer."""
     go_on, begun = threading.Event(), list[bytes]()
 
@@ -358,7 +358,7 @@ def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
     assert keeping._found(("/", "0")) is None
 
 
-def test_only_so_many_long_answers_are_gathered_at_once_and_each_once() -> None:
+def test_the_long_answers_gathered_at_once_are_limited_and_each_is_gathered_once() -> None:
     keeping = Compression(Outgoing(Turns()))
     begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in (0, *range(COMPRESSING_MAX + 1))]
     assert [next(chunks) for chunks in begun] == [b"a"] * (COMPRESSING_MAX + 2)

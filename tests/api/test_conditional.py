@@ -191,7 +191,7 @@ async def test_what_is_no_list_of_tags_is_400(season: Season, log: Log, subtests
             assert await log.length() == before
 
 
-async def test_so_many_tags_may_be_named_and_no_more(season: Season) -> None:
+async def test_the_tags_named_are_limited(season: Season) -> None:
     path = addressed(CHANGES[0], season)
     others = [f'"{n}"' for n in range(IF_MATCH_TAGS_MAX - 1)]
     tag = await tag_of(season.client, path)

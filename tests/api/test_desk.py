@@ -446,7 +446,7 @@ async def test_tournaments_whose_heads_are_held_delay_nobody_else(
         assert [await amounts_of(desk, arena) for arena in others] == [list(range(20))] * 10
 
 
-async def test_who_waits_too_long_for_a_held_head_is_told_so_and_the_tournament_works_again_afterwards(
+async def test_a_request_that_waits_too_long_for_a_held_head_is_refused_and_the_tournament_works_again_afterwards(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(appender, "APPEND_ATTEMPTS_MAX", 2)
@@ -462,7 +462,7 @@ async def test_who_waits_too_long_for_a_held_head_is_told_so_and_the_tournament_
         assert await amounts_of(desk, held) == [3]
 
 
-async def test_a_caller_who_runs_out_of_time_is_told_what_is_certain(
+async def test_a_caller_out_of_time_learns_what_is_certain(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was on its way may be applied, and is; what was not yet judged certainly is not, and never will be."""

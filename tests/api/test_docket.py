@@ -388,7 +388,7 @@ async def beside_each_other(dsn: str) -> set[str]:
     return statements
 
 
-async def test_who_writes_beside_another_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_writer_among_others_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND_ONE}

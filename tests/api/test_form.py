@@ -77,7 +77,7 @@ async def test_a_form_is_shown_in_the_order_of_dates_now_and_as_it_was(season: S
     assert rows(await asked(client, path, f"unity={fouls}")) == [(ada, []), (ben, []), (pair, [])]
 
 
-async def test_so_many_competitions_are_shown_and_no_more(season: Season) -> None:
+async def test_the_competitions_shown_are_limited(season: Season) -> None:
     client, path, (ada, *_) = season.client, season.path, season.ids
     played = [await play(season, (ada, n)) for n in range(LAST_MAX + 1)]
     for last, query in ((LAST_DEFAULT, []), (1, ["last=1"]), (LAST_MAX, [f"last={LAST_MAX}"])):
@@ -87,7 +87,7 @@ async def test_so_many_competitions_are_shown_and_no_more(season: Season) -> Non
         refused(await client.get(f"{path}/form.json?last={wrong}"), 400, "last")
 
 
-async def test_one_answer_looks_at_so_many_sums_and_no_more(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
     client, path, (ada, ben, _) = season.client, season.path, season.ids
     for _ in range(2):
         await play(season, (ada, 1), (ben, 1))

@@ -73,7 +73,7 @@ async def test_a_service_keeps_descriptors_for_its_database(
         assert len(running.pids("api")) == 1
 
 
-async def test_a_service_out_of_descriptors_goes_on(dsn: str, running: Running, client: Client) -> None:
+async def test_a_service_out_of_descriptors_continues(dsn: str, running: Running, client: Client) -> None:
     """Its limit is lowered while it runs, and it does not know. A request that needs one more connection to the
     database cannot be answered. While a lock holds up those that have one, each of the others needs one."""
     await register(client, "Ada")

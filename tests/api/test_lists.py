@@ -42,7 +42,7 @@ async def walk(client: Client, name: str, query: str = "", per_page: int = 2) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_cursor_goes_on_after_any_item(season: Season, name: str) -> None:
+async def test_a_cursor_continues_after_any_item(season: Season, name: str) -> None:
     client = season.client
     _, ids = await part(client, name, "")
     assert len(ids) == 3

@@ -215,7 +215,7 @@ def begun(later: bytes | TaggedBody | Later) -> Long:
     return later()
 
 
-def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
+def test_equal_requests_at_the_same_head_share_the_answer() -> None:
     live = live_of(recorded(crowd(5_000, unities=2)))
     first, second = (begun(answered(live, ADD, RankingQuestion(RankingId(1)))) for _ in range(2))
     assert first is second

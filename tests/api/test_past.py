@@ -253,7 +253,7 @@ async def test_an_explanation_adds_up_and_names_who_passed_whom(season: Season, 
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-async def test_an_explanation_goes_on_where_its_page_ends(season: Season, story: dict[int, Any], limit: int) -> None:
+async def test_an_explanation_continues_where_its_page_ends(season: Season, story: dict[int, Any], limit: int) -> None:
     path = f"{season.path}/explain.json?competitor={season.ids[1]}"
     whole = (await season.client.get(path)).json["explanation"]
     steps: list[Any] = []

@@ -350,7 +350,7 @@ async def test_a_second_service_joins_the_first_ones_database_and_leaves_it_to_i
 # ── Killing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_killed_process_is_replaced_while_the_others_go_on(prepared: Prepared) -> None:
+async def test_a_killed_process_is_replaced_while_the_others_continue(prepared: Prepared) -> None:
     totals = count(1)
     with serving(prepared, "--processes", "2") as running:
         async with client_of(running, prepared, connection_per_request=True) as client:
@@ -368,7 +368,7 @@ async def test_a_killed_process_is_replaced_while_the_others_go_on(prepared: Pre
 
 
 @pytest.mark.long
-async def test_who_listens_goes_on_through_the_killing_of_every_process(prepared: Prepared) -> None:
+async def test_listeners_continue_while_every_process_is_killed(prepared: Prepared) -> None:
     spectator, last = Spectator(), 0
     with serving(prepared, "--processes", "2") as running:
         address = f"{await running.address()}/tournament/{prepared.slug}/events"
@@ -392,7 +392,7 @@ async def test_who_listens_goes_on_through_the_killing_of_every_process(prepared
         assert await running.stopped() == 0
 
 
-async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_has_everything(
+async def test_when_all_is_killed_from_above_nothing_continues_and_the_next_start_has_everything(
     prepared: Prepared,
 ) -> None:
     with serving(prepared, "--processes", "2") as running:

@@ -614,7 +614,7 @@ async def test_a_frozen_tournament_is_made_once_for_all_who_ask(
     assert not views._frozen
 
 
-async def test_of_frozen_tournaments_only_so_many_bytes_are_kept(
+async def test_the_bytes_kept_of_frozen_tournaments_are_limited(
     service: Service, token: str, views: PublicViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def render(context: RecallContext) -> int:

@@ -274,7 +274,7 @@ def test_what_is_said_of_an_event_depends_on_nothing_secret(
 
 
 @every_format
-async def test_a_client_that_was_cut_off_goes_on_without_a_gap_from_each_id(
+async def test_a_client_that_was_cut_off_continues_without_a_gap_from_each_id(
     service: Service, season: Season, board: Board, media_type: str
 ) -> None:
     await play_on(season)

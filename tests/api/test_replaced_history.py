@@ -246,7 +246,7 @@ async def test_what_was_judged_by_a_lost_history_is_not_appended_to_the_one_that
             await assert_whole(service)
 
 
-async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_gone_and_goes_on(dsn: str) -> None:
+async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_gone_and_continues(dsn: str) -> None:
     async with desk_at(dsn) as warm, desk_at(dsn) as growing:
         arena = await open_arena(warm.database)
         async with backup(dsn) as restore:

@@ -1413,7 +1413,7 @@ async def poison(owner: asyncpg.Connection, season: Season, why: str) -> int:
 
 
 @pytest.mark.parametrize("why", POISONS)
-async def test_a_tournament_with_an_event_that_cannot_be_folded_stops_and_the_others_go_on(
+async def test_a_tournament_with_an_event_that_cannot_be_folded_stops_and_the_others_continue(
     season: Season,
     peers_client: Client,
     other: Client,

@@ -153,7 +153,7 @@ async def test_signing_out_ends_the_session_and_has_the_browser_forget_it(
         assert (await visitor.post(f"{CONSOLE}/sign-out")).status == 303
 
 
-async def test_a_token_has_so_many_sessions_and_the_oldest_gives_way(
+async def test_the_sessions_of_a_token_are_limited_and_the_oldest_gives_way(
     service: Service, token: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "SESSIONS_MAX", 2)

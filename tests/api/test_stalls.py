@@ -298,7 +298,7 @@ async def register(dsn: str, slug: str, number: int) -> None:
         assert isinstance(outcome, Appended)
 
 
-def test_registering_beside_ten_thousand_others_holds_up_nobody(watched: Watched, dsn: str) -> None:
+def test_registering_among_ten_thousand_others_holds_up_nobody(watched: Watched, dsn: str) -> None:
     asyncio.run(register(dsn, watched.slug, 10_000))
     watched.ask("GET", "rankings.json")  # it knows of them
     found = []

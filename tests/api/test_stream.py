@@ -146,7 +146,7 @@ async def raw_stream(service: Service, client: Client, media_type: str) -> bytes
 
 
 @every_format
-async def test_a_client_that_is_cut_off_at_any_byte_goes_on_without_a_gap(
+async def test_a_client_that_is_cut_off_at_any_byte_continues_without_a_gap(
     service: Service, season: Season, media_type: str
 ) -> None:
     await add(season, 3)
@@ -762,7 +762,7 @@ async def test_an_event_that_cannot_be_folded_stops_the_stream_and_is_told_as_no
         assert one.standings() == await standings(season.client)
 
 
-async def test_who_has_folded_what_was_set_aside_since_begins_anew(
+async def test_a_live_that_folded_an_event_set_aside_since_starts_again(
     service: Service, season: Season, owner: asyncpg.Connection
 ) -> None:
     """A client can have it from a version that could fold the event, and reset is the only way to take it back."""

@@ -113,6 +113,6 @@ def test_a_socket_may_have_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "/nowhere/at/all"])
-def test_a_service_goes_on_where_nobody_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_continues_where_nobody_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(systemd.SOCKET_VARIABLE, address)
     systemd.tell(systemd.IS_READY)

@@ -33,7 +33,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_so_many_may_be_at_once_and_then_so_many_a_second(clock: Clock) -> None:
+def test_bursts_are_limited_and_then_the_rate(clock: Clock) -> None:
     limit = Throttle("Wait.", at_once=5, per_second=2, clock=clock)
     assert taken(limit, "a", 10) == 5
     clock.seconds += 1
@@ -127,7 +127,7 @@ def test_the_address_is_the_clients_as_far_as_it_can_be_believed(
 # ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_who_fails_too_often_is_told_to_wait_and_costs_no_query(dsn: str, season: Season) -> None:
+async def test_a_client_that_fails_too_often_must_wait_and_costs_no_query(dsn: str, season: Season) -> None:
     async with serve(dsn, failures_at_once=5) as careful:
         known = careful.client(season.client.tournament, season.client.token)
         assert (await known.get("rankings.json")).status == 200

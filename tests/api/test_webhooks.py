@@ -172,7 +172,7 @@ def figure(name: str, **labels: str) -> float:
 # ── What is sent ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_webhook_is_told_of_every_event_in_order_signed_and_says_what_it_names(
+async def test_a_webhook_receives_every_event_in_order_signed_with_what_it_names(
     world: World, receiver: Receiver
 ) -> None:
     webhook_id = await world.add(receiver.url, after=0)
@@ -210,7 +210,7 @@ async def test_a_webhook_is_told_of_every_event_in_order_signed_and_says_what_it
     assert receiver.under_way_max == 1
 
 
-async def test_a_new_webhook_is_told_of_what_is_new_alone(world: World, receiver: Receiver) -> None:
+async def test_a_new_webhook_receives_only_new_events(world: World, receiver: Receiver) -> None:
     webhook_id = await world.add(receiver.url)
     before = await world.head()
     async with delivering(world.database):
@@ -428,9 +428,7 @@ async def test_the_documented_receiver_keeps_all_totals_without_a_token(
 # ── Kinds ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_webhook_with_kinds_is_told_of_these_and_moves_past_the_others(
-    world: World, receiver: Receiver
-) -> None:
+async def test_a_webhook_with_kinds_receives_these_and_moves_past_the_others(world: World, receiver: Receiver) -> None:
     webhook_id = await world.add(receiver.url, kinds={"RankingClosed", "CompetitorRegistered"})
     await world.happens(1, 2)
     await world.record(CompetitorRegistered(competitor_id=CompetitorId(10**6), name="Zoe"))
@@ -452,9 +450,7 @@ async def test_the_cursor_of_a_webhook_moves_on_though_nothing_is_for_it(world: 
 # ── Failures ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_a_receiver_does_not_take_is_sent_again_and_nothing_overtakes_it(
-    world: World, receiver: Receiver
-) -> None:
+async def test_a_refused_message_is_sent_again_and_nothing_overtakes_it(world: World, receiver: Receiver) -> None:
     webhook_id = await world.add(receiver.url)
     first = await world.head() + 1
     receiver.statuses = [204, 500, 404, 429, 204, 503]
@@ -492,7 +488,7 @@ async def test_after_each_failure_the_pause_is_longer(
     assert (await world.listed(webhook_id)).problem == "answered 500"
 
 
-async def test_after_the_last_failure_it_is_parked_and_goes_on_with_that_event_when_it_is_told_to(
+async def test_after_the_last_failure_it_is_parked_and_continues_with_that_event_when_resumed(
     world: World, receiver: Receiver
 ) -> None:
     webhook_id = await world.add(receiver.url)
@@ -879,7 +875,7 @@ async def test_a_replaced_secret_signs_as_well_for_a_day(
         verify(old, one.headers, one.body)
 
 
-async def test_only_so_many_webhooks_can_be_added(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_webhooks_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhooks, "WEBHOOKS_MAX", 2)
     first = await world.add("https://example.org/1")
     await world.add("https://example.org/2")
@@ -1034,7 +1030,7 @@ async def test_a_worker_that_is_killed_after_a_receiver_took_a_message_is_taken_
 
 
 @pytest.mark.long
-async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when_it_goes_on(
+async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when_it_continues(
     world: World, dsn: str, tmp_path: Path, owner: asyncpg.Connection, receiver: Receiver
 ) -> None:
     webhook_id = await world.add(receiver.url)

@@ -69,7 +69,7 @@ def test_a_window_is_a_part_of_the_standings(
         assert found == whole[max(offset - start, 0) : offset + start + 1]
 
 
-def test_a_window_has_at_most_so_many_lines() -> None:
+def test_the_lines_of_a_window_are_limited() -> None:
     totals = {CompetitorId(n): n for n in range(1, 1_101)}
     order = order_of(totals, totals, Sort.DESC)
     ids = ",".join(str(n) for n in range(1, WINDOW_LINES_MAX + 1))
@@ -256,7 +256,7 @@ async def test_who_does_not_have_the_tag_is_not_in_its_sub_table(season: Season)
     refused(await client.get(f"{path}/standings.json?tag={'x' * 256}"), 400, "tag")
 
 
-async def test_a_sub_table_is_of_so_many_and_no_more(dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_of_a_sub_table_are_limited(dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of more than are looked up one by one."""
     most = SOUGHT_AT_ONCE_MAX + 1
     await append(dsn, client.tournament, [*crowd(most, tags=("all",)), points(competitor=2)])

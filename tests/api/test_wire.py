@@ -195,7 +195,7 @@ def test_what_is_no_strict_form_is_unreadable(body: bytes) -> None:
         (b"a=%00", r"U\+0000"),
     ],
 )
-def test_who_sends_what_cannot_be_read_is_told_what_to_do_about_it(body: bytes, advice: str) -> None:
+def test_a_request_that_cannot_be_read_is_answered_with_what_to_do(body: bytes, advice: str) -> None:
     with pytest.raises(Unreadable, match=advice):
         forms.parse_form(body)
 

@@ -442,9 +442,7 @@ async def test_a_mistake_of_ours_comes_as_it_is(database: Database, statement: s
         await ask(database, statement)
 
 
-async def test_whoever_finds_all_connections_taken_waits_so_long_and_no_longer(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_wait_for_a_connection_is_limited(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "ACQUIRE_SECONDS_MAX", 0.2)
     async with open_database(dsn, name="test", connections_max=2) as database:
         async with database.connection(), database.raw_connection():

@@ -537,7 +537,7 @@ def test_many_are_decided_as_each_would_be_and_in_order() -> None:
     assert decide(board, add_to_rankings((OVERALL, points[OVERALL]))) == (added(*points[OVERALL]),)
 
 
-def test_as_many_as_a_request_may_name_are_created_and_no_more(board: Board) -> None:
+def test_a_request_creates_up_to_the_limit(board: Board) -> None:
     each = [register(competitor_id=1_000 + n) for n in range(ITEMS_MAX + 1)]
     assert len(decide(board, register_all(*each[:-1]))) == ITEMS_MAX == 1_000
     duels = [commands.AddCompetition(competition_id=1_000 + n, group_id=1) for n in range(ITEMS_MAX + 1)]
@@ -1020,7 +1020,7 @@ def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
         ("rankings", RANKINGS_MAX, create(ANNA)),
     ],
 )
-def test_a_tournament_can_have_so_many_and_no_more(board: Board, what: str, most: int, when: Command) -> None:
+def test_the_number_in_a_tournament_is_limited(board: Board, what: str, most: int, when: Command) -> None:
     those = getattr(board, what)
     first = next(iter(those.values()))
     for number in range(1_000, 1_000 + most - 1 - len(those)):

@@ -757,7 +757,7 @@ async def test_a_tournament_has_the_name_of_its_last_renaming_and_keeps_its_slug
         assert await log.name_at(connection, other, Sequence(1)) == "A"
 
 
-async def test_a_request_is_read_whole_and_by_itself(database: Database, tournament_id: TournamentId) -> None:
+async def test_a_request_is_read_whole_and_alone(database: Database, tournament_id: TournamentId) -> None:
     """Whatever else is in its block, and whatever follows."""
     requests = [
         request(registered("a"), registered("b"), key="one"),
@@ -1218,7 +1218,7 @@ async def test_an_append_tells_as_many_bytes_and_blocks_as_it_may_and_no_more(
     assert not await told(10 * size)  # that were 101 blocks
 
 
-async def test_who_judged_by_another_log_is_told_nothing_of_this_one(database: Database) -> None:
+async def test_a_block_judged_by_another_log_gets_nothing_of_this_one(database: Database) -> None:
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     await appended(database, block(tournament_id))
     other = judged(Head(Sequence(1), digest.genesis(tournament_id)), tournament_id)

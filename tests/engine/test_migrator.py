@@ -353,7 +353,7 @@ async def test_a_migration_that_fails_is_undone_whole_and_can_be_tried_again(
     assert await owner.fetchval("SELECT to_regclass('more')") == "more"
 
 
-async def test_a_login_that_may_not_migrate_is_told_so(cluster: str, empty: str) -> None:
+async def test_a_login_without_the_right_to_migrate_is_refused(cluster: str, empty: str) -> None:
     guest = f"guest_{next(_numbers)}"
     async with session(cluster) as connection:
         await connection.execute(f"CREATE ROLE {guest} LOGIN")
@@ -364,7 +364,7 @@ async def test_a_login_that_may_not_migrate_is_told_so(cluster: str, empty: str)
             await connection.execute(f"DROP ROLE {guest}")
 
 
-async def test_a_database_that_is_not_there_is_told_so(cluster: str) -> None:
+async def test_a_database_that_is_not_there_is_reported(cluster: str) -> None:
     for address in (with_database(cluster, "nowhere"), "postgresql://tallybook@/x?host=/nonexistent", "nonsense"):
         with pytest.raises(StartupRefused, match="Cannot connect to the database"):
             await migrate(address)

@@ -39,7 +39,7 @@ async def test_a_standby_that_lags_is_not_read_as_if_it_were_the_primary(trial: 
 
 
 @pytest.mark.long
-async def test_a_listener_goes_on_through_a_failover_and_folds_what_is_true_then(
+async def test_a_listener_continues_through_a_failover_and_folds_what_is_true_then(
     trial: Callable[[float], Trial],
 ) -> None:
     """The standby may lack the last changes; who has heard of them is told to begin anew."""

@@ -275,7 +275,7 @@ def test_groups_that_split_are_looked_at_again(
     assert lines == Naive(history).lines()
 
 
-def test_a_smaller_group_begins_the_block_anew_among_itself() -> None:
+def test_a_smaller_group_begins_the_block_again_among_its_members() -> None:
     """Four are level. Among the four, D is last and A, B, C are level on everything of the block; among these three
     alone, without what they got against D, they part."""
     a, b, c, d = COMPETITORS[:4]

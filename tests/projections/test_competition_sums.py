@@ -134,7 +134,7 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     assert shown(ranking.competition_sums, live.board, RANKING) == recounted(live.log, RANKING)
 
 
-def test_sums_are_read_once_for_all_who_ask_and_anew_when_the_board_was_replaced() -> None:
+def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replaced() -> None:
     gains = (COMPETITIONS[0], (Delta(COMPETITORS[0], next(iter(UNITIES)), 1),))
     live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
     reads = []

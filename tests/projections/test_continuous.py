@@ -77,7 +77,7 @@ async def test_the_longest_unverified_comes_first_also_of_runs_before(database: 
     assert told[:4] == [staged[number].slug for number in (1, 2, 0, 1)]
 
 
-async def test_findings_are_logged_and_counted_and_it_goes_on(database: Database, owner: asyncpg.Connection) -> None:
+async def test_findings_are_logged_and_counted_and_it_continues(database: Database, owner: asyncpg.Connection) -> None:
     staged, sound = await stage(database), await stage(database)
     await tamper(owner, "UPDATE total SET total = 77 WHERE tournament_id = $1", staged.tournament_id)
     await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
@@ -158,7 +158,7 @@ async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_ow
     assert moments >= 4
 
 
-async def test_what_was_begun_goes_on_after_a_restart(
+async def test_what_was_begun_continues_after_a_restart(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
@@ -207,7 +207,7 @@ async def test_it_takes_no_more_than_its_share(database: Database) -> None:
     assert sum(after_work) == pytest.approx(9 * worked, rel=0.1)
 
 
-async def test_without_a_database_it_says_so_and_goes_on_when_it_is_back(dsn: str, owner: asyncpg.Connection) -> None:
+async def test_without_a_database_it_says_so_and_continues_when_it_is_back(dsn: str, owner: asyncpg.Connection) -> None:
     async with open_database(dsn, name="rounds") as database:
         await open_new_tournament(database, actor=OPERATOR)
         async with going_round(database) as lines:

@@ -108,7 +108,7 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
         assert barriers() - before == 2
 
 
-async def test_hundreds_of_reads_of_one_tournament_go_on_in_their_order_and_hold_up_nobody_else(
+async def test_hundreds_of_reads_of_one_tournament_continue_in_their_order_and_hold_up_nobody_else(
     database: Database,
 ) -> None:
     async with open_live_pool(database) as pool, AsyncExitStack() as pins:
@@ -297,7 +297,7 @@ async def test_a_live_that_is_far_behind_is_brought_up_to_date_in_parts_between_
 # ── In and out of memory ────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> None:
+async def test_requests_meanwhile_share_the_loading(database: Database) -> None:
     async with open_live_pool(database) as pool:
         arenas = [await open_arena(database) for _ in range(5)]
         before = LIVES_LOADED._value.get()
@@ -476,7 +476,7 @@ async def become_shorter_and_longer(owner: asyncpg.Connection, arena: Arena) -> 
 @pytest.mark.parametrize(
     ("replace", "expected"), [(change_digest, 7), (become_shorter, 1), (become_shorter_and_longer, 1001)]
 )
-async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_anew(
+async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_again(
     database: Database,
     owner: asyncpg.Connection,
     replace: Callable[[asyncpg.Connection, Arena], Awaitable[None]],
@@ -643,7 +643,7 @@ def events_folded(live: LiveTournament) -> list[Sequence]:
     return folded
 
 
-async def test_a_live_that_is_far_behind_goes_on_from_the_tables(
+async def test_a_live_that_is_far_behind_continues_from_the_tables(
     database: Database, owner: asyncpg.Connection, soon_far_behind: int
 ) -> None:
     async with open_live_pool(database) as pool:

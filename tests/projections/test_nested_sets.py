@@ -159,7 +159,7 @@ def test_what_is_held_counts_once_it_is_of_another_moment() -> None:
     assert second.bounds(second.competitor(CompetitorId(1))) == NestedSetBounds(0, 1, 2_000)
 
 
-def test_a_change_costs_no_more_beside_many_than_beside_few() -> None:
+def test_a_change_costs_as_much_among_many_as_among_few() -> None:
     """Counted in steps, not in time: one for each change, whatever there is beside it."""
     for number in (100, 30_000):
         live = live_of(registered(1), *(registered(n, 1 + n % 10 if n > 11 else None) for n in range(2, number + 1)))

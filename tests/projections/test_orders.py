@@ -105,7 +105,7 @@ async def test_an_order_is_kept_while_totals_and_members_change(live: LiveTourna
     await assert_current(live, FOULS)
 
 
-async def test_an_order_is_made_anew_for_another_sort_and_kept_for_another_name(live: LiveTournament) -> None:
+async def test_an_order_is_made_again_for_another_sort_and_kept_for_another_name(live: LiveTournament) -> None:
     first, fouls = await assert_current(live, POINTS), await assert_current(live, FOULS)
     fold(live, redefined(POINTS, name="Score"), redefined(POINTS, sort=Sort.DESC), points((3, POINTS, 9)))
     assert await assert_current(live, POINTS) is first
@@ -114,7 +114,7 @@ async def test_an_order_is_made_anew_for_another_sort_and_kept_for_another_name(
     assert await assert_current(live, FOULS) is fouls
 
 
-async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_anew(live: LiveTournament) -> None:
+async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_again(live: LiveTournament) -> None:
     first = await assert_current(live, POINTS)
     kept_bytes = live.orders.size_bytes
     fold(live, *(points((c, POINTS, c)) for c in LIST[:76]))

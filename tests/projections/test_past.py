@@ -275,7 +275,7 @@ async def test_a_page_may_end_within_an_event(database: Database, past: Past, ar
             assert amounts(told) == list(range(7))
 
 
-async def test_a_page_goes_through_so_many_events_and_no_more(
+async def test_the_events_that_a_page_scans_are_limited(
     database: Database, past: Past, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(database, arena, *range(10))
@@ -344,7 +344,7 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
 # ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_only_so_many_work_at_once_and_however_many_may_wait(
+async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 2)
@@ -474,7 +474,7 @@ async def test_how_large_a_board_is_is_not_asked_before_the_least_interval(
     assert asked == []
 
 
-async def test_tables_made_anew_have_snapshots_of_their_own_beside_those_of_the_fold_before(
+async def test_tables_made_again_have_snapshots_of_their_own_beside_those_of_the_fold_before(
     database: Database, owner: asyncpg.Connection, arena: Arena, in_small_steps: None
 ) -> None:
     await add(database, arena, *range(20))

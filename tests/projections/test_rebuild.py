@@ -177,7 +177,9 @@ async def test_a_checkpoint_that_is_held_is_waited_for_but_not_for_ever(
     await rebuild(database, arena.tournament_id)
 
 
-async def test_it_goes_on_beside_writers_and_a_worker(dsn: str, database: Database, owner: asyncpg.Connection) -> None:
+async def test_it_runs_while_others_write_and_a_worker_works(
+    dsn: str, database: Database, owner: asyncpg.Connection
+) -> None:
     arena = await open_arena(database)
     working = asyncio.create_task(Worker(database).run())
     try:
@@ -201,7 +203,7 @@ async def test_it_goes_on_beside_writers_and_a_worker(dsn: str, database: Databa
     await assert_tables_show_the_log(database, arena.tournament_id)
 
 
-async def test_snapshots_are_written_anew_and_others_dropped(
+async def test_snapshots_are_written_again_and_others_dropped(
     database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)

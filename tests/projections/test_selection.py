@@ -358,7 +358,7 @@ async def test_what_changes_while_it_is_looked_for_is_found_as_it_is_in_the_end(
     assert [*selection.run(0, 1_000)] == let_through(live.board, BEGINS_WITH_C)
 
 
-async def test_a_selection_that_changes_too_much_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_selection_that_changes_too_much_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selections_module, "LOOKED_AGAIN_MAX", 3)
     live = live_of(*crowd(100))
     turns = Turns()

@@ -380,7 +380,7 @@ async def by_hand(database: Database, owner: asyncpg.Connection, arena: Arena, s
     await record(owner, arena.tournament_id, EventSetAside(sequence=sequence, digest=digest))
 
 
-async def test_who_has_folded_what_is_set_aside_then_reads_the_log_anew(
+async def test_a_live_that_folded_an_event_set_aside_later_reads_the_log_again(
     database: Database, owner: asyncpg.Connection
 ) -> None:
     arena = await open_arena(database)
@@ -413,7 +413,7 @@ def total(board: Board, arena: Arena) -> int:
 # ── A service ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_running_service_goes_on_by_itself_after_each_of_two(
+async def test_a_running_service_continues_automatically_after_each_of_two(
     dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "STOPPED_SECONDS", 0.05)

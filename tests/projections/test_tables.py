@@ -373,7 +373,7 @@ async def made_by_fold(version: int, owner: asyncpg.Connection, tournament_id: T
 
 @a_few_times
 @given(history=rich_histories, sizes=block_sizes, more=st.booleans())
-async def test_tables_of_an_older_fold_are_made_anew_from_the_beginning(
+async def test_tables_of_an_older_fold_are_made_again_from_the_beginning(
     database: Database, owner: asyncpg.Connection, history: list[Event], sizes: list[int], more: bool
 ) -> None:
     tournament_id = await written(database, history[:-1] if more else history, sizes)

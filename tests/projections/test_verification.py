@@ -170,7 +170,7 @@ async def appended_with_keys(
     return appended.last_sequence
 
 
-async def test_whoever_appends_and_folds_meanwhile_makes_no_difference(
+async def test_appends_and_folds_meanwhile_make_no_difference(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
     """One moment for everything, also for tournaments that are looked at late."""
@@ -195,7 +195,7 @@ async def test_whoever_appends_and_folds_meanwhile_makes_no_difference(
     await asyncio.gather(grow(), look())
 
 
-async def test_blocks_may_be_of_any_size_beside_what_is_read_at_once(
+async def test_blocks_may_be_larger_than_what_is_read_at_once(
     database: Database, staged: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
@@ -1293,7 +1293,7 @@ def _plan(state: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("one_block_at_once")
 @pytest.mark.parametrize("interrupted_at", [1, 4, 5, 6, 9, 10, 11, 12])
-async def test_a_verification_goes_on_where_it_was_interrupted_and_rereads_nothing(
+async def test_a_verification_continues_where_it_was_interrupted_and_rereads_nothing(
     database: Database, staged: Stage, tmp_path: Path, notes: Path, interrupted_at: int
 ) -> None:
     await note(database, notes)
@@ -1309,7 +1309,7 @@ async def test_a_verification_goes_on_where_it_was_interrupted_and_rereads_nothi
 
 
 @pytest.mark.usefixtures("one_block_at_once")
-async def test_progress_is_kept_after_so_many_events_and_no_sooner_again(
+async def test_progress_is_kept_at_intervals_of_events(
     database: Database, staged: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[int] = []
@@ -1512,7 +1512,7 @@ async def test_a_batch_takes_as_many_bytes_and_rows_as_it_may_and_no_more(
 
 
 @pytest.mark.one_postgresql(ONE_BY_ONE)
-async def test_a_tournament_with_a_snapshot_is_read_by_itself(
+async def test_a_tournament_with_a_snapshot_is_read_alone(
     database: Database, owner: asyncpg.Connection, crowd: Stage
 ) -> None:
     async with database.connection() as connection:

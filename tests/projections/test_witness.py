@@ -139,7 +139,7 @@ async def test_heads_are_noted_as_they_are(database: Database, path: Path) -> No
     assert (one.tournament, one.sequence, one.digest) == (arena.tournament_id, head.sequence, head.digest.hex())
 
 
-async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_anew(
+async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_again(
     database: Database, dsn: str, path: Path
 ) -> None:
     arena, other = await open_arena(database), await open_arena(database)
@@ -161,7 +161,7 @@ async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_a
     assert len(list(read(path).digests_of(other.tournament_id, Sequence(0)))) == 1
 
 
-async def test_a_witness_that_cannot_write_goes_on_and_writes_when_it_can(
+async def test_a_witness_that_cannot_write_continues_and_writes_when_it_can(
     database: Database, dsn: str, tmp_path: Path
 ) -> None:
     await open_arena(database)

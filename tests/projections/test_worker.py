@@ -793,7 +793,7 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
         ),
     ],
 )
-async def test_a_worker_goes_on_when_what_is_missing_for_a_while_is_there_again(
+async def test_a_worker_continues_when_what_is_missing_for_a_while_is_there_again(
     database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, away: str, back: str, error: str
 ) -> None:
     """As in the midst of a restore, where tables come one after the other and rights last."""

@@ -97,7 +97,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                 assert read == sums
 
 
-async def test_at_most_so_many_lines_are_looked_at(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     arena = await open_arena(database)
     match, day = CompetitionId(1), datetime(2024, 3, 9, tzinfo=UTC)
     deltas = arena.points().deltas

@@ -142,7 +142,7 @@ async def test_an_archive_of_what_came_by_archive_is_the_same(other: Tallybook, 
     assert (await other.done("tournament", "export", "cup")).encode() + b"\n" == bytes_of(exported)
 
 
-async def test_the_log_goes_on_where_it_was_and_knows_its_keys(
+async def test_the_log_continues_where_it_was_and_knows_its_keys(
     other: Tallybook, desk: Desk, other_owner: asyncpg.Connection, slug: str, exported: Path
 ) -> None:
     await other.done("tournament", "import", str(exported))

@@ -89,7 +89,7 @@ async def test_verify_of_what_is_not_there_is_refused(dsn: str, staged: Stage, t
     assert (await ran(dsn, "verify", "--share", "0", "--forever")).code == 2
 
 
-async def test_a_verification_that_had_to_give_up_goes_on_with_its_state(
+async def test_a_verification_that_had_to_give_up_continues_with_its_state(
     dsn: str, owner: asyncpg.Connection, staged: Stage, tmp_path: Path
 ) -> None:
     """Somebody keeps it from looking at snapshots."""
@@ -119,7 +119,7 @@ async def test_verify_forever_ends_well_at_sigterm(dsn: str, staged: Stage, tmp_
         assert "No difference was found." in running.err
 
 
-async def test_verify_forever_goes_on_after_a_finding_and_exits_with_3_at_sigterm(
+async def test_verify_forever_continues_after_a_finding_and_exits_with_3_at_sigterm(
     dsn: str, owner: asyncpg.Connection, staged: Stage, tmp_path: Path
 ) -> None:
     await tamper(owner, _FORGE, staged.tournament_id)

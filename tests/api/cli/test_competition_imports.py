@@ -476,7 +476,7 @@ async def test_another_ranking_gets_points_of_the_same_competitions(imported: Im
 # ── Cut off ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_cut_off_after_a_chunk_it_goes_on(
+async def test_cut_off_after_a_chunk_it_continues(
     desk: Desk, imported: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(competition_imports, "IMPORT_REQUESTS_MAX", 2)
@@ -516,7 +516,7 @@ async def test_cut_off_after_a_chunk_it_goes_on(
 
 
 @pytest.mark.long
-async def test_killed_at_any_moment_it_goes_on_and_doubles_nothing(
+async def test_killed_at_any_moment_it_continues_and_doubles_nothing(
     tallybook: Tallybook, imported: Import, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     random, count = Random(16), 2_000

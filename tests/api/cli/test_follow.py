@@ -59,7 +59,9 @@ async def test_what_cannot_be_followed_is_refused(
     assert reason in " ".join(await tallybook.refused("follow", season.client.tournament, *options))
 
 
-async def test_it_goes_on_with_what_is_committed_until_it_is_stopped(dsn: str, season: Season, tmp_path: Path) -> None:
+async def test_it_continues_with_what_is_committed_until_it_is_stopped(
+    dsn: str, season: Season, tmp_path: Path
+) -> None:
     with started(tmp_path, "follow", season.client.tournament, "--json", "--database-url", dsn) as following:
         for amount in range(1, 4):
             await add(season, amount)

@@ -443,7 +443,7 @@ async def test_a_second_import_of_a_file_changes_nothing_and_says_what_is_there(
     assert second.ids == first.ids == [c.competitor_id for c in before[0]]
 
 
-async def test_an_import_that_was_interrupted_anywhere_goes_on_where_it_was(imported: Import) -> None:
+async def test_an_import_that_was_interrupted_anywhere_continues_where_it_was(imported: Import) -> None:
     rows = [f"{n},{n - 1 if n else ''}" for n in range(20)]
     content = "\n".join(["name,parent", *rows])
     for stop_at in range(0, 20, 3):
@@ -565,7 +565,7 @@ async def test_an_import_does_not_take_for_others_whom_another_import_of_the_fil
 
 
 @pytest.mark.long
-async def test_an_import_that_the_database_lets_down_says_so_and_goes_on_when_it_is_back(
+async def test_an_import_that_the_database_lets_down_says_so_and_continues_when_it_is_back(
     imported: Import, dsn: str, tournament_id: TournamentId
 ) -> None:
     with pytest.raises(Interrupted):
@@ -645,7 +645,7 @@ async def test_an_import_that_is_cut_off_at_random_registers_everybody_once_and_
 
 @pytest.mark.timeout(300)
 @pytest.mark.long
-async def test_an_import_into_an_embedded_database_that_is_cut_off_goes_on(tmp_path: Path) -> None:
+async def test_an_import_into_an_embedded_database_that_is_cut_off_continues(tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path / "data")]
     slug = said("tournament", "create", "Cup", *where).out.strip()
     dsn = f"postgresql://tallybook@/tallybook?host={tmp_path / 'data' / 'socket.alone'}&port=5432"

@@ -365,7 +365,7 @@ async def test_voided_points_and_lists_are_explained_too(tallybook: Tallybook, p
     assert nothing.endswith("Nothing in between changed that position or total.")
 
 
-async def test_another_sort_is_explained_and_history_goes_on_by_it(tallybook: Tallybook, played: Season) -> None:
+async def test_another_sort_is_explained_and_history_continues_by_it(tallybook: Tallybook, played: Season) -> None:
     ada, _, _ = played.ids
     await played.client.put(f"{played.path}/unities/{played.unity_id}.json", {"sort": "ASC"})
     form = {"participants_delta": deltas((ada, played.unity_id, 7))}

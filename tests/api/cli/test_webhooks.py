@@ -42,7 +42,7 @@ async def test_webhooks_are_listed_without_their_secrets(tallybook: Tallybook, s
     assert not [one for one in made if one["secret"] in shown or one["secret"][6:] in shown]
 
 
-async def test_what_is_added_is_told_and_what_is_removed_is_not(
+async def test_a_webhook_receives_events_until_it_is_removed(
     tallybook: Tallybook, season: Season, database: Database
 ) -> None:
     slug = season.client.tournament

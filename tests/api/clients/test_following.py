@@ -74,7 +74,7 @@ async def test_no_event_is_lost_or_comes_twice_wherever_a_connection_is_cut(
     assert cuts > 10
 
 
-async def test_it_goes_on_after_an_id_a_sequence_or_the_head(tallybook: Client, season: Season) -> None:
+async def test_it_continues_after_an_id_a_sequence_or_the_head(tallybook: Client, season: Season) -> None:
     slug = season.client.tournament
     events = await up_to(tallybook.follow(slug), lambda event: isinstance(event, CaughtUp))
     *recorded, end = events
@@ -98,7 +98,7 @@ async def test_a_filter_says_how_far_it_has_looked(tallybook: Client, season: Se
     assert len(await up_to(of_ranking, lambda event: isinstance(event, CaughtUp))) > 1
 
 
-async def test_position_is_where_a_filtered_stream_goes_on(tallybook: Client, season: Season) -> None:
+async def test_position_is_where_a_filtered_stream_continues(tallybook: Client, season: Season) -> None:
     """A position comes after each 1,000 events that were left out."""
     slug = season.client.tournament
     for _ in range(2):
@@ -112,7 +112,7 @@ async def test_position_is_where_a_filtered_stream_goes_on(tallybook: Client, se
     assert sequences(rest)[0] == position.sequence + 1
 
 
-async def test_after_a_restore_it_says_so_and_begins_anew(dsn: str) -> None:
+async def test_after_a_restore_it_says_so_and_starts_again(dsn: str) -> None:
     async with serve(dsn) as service:
         token = await make_token(service.database)
         slug = await slug_of(service.database, await open_new_tournament(service.database, actor=OPERATOR))

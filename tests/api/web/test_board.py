@@ -227,7 +227,7 @@ async def test_a_tournament_without_a_ranking_shows_its_name(client: Client, bel
     assert (await client.send("GET", f"{board}?ranking=1")).status == 404
 
 
-async def test_a_unity_is_shown_by_itself(championship: Championship) -> None:
+async def test_a_unity_is_shown_alone(championship: Championship) -> None:
     _, difference = championship.unity_ids
     table = (await championship.get(f"/table.json?unity={difference}")).json
     margins = dict.fromkeys(TEAMS, 0)

@@ -306,7 +306,7 @@ async def test_a_hidden_page_does_not_listen(visit: Begin, championship: Champio
     await until(lambda: counted("tallybook_listeners") == 1)
 
 
-async def test_a_lost_connection_is_said_and_made_good(visit: Begin, championship: Championship) -> None:
+async def test_a_lost_connection_is_shown_and_recovers(visit: Begin, championship: Championship) -> None:
     one = await visit(timezone_id="Asia/Kolkata")
     page = await one.go()
     await expect(page.locator(LIVE)).to_contain_text(re.compile(r", ..:.. UTC \(.*..:.. your time\)"), timeout=SECONDS)

@@ -289,7 +289,7 @@ def recorded(answer: Any) -> str:
     return str(answer.headers["Location"].rpartition("done=")[2])
 
 
-async def test_what_is_wrong_stands_beside_its_field_with_what_was_sent(
+async def test_a_fault_stands_next_to_its_field_with_the_text_that_was_sent(
     visitor: Visitor, season: Season, log: Log
 ) -> None:
     before = await log.length()
@@ -386,7 +386,9 @@ async def test_what_is_emptied_in_a_form_is_empty_but_for_a_name(visitor: Visito
     assert "must not be empty" in words(answer.body.decode())
 
 
-async def test_who_changes_what_has_changed_meanwhile_is_told_and_may_insist(visitor: Visitor, season: Season) -> None:
+async def test_a_change_of_something_changed_meanwhile_is_refused_and_may_be_repeated(
+    visitor: Visitor, season: Season
+) -> None:
     change = at(season, f"/competitors/{season.ids[0]}/change")
     form, action = form_of(await visitor.page(change))
     await season.client.put(f"competitors/{season.ids[0]}.json", {"name": "Adele"})

@@ -31,7 +31,7 @@ def test_any_text_is_read_back_as_the_text_that_it_is(text: str) -> None:
     assert read.text == text
 
 
-def test_elements_are_nested_and_text_beside_them_is_escaped() -> None:
+def test_elements_are_nested_and_text_between_them_is_escaped() -> None:
     inner = element("b", "<i>")
     assert element("p", inner, " & ", 7, None) == "<p><b>&lt;i&gt;</b> &amp; 7</p>"
     assert joined((inner, "<")) == "<b>&lt;i&gt;</b>&lt;"

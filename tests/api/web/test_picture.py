@@ -72,7 +72,7 @@ async def test_a_picture_is_that_of_a_log_that_ends_at_the_public_end(championsh
     assert (await championship.get("/picture.png")).status == 404
 
 
-async def test_a_picture_is_drawn_once_for_all_who_ask_and_so_many_in_a_second(
+async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_second_are_limited(
     championship: Championship, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Pictured] = []
