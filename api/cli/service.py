@@ -1,6 +1,7 @@
 """Commands that run the service: `serve`, `worker`, `migrate` and `demo`."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -191,7 +192,8 @@ async def demo(
     live
         Serve at once, and play the season slowly in a new tournament: its board moves.
     """
-    refuse_unless_free(host, port)  # before a season is played for nothing
+    chosen_with = "PORT=, as in make demo PORT=9000" if "MAKELEVEL" in os.environ else "--port"
+    refuse_unless_free(host, port, chosen_with=chosen_with)  # before a season is played for nothing
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
             tournament_id, slug = await (_opened_season(desk) if live else _played_season(desk))

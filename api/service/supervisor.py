@@ -157,12 +157,13 @@ async def _supervise(children: list[_Child], side_task: SideTask | None, stop: a
         await asyncio.gather(*keeping, return_exceptions=True)
 
 
-def refuse_unless_free(host: str, port: int) -> socket.AddressFamily:
-    """Raises StartupRefused if no service can listen there; else returns the family of the address."""
+def refuse_unless_free(host: str, port: int, *, chosen_with: str = "--port") -> socket.AddressFamily:
+    """Raises StartupRefused if no service can listen there; else returns the family of the address. `chosen_with`: what
+    chooses the port."""
     option = "--host"
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        option = "--port"
+        option = chosen_with
         with socket.socket(family) as probe:
             # SO_REUSEPORT would let two services share a port, each answering some requests from its own database.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -124,10 +124,18 @@ def taken() -> Iterator[str]:
         yield str(server.getsockname()[1])
 
 
-def test_a_demo_whose_port_is_taken_says_so_before_it_plays_anything(taken: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", [False, True])
+def test_a_demo_whose_port_is_taken_says_so_before_it_plays_anything(
+    taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: bool
+) -> None:
+    """Where make was called, it names the variable of make."""
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    if made:
+        monkeypatch.setenv("MAKELEVEL", "1")
     ended = said_here(["demo", "--port", taken, "--data-dir", str(tmp_path / "data")])
+    option = "PORT=, as in make demo PORT=9000" if made else "--port"
     assert one_sentence(ended) == (
-        f"Cannot listen on 127.0.0.1, port {taken}: Address already in use; choose another with --port."
+        f"Cannot listen on 127.0.0.1, port {taken}: Address already in use; choose another with {option}."
     )
     assert not (tmp_path / "data").exists()
 
