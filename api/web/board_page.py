@@ -262,10 +262,15 @@ def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | No
     whole = {name: text for name, text in query.items() if name not in ("tag", "find", "offset", "line")}
     named = joined((" with “", name_text(find), "”")) if find else None
     among = joined((" among ", name_text(tag), ", with places among them")) if tag else None
+    way = element("a", "The whole table", href=site.address(whole, mode.below))
+    if find and table.count == 1 and table.lines:
+        one = table.lines[0].competitor_id
+        address = site.address({**whole, "line": str(one)} | ({"tag": tag} if tag else {}), mode.below)
+        way = element("a", "Its line in the table", href=f"{address}#line-{one}")
     return element(
         "p",
         element("span", f"{table.count} {'line' if table.count == 1 else 'lines'}", named, among, ". "),
-        element("a", "The whole table", href=site.address(whole, mode.below)),
+        way,
         class_="found",
     )
 

@@ -26,10 +26,10 @@ def is_searched(ranking: Ranking) -> bool:
 def tagged(board: Board, ranking: Ranking, tag: str) -> Generator[None, None, list[CompetitorId]]:
     """The competitors that have this tag. Raises Unacceptable."""
     found = []
-    for place, competitor_id in enumerate(_listed(ranking)):
+    for place, (competitor_id, competitor) in enumerate(board.competitors.held(_listed(ranking))):
         if place % _STEP_COMPETITORS == 0:
             yield
-        if tag in board.competitors[competitor_id].tags:
+        if tag in competitor.tags:
             found.append(competitor_id)
     return found
 
@@ -38,10 +38,9 @@ def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, li
     """The competitors that have this text in their name, or a tag that is this text, in any case. Raises
     Unacceptable."""
     found, text = [], text.casefold()
-    for place, competitor_id in enumerate(_listed(ranking)):
+    for place, (competitor_id, competitor) in enumerate(board.competitors.held(_listed(ranking))):
         if place % _STEP_COMPETITORS == 0:
             yield
-        competitor = board.competitors[competitor_id]
         if text in competitor.name.casefold() or any(text == tag.casefold() for tag in competitor.tags):
             found.append(competitor_id)
             if len(found) == FOUND_MAX:
@@ -52,10 +51,10 @@ def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, li
 def tags_offered(board: Board, ranking: Ranking) -> Generator[None, None, list[str]]:
     """The tags of a ranking's competitors, in alphabetical order. Raises Unacceptable."""
     counts: Counter[str] = Counter()
-    for place, competitor_id in enumerate(_listed(ranking)):
+    for place, (_, competitor) in enumerate(board.competitors.held(_listed(ranking))):
         if place % _STEP_COMPETITORS == 0:
             yield
-        counts.update(board.competitors[competitor_id].tags)
+        counts.update(competitor.tags)
     return sorted([tag for tag, _ in counts.most_common(TAGS_OFFERED_MAX)], key=str.casefold)
 
 

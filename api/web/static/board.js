@@ -55,7 +55,7 @@ function places() {
 
 /** Takes what the service told of the lines of the page. */
 function take(answer) {
-  if (isNow() && answer.since !== null && !rows.compares) location.reload(); // nothing has been compared yet
+  if (isNow() && !rows.fit(answer.lines, answer.since !== null)) location.reload(); // the first or second competition
   if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
   const before = table;
   table = answer;

@@ -34,9 +34,9 @@ export class Rows {
     this.#here = here;
   }
 
-  /** Whether there is a column for movement. */
-  get compares() {
-    return this.#beside.moved;
+  /** Whether there are columns for all that is told of the lines: for movement, if they are `compared`, and form. */
+  fit(lines, compared) {
+    return (this.#beside.moved || !compared) && (this.#beside.form || !lines.some(({ form }) => form.length));
   }
 
   /** Shows these lines, the first of which has `offset` before it, with values in these `columns`. */

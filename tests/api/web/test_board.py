@@ -404,6 +404,8 @@ async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again
     assert await found("find=LAND") == [("Ireland", 1), ("England", 3), ("Scotland", 4)]
     assert await found("find=isle") == [("Scotland", 4), ("Wales", 6)]  # a tag
     assert await found("find=nobody") == []
+    address = f"{championship.address}?line={championship.teams['Wales']}#line-{championship.teams['Wales']}"
+    assert f'href="{address}">Its line in the table' in await page_of(championship, "?find=wales")
     assert await found("tag=Isle") == [("Scotland", 1), ("Wales", 2)]
     assert await found("tag=North&find=scot") == [("Scotland", 2)]
     assert await found("tag=&find=") == [(name, place) for place, name in enumerate(FINAL, start=1)]
