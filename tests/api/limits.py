@@ -10,6 +10,17 @@ from api.interface import competitor_standings, form, public_view, questions, st
 from api.interface.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
+from api.web import board, board_page, moments, picture, search, table
+from api.web.console import (
+    access_pages,
+    change_page,
+    classification_page,
+    history_page,
+    lists_pages,
+    overview_page,
+    ranking_page,
+    tournaments_page,
+)
 from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
 from engine.domain import terms
 from engine.log import log
@@ -285,6 +296,84 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("test messages over HTTP", f"{TESTS_AT_ONCE_MAX} at once in a process", "503"),
             ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "it no longer signs"),
+        ),
+        "Boards": (
+            (
+                "lines of a page; of `/embed`; of `/tv`",
+                f"{table.BOARD_LINES}; {board_page.EMBED.lines}; {board_page.TV_LINES}",
+                "further pages",
+            ),
+            ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "further ones with `offset=`"),
+            (
+                "competitors of a ranking that is searched; lines found",
+                f"{search.SEARCHED_COMPETITORS_MAX:,}; {search.FOUND_MAX:,}",
+                "no search is offered; 422",
+            ),
+            ("steps of an explanation on a page", f"{board.STEPS_SHOWN}", "further pages"),
+            ("events searched for the last competition", f"{past.LOOKED_BACK_EVENTS_MAX:,}", "no movement is shown"),
+            (
+                "sums of competitions searched for the recent results of a page",
+                f"{table.FORM_SUMS_SHOWN_MAX:,}",
+                "none are shown",
+            ),
+            (
+                "events up to a past moment whose recent results are shown",
+                f"{table.FORM_EVENTS_MAX:,}",
+                "none are shown",
+            ),
+            (
+                "events of the log, and deltas of the ranking, for a slider by dates",
+                f"{past.TIMELINE_EVENTS_MAX:,}; {past.TIMELINE_DELTAS_MAX:,}",
+                "a slider through events; a field for a day",
+            ),
+            (
+                "totals (competitors times unities) that browsers add up",
+                f"{table.PASSAGE_TOTALS_MAX:,}",
+                "the service is asked for each moment; `passage.json` answers 422",
+            ),
+            (
+                "events, and competitors of a ranking, for a race",
+                f"{table.SERIES_EVENTS_MAX:,}; {table.SERIES_COMPETITORS_MAX}",
+                "no race is offered; `race.json` answers 422",
+            ),
+            ("competitors that a race shows", f"the first {moments.RACERS_MAX}", "the others are left out"),
+            ("lines of a picture", f"the first {picture.PICTURE_LINES}", "the number of the others is shown"),
+            (
+                "pictures that a process draws; those of a moment are drawn once",
+                f"{picture.PICTURES_AT_ONCE_MAX} at once, then {picture.PICTURES_PER_SECOND_MAX:g} a second",
+                "429",
+            ),
+        ),
+        "The console": (
+            ("tournaments of a page", f"{tournaments_page.TOURNAMENTS_SHOWN}", "further pages"),
+            ("rankings on the page of a tournament", f"{overview_page.RANKINGS_SHOWN}", "the rest are not shown"),
+            ("competitors, competitions, lines of a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
+            ("competitions that a form suggests", f"the newest {ranking_page.COMPETITIONS_SUGGESTED}", "see the lists"),
+            (
+                "events, and lines, of a page of history",
+                f"{history_page.HISTORY_EVENTS}; {history_page.HISTORY_LINES}",
+                "further pages; the interface and the command line show all",
+            ),
+            (
+                "lines that a preview compares; moves of a table that it shows",
+                f"{voiding.PREVIEW_AT_ONCE_MAX:,}; {change_page.MOVES_SHOWN}",
+                "the interface and the command line show all",
+            ),
+            (
+                "lines of a classification beyond those declared",
+                f"{classification_page.FREE_CRITERIA}, and {terms.CRITERIA_MAX} in all",
+                "declare, and open it again",
+            ),
+            (
+                "tournaments of a token that is made here",
+                f"{access_pages.TOKEN_TOURNAMENTS_MAX}; all of the admin's, if none is named",
+                "a fault next to the field",
+            ),
+            (
+                "tokens; sessions that are listed",
+                f"the newest {access_pages.TOKENS_SHOWN}; the newest {sessions.SESSIONS_LISTED_MAX}",
+                "the command line lists all tokens",
+            ),
         ),
     }
 
