@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Event
-from engine.domain.terms import CompetitionId, CompetitorId
+from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, give_sums
 from projections.board.classification import Counted
 from projections.past import comparison
@@ -113,6 +114,49 @@ def test_who_is_left_out_is_in_the_first_classification_alone(
     found = finished(classified_move_steps(before, after, Counted(board, before), Counted(other, after)))
     assert found == moves_between(board, other)
     assert {move.competitor_id for move in found if move.after is None} == competitors
+
+
+_OUT, _IN = COMPETITORS[:2]
+_UNITY = next(iter(UNITIES))
+_BOTH = (events.Delta(_OUT, _UNITY, 1), events.Delta(_IN, _UNITY, 2))
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        (events.PointsAdded(ranking_id=RANKING, deltas=_BOTH), {"deltas": _BOTH[1:]}),
+        (events.PointsAdded(ranking_id=RANKING, deltas=_BOTH[:1]), None),
+        (events.PointsAdded(ranking_id=RANKING, deltas=_BOTH, competition_id=COMPETITIONS[0]), None),
+        (
+            events.PointsReversed(
+                ranking_id=RANKING, deltas=_BOTH, competition_id=COMPETITIONS[1], reverses=Sequence(1)
+            ),
+            {"deltas": _BOTH[1:]},
+        ),
+        (
+            events.PointsReversed(
+                ranking_id=RANKING, deltas=_BOTH, competition_id=COMPETITIONS[0], reverses=Sequence(1)
+            ),
+            None,
+        ),
+        (
+            events.RankingCreated(
+                ranking_id=RANKING, name="Cup", participants=(_OUT, _IN), main_unity_id=_UNITY, main_unity_name="Points"
+            ),
+            {"participants": (_IN,)},
+        ),
+        (
+            events.RankingModified(ranking_id=RANKING, participants=(_OUT, _IN), main_unity_name="Points"),
+            {"participants": (_IN,)},
+        ),
+        (events.ParticipantsChanged(ranking_id=RANKING, added=(_OUT, _IN)), {"added": (_IN,)}),
+        (events.CompetitionVoided(competition_id=COMPETITIONS[0]), {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_event_without_a_competitor_and_a_competition(event: Event, left: dict[str, object] | None) -> None:
+    expected = None if left is None else msgspec.structs.replace(event, **left)
+    assert without(event, COMPETITIONS[:1], [_OUT]) == expected
 
 
 def test_a_comparison_that_would_look_at_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

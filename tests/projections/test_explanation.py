@@ -1,12 +1,22 @@
 """Explanations add up, and name each overtaking that a recount finds."""
 
+from datetime import UTC, datetime
 from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import Points, PointsAdded, Recorded, UnityChanged
-from engine.domain.terms import CompetitorId
+from engine.domain.events import (
+    CompetitorRegistered,
+    Delta,
+    ParticipantsChanged,
+    Points,
+    PointsAdded,
+    RankingCreated,
+    Recorded,
+    UnityChanged,
+)
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
 from projections.past import explanation
@@ -51,6 +61,27 @@ def overtakings(before: Ranking, after: Ranking, unity_id: int, her: int) -> set
 
 def told(overtaking: Overtaking) -> tuple[int, int, bool]:
     return overtaking.who, overtaking.whom, overtaking.level
+
+
+def test_the_cause_of_a_step_is_points_the_list_or_the_sort() -> None:
+    ada, ben, ranking_id, unity_id = CompetitorId(1), CompetitorId(2), RankingId(3), UnityId(4)
+    created = RankingCreated(
+        ranking_id=ranking_id, name="Cup", participants=(ben, ada), main_unity_id=unity_id, main_unity_name="Points"
+    )
+    registered = [CompetitorRegistered(competitor_id=one, name="A") for one in (ada, ben)]
+    happened = [
+        PointsAdded(ranking_id=ranking_id, deltas=(Delta(ada, unity_id, 3),)),
+        UnityChanged(ranking_id=ranking_id, unity_id=unity_id, sort=Sort.ASC),
+        ParticipantsChanged(ranking_id=ranking_id, removed=(ben,)),
+    ]
+    now = datetime(2026, 5, 2, tzinfo=UTC)
+    log = [
+        Recorded(Sequence(n), now, OPERATOR, None, event)
+        for n, event in enumerate([*registered, created, *happened], 1)
+    ]
+    explainer = Explainer(board_of(log[:3]), ranking_id, unity_id, ada)
+    causes = [step and step.cause for step in map(explainer.step, log[3:])]
+    assert causes == [Cause.POINTS, Cause.SORT, Cause.LIST]
 
 
 @unhurried
