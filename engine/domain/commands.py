@@ -172,8 +172,8 @@ class NamedEvent(Struct, frozen=True):
 
 class ReversePoints(Struct, frozen=True, kw_only=True):
     """Undoes the points that the event `sequence` added, or redoes those that it undid. The first of the events that
-    this leads to is about the ranking. `only_of`: refuse the event of
-    any other sender; None: of nobody. `named`: the event, read from the log; None: the desk fills it in."""
+    this leads to is about the ranking. `only_of`: refuse the event of any other sender; None: of nobody. `named`: the
+    event, read from the log; None: the desk fills it in."""
 
     ranking_id: RankingId
     sequence: Sequence

@@ -24,7 +24,7 @@ class FollowedSums:
         self._sequence = sequence
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self._missed: dict[RankingId, deque[Points]] = {}
-        self._followed: dict[RankingId, CompetitionSums] = {}
+        self._followed: set[RankingId] = set()
 
     def clear(self) -> None:
         """Drops everything. Call it when the board is replaced."""
@@ -33,7 +33,8 @@ class FollowedSums:
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return sum([sums.size_bytes for sums in self._followed.values()])
+        followed = [self._board().rankings[one].competition_sums for one in self._followed]
+        return sum([sums.size_bytes for sums in followed if sums is not None])
 
     def note(self, event: Event) -> None:
         """Call it for each folded event, which a running reader of the log would miss."""
@@ -57,6 +58,6 @@ class FollowedSums:
                     # with what is redone, must be read again.
                     if board is self._board() and undone == board.rankings[ranking_id].undone.keys():
                         give_sums(board, ranking_id, sums)
-                        self._followed[ranking_id] = sums
+                        self._followed.add(ranking_id)
                 finally:
                     del self._missed[ranking_id]

@@ -10,6 +10,8 @@ WORDS: Final = {
     "unity": "one scoring column of a ranking, such as points. The first is the main one.",
     "participants": "the competitors of a ranking, in their order. Adding one is enrolment.",
     "delta": "a signed integer credited to one competitor in one unity.",
+    "undone": "of an event that added points: they do not count. They do again once it is redone.",
+    "voided": "of a competition: the points that it gave do not count, and it can give no more.",
     "standing": ("one competitor's line in a unity: position and total. The standings of a unity are all its lines."),
     "classification": "a ranking's competitors in the order of a declared chain of criteria.",
     "sub-table": (

@@ -24,6 +24,7 @@ from engine.domain.commands import (
     CloseRanking,
     CreateRanking,
     DeclareClassification,
+    ReversePoints,
     VoidCompetition,
 )
 from engine.domain.events import Criterion, Delta
@@ -170,10 +171,13 @@ async def test_a_day_shows_what_had_taken_place_whenever_it_was_recorded(champio
 
 
 async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship: Championship) -> None:
-    """With a match that is voided, points without one, and points that the public does not see."""
+    """With a match that is voided, points without one, undone ones, and points that the public does not see."""
     board = championship.live.board
     await submit(championship, VoidCompetition(competition_id=next(iter(board.competitions))))
     await championship.give("Wales", 7)
+    await championship.give("Wales", 9)
+    wrong = ReversePoints(ranking_id=championship.ranking_id, sequence=championship.live.head.sequence)
+    await submit(championship, wrong)
     await submit(championship, ChangePublication(freeze="now"))
     await championship.give("Wales", 100)
     told = (await championship.get("/timeline.json")).json

@@ -13,7 +13,13 @@ from playwright.async_api import Browser, ConsoleMessage, Page, expect
 
 from api.stream import followers
 from api.web.page import number_text
-from engine.domain.commands import ChangeParticipants, ChangePublication, CreateRanking, DeclareClassification
+from engine.domain.commands import (
+    ChangeParticipants,
+    ChangePublication,
+    CreateRanking,
+    DeclareClassification,
+    ReversePoints,
+)
 from engine.domain.events import Criterion
 from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, RankingId, Sequence, UnityId
@@ -421,8 +427,8 @@ async def test_the_browser_writes_numbers_as_the_service_does(visit: Begin) -> N
 
 
 async def test_the_browser_folds_as_the_service_does(visit: Begin, championship: Championship) -> None:
-    """At random moments of a history with free points, large totals, ties, leavers, returners, and a declared
-    classification."""
+    """At random moments of a history with free points, undone ones, large totals, ties, leavers, returners, and a
+    declared classification."""
     desk, live, ranking_id = championship.service.desk, championship.live, championship.ranking_id
     draw = random.Random(17)
     teams = list(championship.teams)
@@ -432,6 +438,9 @@ async def test_the_browser_folds_as_the_service_does(visit: Begin, championship:
             gone = (championship.teams[draw.choice(teams)],)
             await desk.submit(live, ChangeParticipants(ranking_id=ranking_id, removed=gone), actor=OPERATOR)
             await desk.submit(live, ChangeParticipants(ranking_id=ranking_id, added=gone), actor=OPERATOR)
+        if number % 20 == 9:
+            wrong = ReversePoints(ranking_id=ranking_id, sequence=live.head.sequence)
+            await desk.submit(live, wrong, actor=OPERATOR)
         if number == 70:
             criteria = tuple(Criterion(unity_id=one) for one in reversed(championship.unity_ids))
             await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=criteria), actor=OPERATOR)
