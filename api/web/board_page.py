@@ -58,6 +58,9 @@ class Mode(Struct, frozen=True):
 BOARD: Final = Mode("board", "", 100)
 TV: Final = Mode("tv", "/tv", TV_LINES)
 EMBED: Final = Mode("embed", "/embed", 50)
+EMBED_PIXELS: Final = 240
+EMBED_LINE_PIXELS: Final = 53
+"""Height of what is around the lines in a frame, with a title of two lines, and of each line."""
 
 
 def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], query: Query, origin: str) -> bytes:
@@ -79,7 +82,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
             ),
             competitions_part(table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
-            _foot(site, mode, table, query),
+            _foot(site, mode, table, query, origin),
             _turning(site, mode, table, query) if mode is TV else None,
         )
     )
@@ -344,17 +347,37 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
     )
 
 
-def _foot(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) -> Html:
     if mode is EMBED:
         whole = element("a", "The whole board", href=site.address(query), target="_blank", rel="noopener")
         return element("footer", element("p", whole))
     same = {name: text for name, text in query.items() if name not in ("offset", "line")}
-    ways = [("CSV", "/table.csv"), ("Large screen", "/tv"), ("To embed", "/embed")]
+    ways = [("CSV", "/table.csv"), ("Large screen", "/tv")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
     compared = None if table.since is None else "Arrows show places gained or lost since the last competition. "
     if "since" in query:
         compared = "Arrows show places gained or lost since the moment chosen. "
-    return element("footer", element("p", compared, "Choose a name to see how it came to its place."), _spaced(links))
+    return element(
+        "footer",
+        element("p", compared, "Choose a name to see how it came to its place."),
+        _spaced(links),
+        _embedding(site, table, same, origin),
+    )
+
+
+def _embedding(site: Site, table: ShownTable, query: Query, origin: str) -> Html:
+    """What to write into another page to show the table there, with a size in which it has room. Its address must be
+    whole: without an `origin`, it is left to the reader to complete."""
+    address = (origin or "https://\N{HORIZONTAL ELLIPSIS}") + site.address(query, EMBED.below)
+    height = EMBED_PIXELS + EMBED_LINE_PIXELS * min(max(table.count, 1), EMBED.lines)
+    frame = element("iframe", src=address, title=f"{_heading(table, query)}, {site.name}", width="100%", height=height)
+    return element(
+        "details",
+        element("summary", "To embed"),
+        element("label", "Write this into your page:", element("textarea", str(frame), readonly=True, rows=4)),
+        element("a", "Look at it", href=site.address(query, EMBED.below)),
+        class_="embedding",
+    )
 
 
 def _spaced(links: Iterable[Html]) -> Html:

@@ -22,7 +22,11 @@ from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from engine.domain.errors import NotFound
 
 PATH: Final = "/static/{version}/{file...}"
-_MEDIA_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_MEDIA_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 _FOR_EVER: Final = (
     header("Cache-Control", "public, max-age=31536000, immutable")
     + header("Vary", "Accept-Encoding")

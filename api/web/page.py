@@ -71,7 +71,7 @@ def head_of(
             element("meta", name="viewport", content="width=device-width, initial-scale=1"),
             element("meta", name="color-scheme", content="light dark"),
             *[element("link", rel="stylesheet", href=static.address(name)) for name in styles],
-            element("link", rel="icon", href="data:,"),
+            element("link", rel="icon", href=static.address("icon.svg"), type="image/svg+xml"),
             None if script is None else element("script", type="module", src=static.address(script)),
         )
     )

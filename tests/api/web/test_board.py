@@ -301,6 +301,15 @@ async def test_totals_beyond_the_numbers_of_a_browser_are_exact(championship: Ch
     assert "6\u202f442\u202f450\u202f945" in await page_of(championship)
 
 
+async def test_a_page_gives_what_to_write_into_another_page(championship: Championship) -> None:
+    page = (await championship.get(f"?unity={championship.unity_ids[0]}", Host="cup.example")).body.decode()
+    frame = re.search(r"<textarea[^>]*>(.*?)</textarea>", page)
+    assert frame
+    address = f"http://cup.example{championship.address}/embed?unity={championship.unity_ids[0]}"
+    assert unescape(frame[1]).startswith(f'<iframe src="{address}" title="Championship, ')
+    assert unescape(frame[1]).endswith(' width="100%" height="558"></iframe>')
+
+
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
