@@ -15,7 +15,7 @@ OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are told one by one."""
 _CAUSES: Final = {
     Cause.POINTS: "Points",
-    Cause.REVERSAL: "Points taken back, or given back",
+    Cause.REVERSAL: "Points taken back",
     Cause.LIST: "The list of competitors changed",
     Cause.SORT: "Which totals are better changed",
 }
@@ -115,10 +115,13 @@ def _happened(board: Board, step: Step) -> datetime:
 
 
 def _what(board: Board, step: Step) -> str:
+    cause = _CAUSES[step.cause]
+    if step.reversal is not None and not step.reversal.takes_back:
+        cause = "Points given back"
     if step.competition_id is None:
-        return "Others moved" if step.cause is Cause.POINTS and step.delta is None else _CAUSES[step.cause]
+        return "Others moved" if step.cause is Cause.POINTS and step.delta is None else cause
     named = _competition(board, step.competition_id)
-    return named if step.cause is Cause.POINTS else f"{_CAUSES[step.cause]}: {named}"
+    return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 
 def _competition(board: Board, competition_id: CompetitionId) -> str:
