@@ -5,14 +5,14 @@ Everybody is called by the name they have today, so that a competitor has one na
 
 from collections.abc import Callable, Collection
 from collections.abc import Sequence as Items
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from api.http.times import timestamp
 from api.interface.classifications import criterion_text
-from api.interface.competition_names import competition_name
+from api.interface.competition_names import result_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
@@ -22,13 +22,10 @@ from projections.past.history import Reversal
 from projections.past.past import DatedPlace, Explanation
 
 STEPS_TOLD_MAX: Final = 100
-"""Steps that are shown one by one; beyond this, those in which only others moved are shown together."""
+"""Steps that are shown one by one; beyond this, those in which only others moved are counted."""
 OVERTAKINGS_TOLD_MAX: Final = 10
 """Overtakings of one step that are told one by one."""
-_TOGETHER: Final = (
-    "Events in which only others moved are told together; --from and --to, --top or --around make it few enough to be "
-    "told one by one."
-)
+_TOGETHER: Final = "--from and --to, --top or --around make it few enough to be told one by one."
 _OF_LIST: Final = (Cause.LIST, Cause.SORT)
 _REVERSALS: Final = {
     Reversal.VOID: "was reversed",
@@ -60,18 +57,34 @@ class ExplanationText:
         if of_others:
             lines.append(f"Of the others, only {of_others} are shown.")
         if explanation.steps:
-            lines += ["", *self._summary(explanation), ""]
+            lines += ["", *self._summary(explanation)]
         else:
             lines.append("Nothing in between changed that position or total.")
-        runs = _runs(explanation.steps)
-        if len(runs) < len(explanation.steps):
-            lines += [_TOGETHER, ""]
-        for run in runs:
-            first, last = run[0].recorded, run[-1].recorded
-            events = f"event {first.sequence}" if len(run) == 1 else f"events {first.sequence} to {last.sequence}"
-            sentences = self._step(run[0]) if len(run) == 1 else self._together(run)
-            lines += [f"{timestamp(first.recorded_at)}  {events}", *(f"    {sentence}" for sentence in sentences)]
-        return "\n".join([*lines, *self._classification(explanation.neighbours)])
+        if decided := self._classification(explanation.neighbours):
+            lines += ["", *decided]
+        own = [step for step in reversed(explanation.steps) if step.is_own]
+        others = [step for step in reversed(explanation.steps) if not step.is_own]
+        if own:
+            lines += ["", f"What {name} got, the newest first:", "", *self._told(own)]
+        if len(explanation.steps) > STEPS_TOLD_MAX and len(others) > 1:
+            lines += ["", *self._together(others), _TOGETHER]
+        elif others:
+            lines += ["", "When only others moved, the newest first:", "", *self._told(others)]
+        return "\n".join(lines)
+
+    def _told(self, steps: Items[Step]) -> list[str]:
+        lines = []
+        for step in steps:
+            lines += [self._when(step), *(f"    {sentence}" for sentence in self._step(step))]
+        return lines
+
+    def _when(self, step: Step) -> str:
+        """When it took place, and when it was recorded, where these differ."""
+        recorded = timestamp(step.recorded.recorded_at)
+        competition = None if step.competition_id is None else self._board.competitions.get(step.competition_id)
+        if competition is None or not competition.is_dated:
+            return f"{recorded}  event {step.recorded.sequence}"
+        return f"{timestamp(competition.started_at)}  event {step.recorded.sequence}, recorded at {recorded}"
 
     def _classification(self, neighbours: Neighbours | None) -> list[str]:
         """What parts the competitor from the neighbours in the classification. The values among the tied are not told:
@@ -79,9 +92,9 @@ class ExplanationText:
         if neighbours is None or neighbours.lines == []:
             return []
         if neighbours.lines is None:
-            return ["", "What decides the classification would take too long to find out."]
+            return ["What decides the classification would take too long to find out."]
         hers = next(line for line in neighbours.lines if line.competitor_id == self._competitor_id)
-        sentences = ["", f"In the classification, {self._name(hers.competitor_id)} stands {ordinal(hers.position)}."]
+        sentences = [f"In the classification, {self._name(hers.competitor_id)} stands {ordinal(hers.position)}."]
         for above, below in pairwise(neighbours.lines):
             one, other = self._name(above.competitor_id), self._name(below.competitor_id)
             if below.decided_by is None:
@@ -136,13 +149,12 @@ class ExplanationText:
         more = len(step.overtakings) - len(told) + step.overtakings_left_out
         return [*map(self._overtaking, told), *([f"And {more:,} more."] if more else [])]
 
-    def _together(self, run: Items[Step]) -> list[str]:
-        """Steps in which only others moved, one after the other."""
-        passing = [o for step in run for o in step.overtakings if not o.level]
+    def _together(self, steps: Items[Step]) -> list[str]:
+        """Steps in which only others moved."""
+        passing = [o for step in steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
-        name, moved = self._name(self._competitor_id), _moved(run[0].before, run[-1].after)
-        counted = f"{name} was passed {_times(len(passing) - passes, 'time')} and passed {_times(passes, 'time')}"
-        return [f"Others moved in {len(run):,} of these events: {moved}. {counted}."]
+        counted = f"was passed {_times(len(passing) - passes, 'time')} and passed {_times(passes, 'time')}"
+        return [f"In {len(steps):,} further events only others moved: {self._name(self._competitor_id)} {counted}."]
 
     def _list_sentence(self, step: Step) -> str:
         name, total = self._name(self._competitor_id), self._unity.notation.text(step.after.total)
@@ -161,15 +173,11 @@ class ExplanationText:
         return f"by {by}{reason}"
 
     def _competition(self, competition_id: CompetitionId) -> str:
-        competition = self._board.competitions[competition_id]
-        known = []
-        if name := competition_name(self._board, competition):
-            known.append(name)
-        if isinstance(competition.result, str):
-            known.append(competition.result)
-        if competition.voided_at is not None:
-            known.append("voided by now")
-        return f"competition {competition_id}" + (f" ({', '.join(known)})" if known else "")
+        competition = self._board.competitions.get(competition_id)
+        if competition is None:
+            return f"competition {competition_id}"
+        voided = "" if competition.voided_at is None else ", voided by now"
+        return f"{result_text(self._board, competition)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)
@@ -215,21 +223,9 @@ def only_with(explanation: Explanation, competitor_id: CompetitorId, others: Col
     steps = []
     for step in explanation.steps:
         overtakings = [o for o in step.overtakings if (o.whom if o.who == competitor_id else o.who) in others]
-        if step.delta is not None or step.cause in _OF_LIST or overtakings:
+        if step.is_own or overtakings:
             steps.append(msgspec.structs.replace(step, overtakings=overtakings))
     return msgspec.structs.replace(explanation, steps=steps)
-
-
-def _runs(steps: Items[Step]) -> list[Items[Step]]:
-    """The steps, each by itself; if there are many, those together that follow each other and in which only others
-    moved."""
-    if len(steps) <= STEPS_TOLD_MAX:
-        return [[step] for step in steps]
-    runs: list[Items[Step]] = []
-    for are_others, run in groupby(steps, key=lambda step: step.delta is None and step.cause not in _OF_LIST):
-        together = list(run)
-        runs += [together] if are_others else [[step] for step in together]
-    return runs
 
 
 def _moved(place_before: Place, place_after: Place) -> str:

@@ -16,8 +16,9 @@ from api.cli.explanation_text import criteria_text, signed
 from api.cli.names import cut_apart
 from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
+from api.interface.competition_names import competition_name
 from api.interface.history import line_shape
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
 from projections.past.history import AnyLine, DeclarationLine, HistoryLine
 
@@ -140,6 +141,12 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
 
     blank = " " * (sum(widths[2:7]) + 2 * len(widths[2:7]))
 
+    @lru_cache(maxsize=64)
+    def cause(competition_id: CompetitionId) -> str:
+        competition = board.competitions.get(competition_id)
+        name = "" if competition is None else competition_name(board, competition)
+        return name or f"competition {competition_id}"
+
     def row(line: AnyLine) -> str:
         if isinstance(line, DeclarationLine):
             why = f"classified by {criteria_text(ranking, line.criteria)}"
@@ -150,7 +157,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         delta, total = signed(notation, line.delta), notation.text(line.total)
         return (
             f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
-            f"{delta:>{widths[4]}}  {total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line)}\n"
+            f"{delta:>{widths[4]}}  {total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line, cause)}\n"
         )
 
     titles = ("sequence", "recorded_at", "competitor", "unity", "delta", "total", "position", "why")
@@ -166,8 +173,8 @@ def _place(position: int | None) -> str:
     return "–" if position is None else str(position)  # noqa: RUF001 - a dash for nothing
 
 
-def _why(line: HistoryLine) -> str:
-    cause = "free modification" if line.competition_id is None else f"competition {line.competition_id}"
+def _why(line: HistoryLine, cause_of: Callable[[CompetitionId], str]) -> str:
+    cause = "free modification" if line.competition_id is None else cause_of(line.competition_id)
     reverses = "" if line.reversal is None else f", {line.reversal} of {line.reverses}"
     reason = "" if line.reason is None else f": {line.reason}"
     return f"{cause}{reverses}{reason}"

@@ -24,6 +24,13 @@ def short_text(board: Board, competition: Competition) -> str:
     )
 
 
+def result_text(board: Board, competition: Competition) -> str:
+    """A competition with its score, and where it was."""
+    name = competition_name(board, competition) or f"Competition of {len(competition.participants)}"
+    score = f" {competition.result}" if isinstance(competition.result, str) else ""
+    return name + score + (f", {competition.location}" if competition.location else "")
+
+
 def competition_text(board: Board, competition: Competition) -> str:
     """A competition in a line: who met, or how many and where."""
     where = f", {competition.location}" if competition.location else ""

@@ -99,7 +99,7 @@ _PICTURE_FIELDS: Final[Fields] = tuple(
 _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
 _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
-    Field("from", FROM_0, "from after this event", argument="start"),
+    Field("to", FROM_1, "up to this event"),
 )
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
@@ -311,9 +311,10 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
         ranking_id,
         unity_id,
         competitor_id,
-        start=arguments.get("start", Sequence(0)),
-        end=sequence,
+        start=Sequence(0),
+        end=min(sequence, arguments.get("to", sequence)),
         head=context.live.head.sequence,
         limit=STEPS_SHOWN,
+        latest=True,
     )
     return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query, has_lines=True)

@@ -1,11 +1,14 @@
 """The page that explains a line of a board: every step by which a competitor came to a place."""
 
 from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
+from api.interface.competition_names import result_text
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Unity
 from projections.past.explanation import Cause, Overtaking, Step
@@ -36,13 +39,13 @@ def explanation_page(
     each line."""
     competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    kept = {name: text for name, text in query.items() if name != "from"}
+    kept = {name: text for name, text in query.items() if name != "to"}
     to_line = f"{site.address({**kept, 'line': str(competitor_id)})}#line-{competitor_id}"
     back = to_line if has_lines else site.address(kept)
     further = None
     if explanation.next is not None:
-        address = site.address({**query, "from": str(explanation.next)}, f"/competitors/{competitor_id}")
-        further = element("nav", element("a", "Later steps", href=address), class_="pages", aria_label="Steps")
+        address = site.address({**query, "to": str(explanation.next)}, f"/competitors/{competitor_id}")
+        further = element("nav", element("a", "Earlier steps", href=address), class_="pages", aria_label="Steps")
     head = element(
         "header",
         element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
@@ -53,7 +56,7 @@ def explanation_page(
         (
             element("nav", element("a", "Back to the table", href=back), class_="ways"),
             head,
-            element("main", _steps(board, explanation.steps, competitor_id, unity), further),
+            element("main", *_told(board, explanation.steps, competitor_id, unity), further),
         )
     )
     return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
@@ -69,10 +72,42 @@ def _when(stand: DatedPlace) -> Html | None:
     return None if stand.recorded_at is None else time_element(stand.recorded_at)
 
 
-def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity) -> Html:
-    rows = [_row(board, step, her, unity) for step in steps]
-    if not rows:
-        return element("p", "Nothing has changed this place yet.")
+def _told(board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
+    """The steps in short; those that were the competitor's own; and, folded away, those in which only others moved."""
+    if not steps:
+        return [element("p", "Nothing has changed this place yet.")]
+    own = [step for step in reversed(steps) if step.is_own]
+    others = [step for step in reversed(steps) if not step.is_own]
+    told = [element("p", _summary(steps, her, unity.notation), class_="summary")]
+    if own:
+        told.append(_table(board, own, her, unity, "Own results and changes, the newest first"))
+    if others:
+        number = f"When only others moved ({len(others)})"
+        table = _table(board, others, her, unity, "Steps in which only others moved, the newest first")
+        told.append(element("details", element("summary", number), table))
+    return told
+
+
+def _summary(steps: Items[Step], her: CompetitorId, notation: Notation) -> str:
+    """What the steps came to."""
+    deltas = [step.delta for step in steps if step.delta is not None]
+    gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])
+    passing = [one for step in steps for one in step.overtakings if not one.level]
+    passed = sum([one.who == her for one in passing])
+    first, last = steps[0].before.position, steps[-1].after.position
+    places = "" if first is None or last is None else f" From place {first} to {last}."
+    return (
+        f"{number_text(len(deltas))} {'change' if len(deltas) == 1 else 'changes'} of the total: "
+        f"{signed_text(gained, notation)}, {number_text(lost, notation)}. "
+        f"Passed others {_times(passed)}, was passed {_times(len(passing) - passed)}.{places}"
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number_text(number)} times"
+
+
+def _table(board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity, caption: str) -> Html:
     heads = [
         element("th", text, scope="col", class_=kind)
         for text, kind in (
@@ -85,9 +120,9 @@ def _steps(board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity)
     ]
     return element(
         "table",
-        element("caption", "Every step, the oldest first", class_="unseen"),
+        element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *rows),
+        element("tbody", *[_row(board, step, her, unity) for step in steps]),
     )
 
 
@@ -128,11 +163,7 @@ def _competition(board: Board, competition_id: CompetitionId) -> str:
     competition = board.competitions.get(competition_id)
     if competition is None:
         return f"Competition {competition_id}"
-    where = f", {competition.location}" if competition.location else ""
-    if isinstance(competition.result, str) and len(competition.participants) <= 2:
-        sides = " \N{EN DASH} ".join(board.competitors[one].name for one in competition.participants)
-        return f"{sides} {competition.result}{where}"
-    return f"Competition of {len(competition.participants)}{where}"
+    return f"{result_text(board, competition)}, group {competition.group_id}"
 
 
 def _places(step: Step) -> str:

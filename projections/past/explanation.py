@@ -86,6 +86,12 @@ class Step(Struct, frozen=True, kw_only=True):
     overtakings: list[Overtaking]
     overtakings_left_out: int = 0
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the event gave or took back points of hers, or changed the list or the sort; else only others
+        moved."""
+        return self.delta is not None or self.cause in (Cause.LIST, Cause.SORT)
+
 
 OVERTAKINGS_MAX: Final = 5_000
 """A page of an explanation ends with the step that reaches this number. If more competitors than this pass her or are

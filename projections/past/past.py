@@ -536,12 +536,18 @@ class Past:
         end: Sequence,
         head: Sequence,
         limit: int | None = None,
+        latest: bool = False,
     ) -> Explanation:
         """How a competitor came from where she stood after the event `start` to where she stood after the event `end`.
         Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most that many steps, found in
-        SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
+        SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, these are the last
+        steps, and the page ends at `end`; `next` is the event up to which earlier ones are found."""
         _refuse_beyond(head, max(start, end))
-        last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
+        last, most = end, None if latest else limit
+        if latest:
+            start = max(start, Sequence(end - SCANNED_EVENTS_MAX))
+        elif limit is not None:
+            last = min(end, Sequence(start + SCANNED_EVENTS_MAX))
         async with self._admitted():
             board = await self._board_at(tournament_id, start)
             explainer = Explainer(board, ranking_id, unity_id, competitor_id)
@@ -551,9 +557,11 @@ class Past:
             steps: list[Step] = []
             async for events in self._slices(tournament_id, start, last):
                 seen: list[Recorded] = []
-                await self._turns.work(_add_steps(tournament_id, explainer, events, limit, steps, seen))
+                await self._turns.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
                 reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
-                if _is_full(steps, limit):
+                if latest and (dropped := _dropped(steps, limit)) is not None:
+                    begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
+                if _is_full(steps, most):
                     break
             if explainer.lacks_sums:
                 undone = explainer.board.rankings[ranking_id].undone
@@ -561,7 +569,8 @@ class Past:
                 give_sums(explainer.board, ranking_id, sums)
             neighbours: list[Neighbours | None] = []
             await self._turns.work(_add_neighbours(explainer, neighbours))
-        return Explanation(begin, reached, steps, neighbours[0], reached.sequence if reached.sequence < end else None)
+        following = reached.sequence if reached.sequence < end else None
+        return Explanation(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
 
     # ── Series ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -673,11 +682,23 @@ def _add_neighbours(explainer: Explainer, found: list[Neighbours | None]) -> Ite
     found.append((yield from explainer.neighbours()))
 
 
+def _dropped(steps: list[Step], limit: int | None) -> Step | None:
+    """Drops the first of more steps than a page has, and returns the last one of those; None: there are not more."""
+    dropped = None
+    while len(steps) > 1 and limit is not None and (len(steps) > limit or _overtakings(steps) > OVERTAKINGS_MAX):
+        dropped = steps.pop(0)
+    return dropped
+
+
+def _overtakings(steps: list[Step]) -> int:
+    return sum([len(step.overtakings) for step in steps])
+
+
 def _is_full(steps: list[Step], limit: int | None) -> bool:
     """Whether the steps fill a page."""
     if limit is None:
         return False
-    return len(steps) == limit or sum([len(step.overtakings) for step in steps]) >= OVERTAKINGS_MAX
+    return len(steps) == limit or _overtakings(steps) >= OVERTAKINGS_MAX
 
 
 def _refuse_beyond(head: Sequence, sequence: Sequence) -> None:

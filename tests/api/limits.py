@@ -148,11 +148,6 @@ def tables() -> dict[str, tuple[Row, ...]]:
         ),
         "Long answers": (
             (
-                "events, and deltas of a ranking, that are put in order of time for a board",
-                f"{past.TIMELINE_EVENTS_MAX:,}; {past.TIMELINE_DELTAS_MAX:,}",
-                "503",
-            ),
-            (
                 "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
                 f"{past.DATED_LINES_MAX:,}",
                 "503",
@@ -309,7 +304,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{search.SEARCHED_COMPETITORS_MAX:,}; {search.FOUND_MAX:,}",
                 "no search is offered; 422",
             ),
-            ("steps of an explanation on a page", f"{board.STEPS_SHOWN}", "further pages"),
+            ("steps of an explanation on a page", f"{board.STEPS_SHOWN}", "further pages for earlier ones"),
             ("events searched for the last competition", f"{past.LOOKED_BACK_EVENTS_MAX:,}", "no movement is shown"),
             (
                 "sums of competitions searched for the recent results of a page",

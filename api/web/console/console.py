@@ -172,7 +172,7 @@ class ConsoleHandlers:
         of_tournament("/competitions", _competitions, _DONE, _OFFSET)
         of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _ADDED, _OFFSET, _UNITY)
         of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT, _DONE)
-        of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _FROM)
+        of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _TO_EVENT)
 
     # ── Every request ───────────────────────────────────────────────────────────────────────────────────
 
@@ -378,10 +378,11 @@ class ConsoleHandlers:
             ranking_id,
             unity_id,
             competitor_id,
-            start=asked.arguments.get("start", Sequence(0)),
-            end=venue.head.sequence,
+            start=Sequence(0),
+            end=min(venue.head.sequence, asked.arguments.get("last", venue.head.sequence)),
             head=venue.head.sequence,
             limit=STEPS_OF_CONSOLE,
+            latest=True,
         )
         site = _RankingSite(venue.name, venue.slug, self._static, ranking_id)
         return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
@@ -517,7 +518,6 @@ _NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 """Refusals that no other filling of a form would avoid."""
 _AFTER: Final = Field("after", SHORT, "after the tournament with this slug")
 _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
-_FROM: Final = Field("from", FROM_0, "from after this event", argument="start")
 _POINTS_QUERY: Final[Fields] = (_UNITY, _OFFSET)
 
 

@@ -107,30 +107,30 @@ async def test_a_criterion_that_is_none_is_refused(
     assert re.fullmatch(reason, said)
 
 
-async def test_an_explanation_ends_with_what_decides_the_classification(
+async def test_an_explanation_begins_with_what_decides_the_classification(
     tallybook: Tallybook, league: League, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = await tallybook.done("explain", *of(league), str(league.ben))
     assert "classification" not in silent
     undeclared = (await league.client.get(f"{league.path}/classification.json")).json["classification"]["sequence"]
     await league.declare({"unity": league.points}, {"unity": league.fouls})
-    assert (await tallybook.done("explain", *of(league), str(league.ben))).endswith(
+    assert (
         "\n\nIn the classification, Ben stands 2nd.\n"
         "Ada stands above Ben by fouls, 0 to 4.\n"
-        "Ben stands above Pair by points, 3 to 0."
-    )
+        "Ben stands above Pair by points, 3 to 0.\n\nWhat "
+    ) in await tallybook.done("explain", *of(league), str(league.ben))
     await league.declare({"unity": league.points}, {"unity": league.points, "among": "tied"})
-    assert (await tallybook.done("explain", *of(league), str(league.ada))).endswith(
+    assert (
         "\n\nIn the classification, Ada stands 2nd.\n"
         "Ben stands above Ada by points among the tied.\n"
-        "Ada stands above Pair by points, 3 to 0."
-    )
+        "Ada stands above Pair by points, 3 to 0.\n\nWhat "
+    ) in await tallybook.done("explain", *of(league), str(league.ada))
     assert await tallybook.done("explain", *of(league), str(league.ben), "--to", str(undeclared)) == silent
     over_http = (await league.client.get(f"{league.path}/explain.json?competitor={league.ada}")).json["explanation"]
     assert await tallybook.json("explain", *of(league), str(league.ada)) == over_http
     monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 1)
-    assert (await tallybook.done("explain", *of(league), str(league.ada))).endswith(
-        "\n\nWhat decides the classification would take too long to find out."
+    assert ("\n\nWhat decides the classification would take too long to find out.\n\n") in await tallybook.done(
+        "explain", *of(league), str(league.ada)
     )
 
 

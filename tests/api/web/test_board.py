@@ -549,6 +549,28 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
     assert "passed England" in explained
     assert "passed Scotland" in explained
     assert "4 → 2" in explained
+    assert "5 changes of the total: +15, 0. Passed others" in explained
+    own, _, others = explained.partition("When only others moved")
+    assert own.index("16 March 2024") < own.index("2 February 2024") < own.index("The list of competitors changed")
+    assert "Scotland – France 16-20, Edinburgh, group 2" in own  # noqa: RUF001
+    assert "Wales – Italy" in others  # noqa: RUF001
+
+
+async def test_an_explanation_has_pages_from_the_newest_to_the_oldest(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = f"/competitors/{championship.teams['France']}"
+    whole = re.findall(r"<time[^>]*>[^<]*</time>.*?</tr>", await page_of(championship, below))
+    for name, most in (("api.web.board.STEPS_SHOWN", 4), ("projections.past.past.SCANNED_EVENTS_MAX", 9)):
+        with monkeypatch.context() as patched:
+            patched.setattr(name, most)
+            found, further = [], below
+            while further:
+                page = await page_of(championship, further)
+                found += re.findall(r"<time[^>]*>[^<]*</time>.*?</tr>", page)
+                link = re.search(r'href="/board/[^/]*(/competitors/[^"]*)">Earlier steps', page)
+                further = link[1] if link else ""
+            assert sorted(found) == sorted(whole)
 
 
 # ── The public end ──────────────────────────────────────────────────────────────────────────────────────
