@@ -21,19 +21,16 @@ from msgspec.structs import replace
 from api.desk.conditions import parse_if_match
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.desk.remembered import Slugs
-from api.http.auth import Guard, Scope, Token, good_token
+from api.http.auth import Scope, Token
 from api.http.body import Bodies, form_here
 from api.http.compression import Compression
-from api.http.cookies import refuse_foreign, session_text
 from api.http.forms import Form, fingerprint
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
-from api.http.sessions import Opener, Session, open_session, session_digest
-from api.http.throttle import Throttle, address_of
+from api.interface.access import Access, refuse_beyond_scope
 from api.interface.declarations import (
     TOURNAMENT,
     Action,
@@ -59,20 +56,15 @@ from api.interface.stream import (
     refuse_unknown_ranking,
     start_of,
 )
-from api.interface.tournaments import SLUG_CHARACTERS_LOGGED, pin_named
+from api.interface.tournaments import pin_named
 from api.interface.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
-from api.stream.tickets import use_ticket
 from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
-    NO_TOURNAMENT,
-    Forbidden,
     HistoryReplaced,
-    NotFound,
     QueueFull,
-    Unauthenticated,
     Unreadable,
 )
 from engine.domain.terms import TournamentId
@@ -83,8 +75,6 @@ from projections.tables.defects import DefectPart
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
-SESSIONS_KNOWN_MAX: Final = 10_000
-"""Sessions that a process knows at once. Beyond them it forgets all of them, which are then like any new one."""
 _MINIMAL_APPLIED: Final = header("Preference-Applied", "return=minimal")
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -95,29 +85,20 @@ class Handlers:
     def __init__(
         self,
         desk: Desk,
-        guard: Guard,
+        access: Access,
         outgoing: Outgoing,
         compression: Compression,
         streams: Streams,
-        *,
-        failures: Throttle,
-        requests: Throttle | None = None,
-        proxies: int = 0,
     ) -> None:
+        self.access = access
         self._desk = desk
         self._live_pool = desk.live_pool
-        self._guard = guard
         self._bodies = Bodies()
-        self._failures = failures
-        self._requests = requests
-        self._proxies = proxies
         self._outgoing = outgoing
         self._compression = compression
         self._streams = streams
         self._past = Past(desk.database, outgoing.turns)
-        self._slugs = Slugs(desk.database)
-        self._sessions_known: set[bytes] = set()  # the digests of those that were open when they were last looked up
-        self.public_views = PublicViews(desk, self._slugs, outgoing)
+        self.public_views = PublicViews(desk, access.slugs, outgoing)
 
     def add_to(self, router: Router) -> None:
         for operation in OPERATIONS:
@@ -139,98 +120,14 @@ class Handlers:
             case _:
                 assert_never(operation)
 
-    async def authenticated(self, incoming: IncomingRequest, scope: Scope) -> Token:
-        """Returns the token of a request if it has at least this `scope`, and counts the request.
-
-        Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
-        """
-        token = await self.token_of(incoming, incoming.request.headers.get("Authorization"))
-        refuse_beyond_scope(token, scope)
-        return token
-
-    def _known(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId] | None:
-        """As `_looked_up`, if token and tournament are known without a query; None: they are not."""
-        slug = incoming.parameters["tournament"]
-        token = self._guard.kept(incoming.request.headers.get("Authorization"))
-        tournament_id = self._slugs.known(slug)
-        if token is None or tournament_id is None:
-            return None
-        self._count(incoming, token)
-        if token.scope < scope:
-            refuse_beyond_scope(token, scope)
-        return token, self._about(incoming, token, tournament_id)
-
-    async def _looked_up(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId]:
-        """The token of the request, of at least this `scope`, and the tournament of its path. Raises as `authenticated`
-        and `_tournament`."""
-        token = await self.authenticated(incoming, scope)
-        return token, await self._tournament(incoming, token)
-
-    async def token_of(self, incoming: IncomingRequest, authorization: str | None) -> Token:
-        """Returns the good token in an Authorization header, and counts the request. Raises Unauthenticated,
-        TooManyRequests and DatabaseUnavailable."""
-        token = self._guard.kept(authorization) or await self._token_of(incoming.request, authorization)
-        self._count(incoming, token)
-        return token
-
-    def _count(self, incoming: IncomingRequest, token: Token) -> None:
-        """Records the token of the request. Raises TooManyRequests."""
-        incoming.facts["actor"] = token.token_id
-        if self._requests is not None:
-            self._requests.take(token.token_id)
-
-    async def session_of(self, incoming: IncomingRequest, text: str) -> tuple[Session, Token]:
-        """Returns the open session of this text with its token, and counts the request. Raises Unauthenticated,
-        TooManyRequests and DatabaseUnavailable."""
-        address, digest = address_of(incoming.request, proxies=self._proxies), session_digest(text)
-        if digest not in self._sessions_known:  # or failures of others at the same address would block it
-            self._failures.refuse(address)
-        async with self._desk.database.connection() as connection:
-            found = await open_session(connection, text)
-        if found is None:
-            self._sessions_known.discard(digest)
-            self._failures.count(address)
-            raise Unauthenticated(_NO_SESSION)
-        if len(self._sessions_known) >= SESSIONS_KNOWN_MAX:
-            self._sessions_known.clear()
-        self._sessions_known.add(digest)
-        self._count(incoming, found[1])
-        return found
-
-    async def _token_of(self, request: HttpRequest, authorization: str | None) -> Token:
-        """Looks up a token that is not known, or no longer. If it was good a moment ago, failures of others at the same
-        address do not block it."""
-        if self._guard.knew(authorization):
-            return await self._guard.token_of(authorization)
-        address = address_of(request, proxies=self._proxies)
-        self._failures.refuse(address)
-        try:
-            return await self._guard.token_of(authorization)
-        except Unauthenticated:
-            self._failures.count(address)
-            raise
-
-    async def _tournament(self, incoming: IncomingRequest, token: Token) -> TournamentId:
-        """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
-        DatabaseUnavailable."""
-        return self._about(incoming, token, await self._slugs.tournament_id(incoming.parameters["tournament"]))
-
-    def _about(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId | None) -> TournamentId:
-        """Notes which tournament a request is about, if that exists and the token is for it. Raises NotFound."""
-        slug = incoming.parameters["tournament"]
-        incoming.facts["tournament"] = slug if tournament_id is not None else slug[:SLUG_CHARACTERS_LOGGED]
-        if tournament_id is None or (token.tournament_ids is not None and not token.allows(tournament_id)):
-            raise NotFound(NO_TOURNAMENT)
-        return tournament_id
-
     async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> LiveTournament:
         """Pins the live of the tournament, as `pin_named`. Raises as that and as `_tournament`."""
 
         async def again(_: str) -> TournamentId:
-            return await self._tournament(incoming, token)
+            return await self.access.tournament(incoming, token)
 
         slug = incoming.parameters["tournament"]
-        return await pin_named(self._live_pool, self._slugs, slug, tournament_id, again)
+        return await pin_named(self._live_pool, self.access.slugs, slug, tournament_id, again)
 
     @asynccontextmanager
     async def _pinned(
@@ -249,6 +146,7 @@ class Handlers:
             self._live_pool.unpin(live)
 
     def _read_handler(self, operation: Read) -> Handler:
+        known, looked_up = self.access.known, self.access.looked_up
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few recur
 
         def understand(request: HttpRequest) -> dict[str, Any]:
@@ -260,7 +158,7 @@ class Handlers:
         scope = scope_of(operation)
 
         async def handle(incoming: IncomingRequest) -> Reply:
-            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             arguments = understood.get(incoming.request.url.raw_query_string)
             if arguments is None:
                 arguments = understand(incoming.request)
@@ -288,10 +186,11 @@ class Handlers:
         return handle
 
     def _recall_handler(self, operation: Recall) -> Handler:
+        known, looked_up = self.access.known, self.access.looked_up
         scope = scope_of(operation)
 
         async def handle(incoming: IncomingRequest) -> Reply:
-            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             arguments = _read_query(incoming.request, operation)
             question = operation.question(**incoming.ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
@@ -317,6 +216,7 @@ class Handlers:
                 await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
+        known, looked_up = self.access.known, self.access.looked_up
         scope, new_ids, make = operation.scope, operation.new_ids, operation.command
         is_reversal = make is ReversePoints
         form_reader = FormReader(operation.takes)
@@ -327,7 +227,7 @@ class Handlers:
 
         async def handle(incoming: IncomingRequest) -> Reply:
             request, headers = incoming.request, incoming.request.headers
-            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             if tournament_id in self._desk.busy:
                 self._desk.refuse_late(tournament_id)  # before the body is taken apart
             if request.url.raw_query_string:
@@ -394,7 +294,7 @@ class Handlers:
 
     def _preview_handler(self, operation: Preview) -> Handler:
         async def handle(incoming: IncomingRequest) -> Reply:
-            token, tournament_id = await self._looked_up(incoming, scope_of(operation))
+            token, tournament_id = await self.access.looked_up(incoming, scope_of(operation))
             arguments = _read_query(incoming.request, operation)
             command = operation.command(**incoming.ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
@@ -415,7 +315,7 @@ class Handlers:
 
         async def handle(incoming: IncomingRequest) -> Reply:
             nonlocal under_way
-            token, tournament_id = await self._looked_up(incoming, action.scope)
+            token, tournament_id = await self.access.looked_up(incoming, action.scope)
             _refuse_query(incoming.request)
             _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
             ids = incoming.ids
@@ -436,7 +336,7 @@ class Handlers:
     async def visited(self, incoming: IncomingRequest, token: Token) -> AsyncIterator[RecallContext]:
         """The sources of pages about the tournament of the path, for the holder of this token. Raises NotFound if the
         token is not for it, HistoryReplaced, DatabaseUnavailable, and TournamentStopped."""
-        tournament_id = await self._tournament(incoming, token)
+        tournament_id = await self.access.tournament(incoming, token)
         async with self._recalled(incoming, token, tournament_id) as context:
             yield context
             context.log_is_read = True  # a page combines several things, some of them read from the log
@@ -448,7 +348,7 @@ class Handlers:
         the path; an id that the operation's path does not have is a field of its form. `key` and `if_match` are what
         the headers Idempotency-Key and If-Match would say. Raises as the operation does."""
         refuse_beyond_scope(token, operation.scope)
-        tournament_id = await self._tournament(incoming, token)
+        tournament_id = await self.access.tournament(incoming, token)
         if tournament_id in self._desk.busy:
             self._desk.refuse_late(tournament_id)
         _refuse_odd_key(key)
@@ -478,7 +378,7 @@ class Handlers:
     async def preview(self, incoming: IncomingRequest, operation: Preview, token: Token) -> bytes | None:
         """The body that answers the operation; None: it is a long one. Raises as the operation does."""
         refuse_beyond_scope(token, scope_of(operation))
-        tournament_id = await self._tournament(incoming, token)
+        tournament_id = await self.access.tournament(incoming, token)
         ids, more = _parted(incoming.ids, operation)
         query = read_query([(name, str(value)) for name, value in more.items()], operation.fields)
         command = _of_token(operation.command(**ids, **query), token)
@@ -490,8 +390,8 @@ class Handlers:
 
     async def _follow(self, incoming: IncomingRequest) -> Reply:
         request = incoming.request
-        opener, token = await self._opener(incoming)
-        tournament_id = await self._tournament(incoming, token)
+        opener, token = await self.access.opener(incoming)
+        tournament_id = await self.access.tournament(incoming, token)
         question = StreamQuestion(**read_query(_query(request), EVENTS.fields))
         form = format_of(request)
         start = start_of(request, question)
@@ -509,40 +409,9 @@ class Handlers:
             asked = Asked(form=form, after=after, end=head, opener=opener, wanted=question.wanted, speed=question.speed)
             return StreamReply(self._streams, live, asked, incoming.facts)
 
-    async def _opener(self, incoming: IncomingRequest) -> tuple[Opener, Token]:
-        """What opens the stream: the token of the request, the one that asked for its ticket, or the session of a page
-        of ours. Raises as `authenticated`, and Forbidden if a session is used by another page."""
-        request = incoming.request
-        ticket, session = request.url.query.get("ticket"), session_text(request)
-        if "Authorization" in request.headers or (ticket is None and session is None):
-            token = await self.authenticated(incoming, Scope.READ)
-            return Opener(token.token_id), token
-        if ticket is None and session is not None:
-            refuse_foreign(request, proxies=self._proxies)
-            opened, token = await self.session_of(incoming, session)
-            return Opener(token.token_id, opened.session_id), token
-        address = address_of(request, proxies=self._proxies)
-        self._failures.refuse(address)
-        found = await self._token_of_ticket(incoming.parameters["tournament"], ticket or "")
-        if found is None:
-            self._failures.count(address)
-            raise Unauthenticated(_NO_TICKET)
-        self._count(incoming, found)
-        return Opener(found.token_id), found
-
-    async def _token_of_ticket(self, slug: str, ticket: str) -> Token | None:
-        tournament_id = await self._slugs.tournament_id(slug)
-        if tournament_id is None:
-            return None
-        async with self._desk.database.connection_for(tournament_id) as connection:
-            token_id = await use_ticket(connection, tournament_id, ticket)
-            return None if token_id is None else await good_token(connection, token_id)
-
 
 _NO_FIELDS: Final = FormReader(())
 _NOT_STORED: Final = header("Cache-Control", "no-store")
-_NO_SESSION: Final = "You are not signed in, or no longer; sign in with your token."
-_NO_TICKET: Final = "This ticket was used, has expired, or never was; get a new one for each connection."
 
 
 def _form_of_no_fields(body: bytes) -> Form:
@@ -559,12 +428,6 @@ def _read_query(request: HttpRequest, operation: Read | Recall | Preview) -> dic
 
 def _query(request: HttpRequest) -> list[tuple[str, str]]:
     return request.query if request.url.raw_query_string else []
-
-
-def refuse_beyond_scope(token: Token, scope: Scope) -> None:
-    """Raises Forbidden if the scope of the token is too small."""
-    if token.scope < scope:
-        raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
 
 
 _C = TypeVar("_C", bound=Command)

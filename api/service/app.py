@@ -11,7 +11,6 @@ from aiohttp import web
 from api.desk.desk import Desk
 from api.http import throttle
 from api.http.accepting import accepting
-from api.http.auth import Guard
 from api.http.body import BODY_SECONDS_MAX
 from api.http.compression import Compression
 from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
@@ -21,6 +20,7 @@ from api.http.router import Router
 from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
 from api.http.traced_front import TracedFront
 from api.interface import public, public_stream
+from api.interface.access import Access
 from api.interface.handlers import Handlers
 from api.service import health
 from api.stream.followers import LISTENERS_SHARE, Streams
@@ -46,16 +46,13 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     compression = Compression(outgoing)
     listeners_max = max(1, int(settings.connections * LISTENERS_SHARE))
     streams = Streams(desk.live_pool, desk.database, outgoing.turns, listeners_max=listeners_max)
-    handlers = Handlers(
-        desk,
-        Guard(desk.database),
-        outgoing,
-        compression,
-        streams,
+    access = Access(
+        desk.database,
         failures=throttle.failures(at_once=settings.failures_at_once),
         requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
         proxies=settings.proxies,
     )
+    handlers = Handlers(desk, access, outgoing, compression, streams)
     handlers.add_to(router)
     visits = None if settings.requests_per_second is None else throttle.visits(settings.requests_per_second)
     public.add_to(router, compression, handlers.public_views, visits=visits, proxies=settings.proxies)
@@ -63,7 +60,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     health.add_to(
         router,
         compression,
-        authenticate=handlers.authenticated,
+        authenticate=access.authenticated,
         database=desk.database,
         open_metrics=settings.open_metrics,
     )

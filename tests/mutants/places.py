@@ -54,6 +54,7 @@ CORE: Final = (
     "projections/tables/worker.py",
     "projections/verification/block_checks.py",
     "projections/verification/one_tournament.py",
+    "api/interface/access.py",
     "api/interface/handlers.py",
 )
 """The modules of the core. The function that appends, in the migrations, belongs to it as well."""

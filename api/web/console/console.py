@@ -31,9 +31,10 @@ from api.http.forms import Form, cited, parse_id, path_ids, unacceptable
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
+from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
-from api.interface.handlers import Handlers, refuse_beyond_scope
+from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.standings import recorded_at_head
 from api.web.console.access_pages import (
@@ -197,7 +198,7 @@ class ConsoleHandlers:
         text = session_text(incoming.request)
         if text is None:
             raise Unauthenticated("")
-        session, token = await self._handlers.session_of(incoming, text)
+        session, token = await self._handlers.access.session_of(incoming, text)
         return Viewer(session=session, token=token, static=self._static)
 
     def _to_sign_in(self, incoming: IncomingRequest, error: Unauthenticated) -> Reply:
@@ -223,7 +224,7 @@ class ConsoleHandlers:
             form = await self._body(incoming)
             if _TO.fullmatch(form.get("to", "")):
                 to = form["to"]
-            token = await self._handlers.token_of(incoming, f"Bearer {form.get('token', '').strip()}")
+            token = await self._handlers.access.token_of(incoming, f"Bearer {form.get('token', '').strip()}")
             async with self._database.connection() as connection:
                 _, text = await create_session(connection, token.token_id)
         except Unauthenticated as error:
