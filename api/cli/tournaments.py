@@ -1,22 +1,16 @@
 """Commands about tournaments."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
-import asyncpg
 from cyclopts import Parameter
-from slugify import slugify
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
+from api.desk import opening
 from api.desk.desk import Desk
-from engine.database.distribution import is_distributed, unlike_copies
 from engine.domain.commands import RenameTournament
-from engine.domain.errors import Conflict, Unacceptable
-from engine.domain.terms import OPERATOR, Sequence, name_fault
+from engine.domain.terms import OPERATOR
 from engine.log import log
-
-STEM_CHARACTERS_MAX: Final = 100
-SLUG_ATTEMPTS_MAX: Final = 1_000
 
 
 async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
@@ -51,30 +45,6 @@ async def rename_tournament(
 
 
 async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
-    """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 …"""
-    name = name.strip()
-    fault = name_fault(name)
-    if fault:
-        raise Unacceptable(f"The name {fault}.")
-    stem = slugify(name, max_length=STEM_CHARACTERS_MAX)
-    if not stem:
-        raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
-    tournament_id = log.new_tournament_id()
+    """As `opening.open_tournament`."""
     async with writing_to(desk.database) as connection:
-        if is_distributed(connection) and await unlike_copies(connection, "tournament"):
-            raise Conflict(
-                "Nothing was created: the nodes do not agree on which tournaments there are. Was one restored alone? "
-                "`tallybook verify` says what differs; the documentation says how a node is restored."
-            )
-        for number in range(1, SLUG_ATTEMPTS_MAX + 1):
-            slug = stem if number == 1 else f"{stem}-{number}"
-            try:
-                is_open = await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR)
-            except asyncpg.UniqueViolationError as error:
-                raise Conflict(
-                    f"Nothing was created: something of the id {tournament_id} or of the slug {slug} is there already, "
-                    f"where it should not be; `tallybook verify` says what. ({error})"
-                ) from error
-            if is_open:
-                return log.RegistryEntry(tournament_id, slug, name, Sequence(1))
-    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")
+        return await opening.open_tournament(connection, name, actor=OPERATOR)

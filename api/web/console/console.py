@@ -18,11 +18,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, NoReturn
 
 from msgspec import json
 from msgspec.structs import replace
 
+from api.desk.opening import open_tournament
 from api.http import auth, problems
 from api.http.auth import Scope, Token
 from api.http.body import Bodies
@@ -65,7 +67,13 @@ from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.lists_pages import competitions_page, competitors_page
 from api.web.console.overview_page import Overview, overview_page, publication_page
 from api.web.console.ranking_page import DELTAS_NAME, points_page, ranking_page
-from api.web.console.tournaments_page import TOURNAMENTS_SHOWN, Tournaments, tournaments_page
+from api.web.console.tournaments_page import (
+    TOURNAMENTS_SHOWN,
+    Tournaments,
+    may_create,
+    new_tournament_page,
+    tournaments_page,
+)
 from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
@@ -75,6 +83,7 @@ from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
 from engine.database.pool import Database
 from engine.domain.errors import (
+    Conflict,
     Fault,
     Forbidden,
     KeyReused,
@@ -91,7 +100,7 @@ from engine.domain.errors import (
 from engine.domain.notation import Notation
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import log
-from engine.log.log import RegistryEntry
+from engine.log.log import TOURNAMENT_ID_MAX, RegistryEntry
 from projections.past.past import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
@@ -152,6 +161,8 @@ class ConsoleHandlers:
         page("", self._tournaments)
         router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
         router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
+        page("/tournaments/new", self._tournament_form)
+        change("/tournaments/new", self._create_tournament)
         page("/sessions", self._sessions)
         change("/sessions/{session_id}/end", self._end_session)
         page("/tokens", self._tokens)
@@ -262,6 +273,25 @@ class ConsoleHandlers:
         following = entries[-1].slug if len(found) > len(entries) else None
         shown = Tournaments(entries=entries, checkpoints=checkpoints, stops=stops, verified=verified, next=following)
         return tournaments_page(viewer, shown)
+
+    async def _tournament_form(self, _incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        _refuse_unless_may_create(viewer)
+        return new_tournament_page(viewer, Filling(key=new_key()))
+
+    async def _create_tournament(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        """A form that is sent again finds the tournament that it created: its key gives the id."""
+        _refuse_unless_may_create(viewer)
+        form = await self._body(incoming)
+        key, name = form.pop(KEY, "") or new_key(), form.get("name", "")
+        tournament_id = TournamentId(1 + int.from_bytes(sha256(key.encode()).digest()) % TOURNAMENT_ID_MAX)
+        try:
+            async with self._database.connection() as connection:
+                opened = await open_tournament(
+                    connection, name, actor=viewer.token.token_id, tournament_id=tournament_id
+                )
+        except (Unacceptable, Conflict) as error:
+            return _problem(incoming, error, new_tournament_page(viewer, _refused_filling(error, key, form, None)))
+        return _see_other(tournament_address(opened.slug, "", {"done": "1"}))
 
     async def _within_reach(self, viewer: Viewer) -> list[Token]:
         """The tokens that the viewer may see, the newest first."""
@@ -520,6 +550,12 @@ _NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 _AFTER: Final = Field("after", SHORT, "after the tournament with this slug")
 _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
 _POINTS_QUERY: Final[Fields] = (_UNITY, _OFFSET)
+
+
+def _refuse_unless_may_create(viewer: Viewer) -> None:
+    refuse_beyond_scope(viewer.token, Scope.ADMIN)
+    if not may_create(viewer):
+        raise Forbidden("Your token is for some tournaments only; creating one needs a token for all.")
 
 
 class _RankingSite(Site, frozen=True):

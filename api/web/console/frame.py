@@ -172,14 +172,19 @@ def ways(*links: Html | None) -> Html | None:
     return element("p", *found, class_="actions") if found else None
 
 
-def data_table(caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items[Child]]) -> Html:
-    """A table. `heads`: the text and the class of each column; the first column has the heads of the rows."""
+def data_table(
+    caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items[Child]], *, stacked: bool = False
+) -> Html:
+    """A table. `heads`: the text and the class of each column; the first column has the heads of the rows. `stacked`:
+    on a narrow screen, the cells of a row stand below each other, each with the head of its column."""
     made = [
         element(
             "tr",
             *[
-                element("th", cell, scope="row", class_=kind) if number == 0 else element("td", cell, class_=kind)
-                for number, (cell, (_, kind)) in enumerate(zip(row, heads, strict=True))
+                element("th", cell, scope="row", class_=kind, data_label=text)
+                if number == 0
+                else element("td", cell, class_=kind, data_label=text)
+                for number, (cell, (text, kind)) in enumerate(zip(row, heads, strict=True))
             ],
         )
         for row in rows
@@ -191,7 +196,7 @@ def data_table(caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items
             element("caption", caption, class_="unseen"),
             element("thead", element("tr", *[element("th", text, scope="col", class_=kind) for text, kind in heads])),
             element("tbody", *made),
-            class_="data",
+            class_="data stacked" if stacked else "data",
         ),
         class_="wide",
         tabindex=0,

@@ -61,7 +61,9 @@ def history_page(
         element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
         element("p", said, class_="moment"),
         None if page.next is None else element("p", unshown, class_="warning"),
-        data_table(said, _HEADS, rows) if rows else element("p", "None of these events gave points in this ranking."),
+        data_table(said, _HEADS, rows, stacked=True)
+        if rows
+        else element("p", "None of these events gave points in this ranking."),
         links,
         venue=venue,
     )

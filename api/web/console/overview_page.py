@@ -50,10 +50,11 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         viewer,
         venue.name,
         done_message(query),
-        live("head", _head(viewer, venue, overview)),
-        element("h2", "Rankings"),
+        live("public", _public(venue, overview.board)),
         live("rankings", _rankings(venue, overview.board)),
         ways(new, order, rename),
+        element("h2", "The log"),
+        live("head", _head(viewer, venue, overview)),
         venue=venue,
         below="",
     )
@@ -67,7 +68,6 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
         ("Digest", element("code", venue.head.digest.hex())),
         ("Competitors", number_text(len(board.competitors))),
         ("Competitions", number_text(len(board.competitions))),
-        ("Public", public_text(board, venue)),
     ]
     if viewer.may(Scope.ADMIN):
         pairs.append(("Tables", lag_text(overview.entry, overview.checkpoint)))
@@ -75,8 +75,19 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
     return facts(*pairs)
 
 
-def public_text(board: Board, venue: Venue) -> str:
-    """What the public sees, in a sentence."""
+def _public(venue: Venue, board: Board) -> Html:
+    """The way to the board, if there is one for the public, and what it shows."""
+    if not board.publication.published:
+        return element("p", f"The public sees {public_text(board)}.")
+    return element(
+        "p",
+        element("a", f"/board/{venue.slug}", href=f"/board/{venue.slug}"),
+        f" is its board. The public sees {public_text(board)}.",
+    )
+
+
+def public_text(board: Board) -> str:
+    """What the public sees."""
     publication = board.publication
     frozen = publication.frozen_at
     if not publication.published:
@@ -125,7 +136,7 @@ def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -
         links.append(way("Reveal everything", venue.address(f"{address}reveal-all")))
     end = publication.public_end(venue.head.sequence)
     state = facts(
-        ("The public sees", public_text(board, venue)),
+        ("The public sees", public_text(board)),
         ("Public end", "none" if end is None else f"event {number_text(end)} of {number_text(venue.head.sequence)}"),
     )
     to_board = element("p", element("a", "The board that the public sees", href=f"/board/{venue.slug}"))

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from api.http.auth import Scope
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
+from api.web.console.inputs import Filling, complaint, form, text_input
 from api.web.html import Child, Html, element
 from api.web.page import number_text, time_element
 from engine.domain.terms import TournamentId
@@ -40,7 +41,30 @@ def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:
     if rows:
         table = data_table("Tournaments", heads, rows)
     further = None if shown.next is None else way("Further ones", f"{CONSOLE}?after={shown.next}")
-    return console_page(viewer, "Tournaments", table, ways(further))
+    new = way("Create a tournament", f"{CONSOLE}/tournaments/new") if may_create(viewer) else None
+    return console_page(viewer, "Tournaments", table, ways(new, further))
+
+
+def may_create(viewer: Viewer) -> bool:
+    """A token that is for some tournaments alone would not be for the new one."""
+    return viewer.may(Scope.ADMIN) and viewer.token.tournament_ids is None
+
+
+def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
+    return console_page(
+        viewer,
+        "Create a tournament",
+        complaint(filling, ["name"]),
+        form(
+            filling,
+            f"{CONSOLE}/tournaments/new",
+            "Create it",
+            text_input(
+                "name", "Name", filling, "its address is made from it, and stays when it is renamed", required=True
+            ),
+        ),
+        element("p", element("a", "Leave it", href=CONSOLE), class_="ways"),
+    )
 
 
 def _row(entry: RegistryEntry, shown: Tournaments, *, is_operator: bool) -> list[Child]:

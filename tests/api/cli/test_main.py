@@ -22,8 +22,8 @@ import asyncpg
 import pytest
 
 from api.cli.main import app
-from api.cli.tournaments import STEM_CHARACTERS_MAX
 from api.desk.desk import Desk
+from api.desk.opening import STEM_CHARACTERS_MAX
 from api.http import auth
 from engine.database.migrator import _CREATE_REGISTER, shipped
 from engine.database.pool import Database

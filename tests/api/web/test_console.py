@@ -61,6 +61,7 @@ NEEDED: Final = {
     "/tournament/{tournament}/rankings/{ranking_id}/classification": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
+    "/tournaments/new": Scope.ADMIN,
     "/tokens": Scope.ADMIN,
     "/tokens/new": Scope.ADMIN,
     "/tokens/{token_id}/revoke": Scope.ADMIN,
@@ -268,6 +269,17 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     history = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
     assert "Ada +5 points" in history
     assert "fair play" in history
+
+
+async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visitor: Visitor, service: Service) -> None:
+    page = f"{CONSOLE}/tournaments/new"
+    refused = await visitor.fill(page, {"name": " "})
+    assert (refused.status, "The name must not be empty." in words(refused.body.decode())) == (422, True)
+    answer = await visitor.fill(page, {"name": "Autumn Cup"}, times=2)
+    assert answer.headers["Location"] == f"{CONSOLE}/tournament/autumn-cup?done=1"
+    assert "Autumn Cup" in words(await visitor.page(answer.headers["Location"]))
+    async with service.database.connection() as connection:
+        assert await tournament_named(connection, "autumn-cup-2") is None
 
 
 async def test_points_are_typed_as_they_are_shown(visitor: Visitor, season: Season) -> None:
