@@ -480,7 +480,8 @@ class TournamentVerification:
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """What the competitors of a ranking got in each competition up to this event."""
-        sums, after, undone = CompetitionSums(), Sequence(0), self._checks.board.rankings[ranking_id].undone
+        undone = self._checks.board.rankings[ranking_id].undone
+        sums, after = CompetitionSums(), Sequence(0)
         while after < at:
             events = await log.slice_of(self._connection, self._tournament.tournament_id, after, at)
             await in_turns(counting(sums, ranking_id, events, undone))
