@@ -83,10 +83,10 @@ async def import_competitions(
     file: CompetitionsFile,
     /,
     *,
-    like: Literal["football"] | None = None,
-    win: str = "3",
-    draw: str = "1",
-    loss: str = "0",
+    like: Literal["football", "chess"] | None = None,
+    win: str | None = None,
+    draw: str | None = None,
+    loss: str | None = None,
     goal_difference: str | None = None,
     goals_for: str | None = None,
     goals_against: str | None = None,
@@ -101,14 +101,14 @@ async def import_competitions(
     Parameters
     ----------
     like
-        The ranking was created --like this: its unities are filled, unless an option names another one.
+        The ranking was created --like this: its unities are filled, unless another option says how.
     win
-        Points of the main unity for a win, if no column gives them. Where a draw is half a point, create the ranking
-        with --decimals 1; then --win 1 --draw 0.5 can be said.
+        Points of the main unity for a win, if no column gives them; 3 by default. Where a draw is half a point, create
+        the ranking with --decimals 1; then --win 1 --draw 0.5 can be said.
     draw
-        Points of the main unity for a draw.
+        Points of the main unity for a draw; 1 by default.
     loss
-        Points of the main unity for a loss.
+        Points of the main unity for a loss; 0 by default.
     goal_difference
         Unity, by id or name, that gets the goals scored less those conceded.
     goals_for
@@ -124,7 +124,10 @@ async def import_competitions(
     lost
         Unity, by id or name, that counts those lost.
     """
-    filled = {
+    options = {
+        "win": win,
+        "draw": draw,
+        "loss": loss,
         "goal_difference": goal_difference,
         "goals_for": goals_for,
         "goals_against": goals_against,
@@ -133,9 +136,8 @@ async def import_competitions(
         "drawn": drawn,
         "lost": lost,
     }
-    if like is not None:
-        filled |= {name: unity for name, unity in TEMPLATES[like].fills.items() if filled[name] is None}
-    scoring = Scoring(win=win, draw=draw, loss=loss, **filled)
+    given = {name: value for name, value in options.items() if value is not None}
+    scoring = Scoring(**((TEMPLATES[like].scoring if like else {}) | given))
     with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
         try:
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:

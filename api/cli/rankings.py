@@ -56,8 +56,8 @@ async def create_ranking(
     Parameters
     ----------
     like
-        Kind of ranking to make, with its unities, sorts and criteria, instead of --unity and --sort. Each is an event
-        after the creation.
+        Kind of ranking to make, with its unities, sorts and criteria, instead of the four options that follow. The
+        criteria and further unities are events after the creation.
     unity
         Name of its main unity.
     sort
@@ -70,9 +70,11 @@ async def create_ranking(
     description
         A description, of any number of lines.
     """
-    if like is not None and (unity, sort) != ("points", "DESC"):
-        raise Unacceptable("--like decides the unities and sorts; leave out --unity and --sort, or --like.")
-    template = TEMPLATES[like] if like else Template({unity: Sort(sort)}, ())
+    template = Template({unity: Sort(sort)}, decimals=decimals, time=time)
+    if like is not None:
+        if template != Template({"points": Sort.DESC}):
+            raise Unacceptable("--like decides all about unities; leave out --unity, --sort, --decimals and --time.")
+        template = TEMPLATES[like]
     (main, its_sort), *others = template.unities.items()
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking_id, unity_id, *other_ids = map(int, await desk.new_ids(2 + len(others)))
@@ -87,8 +89,8 @@ async def create_ranking(
                 participants=participants,
                 description=description,
                 main_unity_sort=its_sort,
-                main_unity_decimals=decimals,
-                main_unity_time=time,
+                main_unity_decimals=template.decimals,
+                main_unity_time=template.time,
             ),
             actor=OPERATOR,
         )

@@ -7,39 +7,39 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from engine.domain.notation import TimeUnit
 from engine.domain.terms import Sort
 
-Kind = Literal["football", "formula-one", "icpc", "high-score"]
+Kind = Literal["football", "chess", "formula-one", "icpc", "high-score"]
 
 
 class Template(Struct, frozen=True):
-    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `fills`: the unities that
-    `competition import` fills from scores of two numbers, by the fields of `Scoring`."""
+    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals` and `time` are the
+    main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
 
     unities: dict[str, Sort]
-    criteria: tuple[str, ...]
-    fills: dict[str, str] = {}
+    criteria: tuple[str, ...] = ()
+    scoring: dict[str, str] = {}
+    decimals: int = 0
+    time: TimeUnit | None = None
 
 
+_GOALS: Final = {"goal difference": Sort.DESC, "goals for": Sort.DESC, "goals against": Sort.ASC}
+_GAMES: Final = {"played": Sort.DESC, "won": Sort.DESC, "drawn": Sort.DESC, "lost": Sort.ASC}
 _PLACES: Final = ("wins", "seconds", "thirds", *(f"{n}ths" for n in range(4, 11)))
 
 TEMPLATES: Final[dict[Kind, Template]] = {
     "football": Template(
-        {
-            "points": Sort.DESC,
-            "goal difference": Sort.DESC,
-            "goals for": Sort.DESC,
-            "goals against": Sort.ASC,
-            "played": Sort.DESC,
-            "won": Sort.DESC,
-            "drawn": Sort.DESC,
-            "lost": Sort.ASC,
-        },
+        {"points": Sort.DESC, **_GOALS, **_GAMES},
         ("points", "goal difference", "goals for"),
-        {
-            name.replace(" ", "_"): name
-            for name in ("goal difference", "goals for", "goals against", "played", "won", "drawn", "lost")
-        },
+        {name.replace(" ", "_"): name for name in (*_GOALS, *_GAMES)},
+    ),
+    # Of players with the same points, the games among them decide, then the number of wins.
+    "chess": Template(
+        {"points": Sort.DESC, **_GAMES},
+        ("points", "points:among=tied", "won"),
+        {"win": "1", "draw": "0.5", **dict(zip(_GAMES, _GAMES, strict=True))},
+        decimals=1,
     ),
     # Of drivers with the same points, the one with more wins stands first, then with more second places, and so on.
     "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),

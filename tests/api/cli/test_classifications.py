@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.cli.templates import TEMPLATES, Kind
 from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
@@ -145,6 +146,15 @@ date,participants,score
 2022-12-02 15:00,Ghana|Uruguay,0:2
 2022-12-02 15:00,South Korea|Portugal,2:1
 """
+ROUND_ROBIN = """\
+date,participants,score
+2024-05-01,Ana|Bea,1:0
+2024-05-01,Cy|Dov,0:0
+2024-05-02,Ana|Cy,0:1
+2024-05-02,Bea|Dov,1:0
+2024-05-03,Ana|Dov,1:0
+2024-05-03,Bea|Cy,1:0
+"""
 RACES = """\
 date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths,10ths
 2022-03-20,LEC|SAI|HAM|RUS|MAG|BOT|OCO|TSU|ALO|ZHO,1|2|3|4|5|6|7|8|9|10,26|18|15|12|10|8|6|4|2|1,\
@@ -159,6 +169,8 @@ date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths
     [
         # The group of the World Cup in which goals scored decided who went on.
         ("football", GROUP_H, [(1, "Portugal"), (2, "South Korea"), (3, "Uruguay"), (4, "Ghana")]),
+        # Two points each for Ana and Bea, and Ana won against Bea; 1.5 for Cy, half a point for Dov.
+        ("chess", ROUND_ROBIN, [(1, "Ana"), (2, "Bea"), (3, "Cy"), (4, "Dov")]),
         # After two races of a season: two had 12 points, and one of them a fourth place.
         (
             "formula-one",
@@ -169,14 +181,14 @@ date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths
     ],
 )  # fmt: skip
 async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
-    kind: str, file: str, standings: list[tuple[int, str]], tallybook: Tallybook, tmp_path: Path
+    kind: Kind, file: str, standings: list[tuple[int, str]], tallybook: Tallybook, tmp_path: Path
 ) -> None:
     slug = await tallybook.done("tournament", "create", "Known")
     clubs = tmp_path / "clubs.csv"
     clubs.write_text("name\n" + "\n".join(sorted(name for _, name in standings)))
     played = tmp_path / "played.csv"
     played.write_text(file)
-    filled = ["--like", kind] if kind == "football" else []
+    filled = ["--like", kind] if TEMPLATES[kind].scoring else []
     await asyncio.to_thread(said, "competitor", "import", slug, str(clubs), "--database-url", tallybook.dsn)
     await tallybook.done("ranking", "create", slug, "Table", "--like", kind)
     imported = ["competition", "import", slug, "Table", str(played), *filled, "--database-url", tallybook.dsn]
