@@ -1,16 +1,16 @@
-"""Tells webhooks what has happened: each in the order of its log, one request at a time, at least once.
+"""Sends events to webhooks: to each in the order of its log, one request at a time, at least once.
 
 Every worker process has a deliverer, and one of all delivers: the one whose session has the advisory lock. The others
 ask for the lock at intervals. When a process is killed, its session ends, and the lock with it, so another one takes
-its place. The server ends the session of a process that is paused, or whose machine is gone, too: it is silent for too
-long. All that a deliverer notes goes over the session that has the lock, so who has lost the lock cannot move a cursor.
-What was under way then may arrive once more. Of a distributed database, each node has locks of its own: only a process
-at the coordinator's address delivers.
+over. If a process is paused, or its machine is gone, its session is silent for too long, and the server ends it. A
+deliverer notes everything over the session that has the lock, so one that has lost the lock cannot move a cursor. A
+message that was under way then may arrive once more. On a distributed database, each node has locks of its own: only a
+process at the coordinator's address delivers.
 
-The deliverer looks at intervals for webhooks that there is something new for, and serves many side by side. Each turn
-of a webhook is bounded, so that none keeps the others waiting. What its receiver does not take is sent again after
-growing pauses. After the last one the webhook is *parked*: nothing is skipped, and nothing more is sent until an
-operator has it go on.
+The deliverer looks at intervals for webhooks with new events, and serves many side by side. Each gets a bounded time
+slice, so that none keeps the others waiting. A message that its receiver does not accept is sent again after growing
+pauses. After the last one the webhook is *parked*: nothing is skipped, and nothing more is sent until an operator
+resumes it.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
 in FIGURES_SECONDS."""
 FIGURES_SECONDS: Final = 5.0
 DEFECT_SECONDS: Final = 10.0
-"""After a defect, before its webhook has another turn."""
+"""After a defect, before its webhook has another time slice."""
 INTERRUPTED_SECONDS: Final = 1.0
 """Pause after trouble with the database."""
 SILENT_SESSION_SECONDS_MAX: Final = 5
@@ -134,7 +134,7 @@ class _Delivering:
         private: ClientSession,
     ) -> None:
         self._session = session
-        self._turn = asyncio.Lock()
+        self._asking_lock = asyncio.Lock()
         self._totals = PastTotals(self._asking, past)
         self._windows: OrderedDict[WebhookId, TotalsWindow] = (
             OrderedDict()
@@ -150,16 +150,16 @@ class _Delivering:
         figures_at = 0.0
         due: list[tuple[TournamentId, WebhookId]] = []
         while True:
-            async with self._turn:
+            async with self._asking() as session:
                 if time.monotonic() >= figures_at:
-                    figures = await webhooks.webhook_figures(self._session)
+                    figures = await webhooks.webhook_figures(session)
                     _show_figures(figures)
                     figures_at = time.monotonic() + FIGURES_SECONDS
-                if figures or not is_distributed(self._session):
+                if figures or not is_distributed(session):
                     free = DELIVERED_AT_ONCE_MAX - len(self._busy)
-                    due = await webhooks.due_webhooks(self._session, self._busy, free)
+                    due = await webhooks.due_webhooks(session, self._busy, free)
                 else:  # all shards have just said that there is none
-                    await self._session.execute(_STAY)
+                    await session.execute(_STAY)
             for tournament_id, webhook_id in due:
                 self._busy.add(webhook_id)
                 tasks.create_task(self._serve(tournament_id, webhook_id))
@@ -169,11 +169,11 @@ class _Delivering:
             self._something.clear()
 
     async def _serve(self, tournament_id: TournamentId, webhook_id: WebhookId) -> None:
-        """One turn of a webhook."""
+        """One time slice of a webhook."""
         rest_seconds = 0.0
         try:
-            async with self._turn:
-                delivery = await webhooks.next_delivery(self._session, tournament_id, webhook_id)
+            async with self._asking() as session:
+                delivery = await webhooks.next_delivery(session, tournament_id, webhook_id)
             if delivery is not None:
                 await self._tell(delivery)
         except TournamentStopped:  # the worker raises the alarm
@@ -182,8 +182,8 @@ class _Delivering:
             if not is_defect(error):
                 raise  # of the session, which all share
             defects.alarm(tournament_id, DefectPart.DELIVERING, error)
-            async with self._turn:
-                await defects.note_over(self._session, tournament_id, DefectPart.DELIVERING, error)
+            async with self._asking() as session:
+                await defects.note_over(session, tournament_id, DefectPart.DELIVERING, error)
             rest_seconds = DEFECT_SECONDS
         finally:
             if rest_seconds:
@@ -193,8 +193,8 @@ class _Delivering:
 
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[Connection]:
-        """The session, for one query."""
-        async with self._turn:
+        """The session, for one caller at a time."""
+        async with self._asking_lock:
             yield self._session
 
     def _free(self, webhook_id: WebhookId) -> None:
@@ -202,14 +202,14 @@ class _Delivering:
         self._something.set()
 
     async def _tell(self, delivery: NextDelivery) -> None:
-        """Sends the webhook the next events, until one fails or its turn is over."""
+        """Sends the webhook the next events, until one fails or its time slice is over."""
         over_at = time.monotonic() + SERVED_SECONDS_MAX
         cursor = end = delivery.cursor
         failures = delivery.failures
         try:
-            async with self._turn:
+            async with self._asking() as session:
                 events = await log.stored(
-                    self._session,
+                    session,
                     delivery.tournament_id,
                     cursor,
                     delivery.upto,
@@ -269,8 +269,8 @@ class _Delivering:
         return answered
 
     async def _move_on(self, delivery: NextDelivery, cursor: Head, to: Head, *, delivered: bool) -> bool:
-        async with self._turn:
-            return await webhooks.move_on(self._session, delivery, cursor.sequence, to, delivered=delivered)
+        async with self._asking() as session:
+            return await webhooks.move_on(session, delivery, cursor.sequence, to, delivered=delivered)
 
     async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, problem: str, *, is_gone: bool) -> None:
         """Notes a failure, of `failures` before it with the same event, and what follows from it."""
@@ -287,9 +287,9 @@ class _Delivering:
         elif failures >= len(self._pauses_seconds):
             await self._stop(delivery, cursor, problem, WebhookState.PARKED)
         else:
-            async with self._turn:
+            async with self._asking() as session:
                 await webhooks.note_failure(
-                    self._session,
+                    session,
                     delivery,
                     cursor.sequence,
                     problem,
@@ -299,9 +299,9 @@ class _Delivering:
 
     async def _stop(self, delivery: NextDelivery, cursor: Head, problem: str, state: WebhookState) -> None:
         """Has nothing more be sent to the webhook until an operator has it go on."""
-        async with self._turn:
+        async with self._asking() as session:
             noted = await webhooks.note_failure(
-                self._session, delivery, cursor.sequence, problem, state=state, pause_seconds=0
+                session, delivery, cursor.sequence, problem, state=state, pause_seconds=0
             )
         if noted:
             _logger.error(
