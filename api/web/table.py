@@ -7,9 +7,9 @@ live are made from the same `ShownTable`.
 from collections.abc import Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from api.interface.classifications import criterion_text, lines_then
 from api.interface.competition_names import short_text
@@ -19,21 +19,19 @@ from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
 from api.interface.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
-from api.web.search import is_searched, named, tagged, tags_offered
+from api.web.search import is_searched, tags_offered
+from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
 from engine.domain.errors import NotFound
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from engine.log.log import Head
-from engine.process.turns import Turn, in_turns
+from engine.process.turns import in_turns
 from projections.board.board import Board, Competition, Ranking, give_sums
 from projections.board.classification import Classified, in_force
-from projections.board.classified_lines import ClassifiedLines
 from projections.board.enrolment import Totals
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
-from projections.board.sub_table import SubLine, SubTable, WholeLine, fill
-from projections.live.orders import made_in_turns
+from projections.board.sub_table import SubTable
 from projections.past.past import AtSequence, LastCompetition, PastBoard
 
 BOARD_LINES: Final = 100
@@ -57,37 +55,24 @@ SERIES_EVENTS_MAX: Final = 200_000
 SERIES_COMPETITORS_MAX: Final = 500
 """Competitors of a ranking whose race is drawn."""
 
-EQUAL_LOOKED_AT_MAX: Final = 2_000
-"""Competitors with an equal place among whom one is looked for, to find their page."""
-
-_Lines = Items[Classified]
-_L = TypeVar("_L", bound=WholeLine)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class TableAsked(Struct, frozen=True, kw_only=True):
-    """Which table: of this ranking (None: the first one), in this unity (None: the classification), after the event
-    `at` (None: now), with what had taken place by `on` (None: all), compared with that after `since` or by `since_on`
-    (None: before the last competition), so many lines from `offset` on. `form`: whether the form of its lines, and
-    competitions around the moment, are wanted; `tags`: the tags that can be chosen.
-
-    `tag`: only the competitors that have it, with positions among them. `find`: only those whose name has this in it.
-    `line`: the page that has the line of this competitor, instead of `offset`."""
+class TableAsked(LinesAsked, frozen=True, kw_only=True):
+    """Which table: of this ranking (None: the first one), after the event `at` (None: now), with what had taken place
+    by `on` (None: all), compared with that after `since` or by `since_on` (None: before the last competition). `form`:
+    whether the form of its lines, and competitions around the moment, are wanted; `tags`: the tags that can be
+    chosen."""
 
     ranking_id: RankingId | None = None
-    unity_id: UnityId | None = None
     at: Sequence | None = None
     on: datetime | None = None
     since: Sequence | None = None
     since_on: datetime | None = None
-    offset: int = 0
     limit: int = BOARD_LINES
     form: bool = True
     tags: bool = False
-    tag: str | None = None
-    find: str | None = None
-    line: CompetitorId | None = None
 
 
 class Named(Struct, frozen=True):
@@ -178,16 +163,16 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         moment = None if asked.at is None else AtSequence(asked.at)
         then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, asked.on)
         board, sequence, recorded_at = then.board, then.sequence, then.recorded_at
-        found = await _lines_then(context, then, ranking_id, asked)
+        found = await lines_found_then(context, then, ranking_id, asked)
     elif board is live.board:
-        head, found = await _lines_now(context, ranking_id, asked)
+        head, found = await lines_found_now(context, ranking_id, asked)
         board, sequence = live.board, head.sequence
         recorded_at = await recorded_at_head(context, head)
         then = PastBoard(board, sequence, recorded_at)
     else:
         recorded_at = await context.past.recorded_at(live.tournament_id, sequence)
         then = PastBoard(board, sequence, recorded_at)
-        found = await _lines_then(context, then, ranking_id, asked)
+        found = await lines_found_then(context, then, ranking_id, asked)
     lines = found.lines
     ids = [line.competitor_id for line in lines]
     form: Mapping[CompetitorId, list[CompetitionSum]] = {}
@@ -300,129 +285,9 @@ def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Found(Struct, frozen=True):
-    """The lines that are asked for, `count` in all, of which `offset` stand before them. `group`: the competitors among
-    whom positions are counted; None: all."""
-
-    lines: _Lines
-    offset: int
-    count: int
-    group: list[CompetitorId] | None
-
-
-class _Sought(Struct, frozen=True):
-    """The competitors whose lines are shown; None: all. Positions are counted among the `group`."""
-
-    group: list[CompetitorId] | None
-    named: list[CompetitorId] | None
-
-
-async def _sought(board: Board, ranking_id: RankingId, asked: TableAsked) -> _Sought:
-    ranking = board.rankings[ranking_id]
-    group = None if asked.tag is None else await in_turns(tagged(board, ranking, asked.tag))
-    return _Sought(group, None if asked.find is None else await in_turns(named(board, ranking, asked.find)))
-
-
-async def _lines_now(context: RecallContext, ranking_id: RankingId, asked: TableAsked) -> tuple[Head, _Found]:
-    """The lines, and the head that they are of."""
-    live = context.live
-    sought = await _sought(live.board, ranking_id, asked)
-    if asked.unity_id is not None:
-        order = await live.orders.of(ranking_id, unity_of(live.board, ranking_id, asked.unity_id))
-        return live.head, await _ordered(order, asked, sought)
-    async with live.classifications.lines(ranking_id, context.read_sums) as lines:
-        return live.head, await _classified(lines, asked, sought)
-
-
-async def _lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked) -> _Found:
-    sought = await _sought(then.board, ranking_id, asked)
-    if asked.unity_id is not None:
-        order = await _order(then.board, ranking_id, unity_of(then.board, ranking_id, asked.unity_id))
-        return await _ordered(order, asked, sought)
-    return await _classified(await lines_then(context, then, ranking_id), asked, sought)
-
-
-async def _ordered(order: OrderedLines, asked: TableAsked, sought: _Sought) -> _Found:
-    """The lines of a unity, in the state at the call."""
-    among = sought.named if sought.group is None else sought.group
-    if among is None:
-        place = None if asked.line is None else order.offset(asked.line)
-        offset = _page_of(asked, place)
-        standings, count = order.standings(offset, offset + asked.limit), len(order)
-        return _Found(await in_turns(_of_unity(standings)), offset, count, sought.group)
-    table: SubTable[Standing] = SubTable()
-    await in_turns(_filled(table, order, among))
-    offset, lines, count = _some(table, asked, sought)
-    standings = [structs.replace(line.whole, position=line.position) for line in lines]
-    return _Found(await in_turns(_of_unity(standings)), offset, count, sought.group)
-
-
-async def _classified(lines: ClassifiedLines, asked: TableAsked, sought: _Sought) -> _Found:
-    """The lines of a classification, in the state at the call."""
-    among = sought.named if sought.group is None else sought.group
-    if among is None:
-        offset = _page_of(asked, None if asked.line is None else await in_turns(_place(lines, asked.line)))
-        run, count = await in_turns(lines.run(offset, offset + asked.limit)), len(lines)
-    else:
-        table: SubTable[Classified] = SubTable()
-        table.append(await in_turns(lines.among(among)))
-        offset, some, count = _some(table, asked, sought)
-        run = [structs.replace(line.whole, position=line.position) for line in some]
-    return _Found(await in_turns(lines.completed(run)), offset, count, sought.group)
-
-
-def _page_of(asked: TableAsked, place: int | None) -> int:
-    """Where the page begins that has the line at this place; None: no line is wanted above others."""
-    return asked.offset if place is None else place // asked.limit * asked.limit
-
-
-def _place(lines: ClassifiedLines, competitor_id: CompetitorId) -> Generator[None, None, int | None]:
-    """How many lines stand before that of a competitor; None: they are not in the ranking, or share their position with
-    too many."""
-    line = (yield from lines.of([competitor_id]))[competitor_id]
-    if line is None:
-        return None
-    first = line.position - 1
-    for start in range(first, first + EQUAL_LOOKED_AT_MAX, BOARD_LINES):
-        for place, one in enumerate((yield from lines.run(start, start + BOARD_LINES)), start):
-            if one.competitor_id == competitor_id:
-                return place
-    return None
-
-
-def _filled(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Generator[None, None, None]:
-    yield from fill(table, order, among)
-
-
-def _some(table: SubTable[_L], asked: TableAsked, sought: _Sought) -> tuple[int, list[SubLine[_L]], int]:
-    """The lines of a sub-table that are asked for: how many stand before them, and how many there are in all."""
-    if sought.named is None:
-        offset = _page_of(asked, None if asked.line is None else table.offset(asked.line))
-        return offset, table.standings(offset, offset + asked.limit), len(table)
-    places = sorted([place for one in sought.named if (place := table.offset(one)) is not None])
-    lines = [table.standings(place, place + 1)[0] for place in places[asked.offset : asked.offset + asked.limit]]
-    if sought.group is None:
-        lines = [structs.replace(line, position=line.whole.position) for line in lines]
-    return asked.offset, lines, len(places)
-
-
-async def _order(board: Board, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
-    ranking = board.rankings[ranking_id]
-    return await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
-
-
-def _of_unity(standings: Items[Standing]) -> Generator[None, None, list[Classified]]:
-    """A unity is as a classification by it alone."""
-    lines = []
-    for one in standings:
-        lines.append(Classified(one.competitor_id, one.position, (one.total,), None))
-        yield
-    return lines
-
-
 def _shown(
     board: Board,
-    lines: _Lines,
+    lines: Items[Classified],
     positions: Mapping[CompetitorId, int | None],
     form: Mapping[CompetitorId, list[CompetitionSum]],
     others: Items[Totals],
@@ -527,11 +392,11 @@ async def _positions(
         return {one: classified.position(one) for one in ids}
     if unity_id not in then.board.rankings[ranking_id].unities:
         return {}
-    order = await _order(then.board, ranking_id, unity_id)
+    order = await order_then(then.board, ranking_id, unity_id)
     if group is None:
         return await in_turns(_positions_in(order, ids))
     ordered: SubTable[Standing] = SubTable()
-    await in_turns(_filled(ordered, order, group))
+    await in_turns(filled(ordered, order, group))
     return {one: ordered.position(one) for one in ids}
 
 
