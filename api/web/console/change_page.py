@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from api.interface.voiding import PREVIEW_AT_ONCE_MAX, ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 from api.web.console.changes import Beginning, Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
-from api.web.console.inputs import Filling, complaint, form, inputs
+from api.web.console.inputs import Filling, boxes, complaint, form, inputs
 from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
 from api.web.page import number_text
@@ -43,19 +43,21 @@ def change_page(
     """The page. `address`: where the form is sent to. `back`: where its sender came from. `previewed`: what the change
     would lead to."""
     fields = change.fields(beginning)
+    shown = [field.name for field in fields] + (["participants"] if beginning.boxes else [])
     return console_page(
         viewer,
         change.title,
         element("p", beginning.about, class_="subject") if beginning.about else None,
         None if change.warning is None else element("p", change.warning, class_="warning"),
         previewed,
-        complaint(filling, [field.name for field in fields]),
+        complaint(filling, shown),
         form(
             filling,
             address,
             change.button,
             inputs(fields, filling),
-            competitor_choices(board) if change.with_competitors else None,
+            boxes("Competitors", "participants", beginning.boxes, filling) if beginning.boxes else None,
+            competitor_choices(board) if change.with_competitors and not beginning.boxes else None,
             dangerous=change.warning is not None,
         ),
         element("p", element("a", "Leave it as it is", href=back), class_="ways"),

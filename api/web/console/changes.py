@@ -27,7 +27,8 @@ from projections.board.board import Board
 
 class Beginning(Struct, frozen=True, kw_only=True):
     """What a form begins with. `about`: what it changes. `if_match`: its tag. `fields`: in place of the operation's.
-    `labels`: of fields, in place of what their names say."""
+    `labels`: of fields, in place of what their names say. `boxes`: the names of competitors to choose, by their fields.
+    """
 
     about: str = ""
     given: Mapping[str, str] = {}
@@ -35,6 +36,7 @@ class Beginning(Struct, frozen=True, kw_only=True):
     options: Mapping[str, Items[Option]] = {}
     fields: Fields | None = None
     labels: Mapping[str, str] = {}
+    boxes: Mapping[str, str] = {}
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -122,6 +124,33 @@ def _information(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
+def _new_ranking(board: Board, _ids: PathIds) -> Beginning:
+    """Of few competitors, all are chosen by their names; of many, the form takes ids."""
+    options = {"main_unity_time": _TIMES}
+    if not 0 < len(board.competitors) <= CHOSEN_MAX:
+        return Beginning(options=options)
+    boxes = {f"competitor[{one}]": found.name for one, found in board.competitors.items()}
+    fields = tuple([field for field in _CREATE_RANKING.fields if field.name != "participants"])
+    return Beginning(given=dict.fromkeys(boxes, "on"), options=options, fields=fields, boxes=boxes)
+
+
+def _chosen(form: Form) -> Form:
+    """The form with the competitors that were chosen, in the order of the form, which is that of their registration."""
+    rest = {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
+    chosen = [found[1] for name in form if (found := _COMPETITOR.fullmatch(name))]
+    return {"participants": ",".join(chosen)} | rest
+
+
+def _new_unity(board: Board, ids: PathIds) -> Beginning:
+    return Beginning(about=ranking_of(board, ids["ranking_id"]).name, options={"time": _TIMES})
+
+
+CHOSEN_MAX: Final = 500
+"""Competitors whom a form shows to be chosen."""
+_COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
+_TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
+
+
 def _places(board: Board, _ids: PathIds) -> Beginning:
     names = {f"place[{one}]": ranking.name for one, ranking in board.rankings.items()}
     fields = tuple([Field(name, FROM_1, "its place in lists of rankings") for name in names])
@@ -151,6 +180,7 @@ _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isi
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
+_CREATE_RANKING: Final = _BY_NAME["POST rankings.json"]
 _VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
 _PUBLICATION: Final = _BY_NAME["PUT publication.json"]
 _REVERSE: Final = "rankings/{ranking_id}/reverse.json"
@@ -212,11 +242,13 @@ CONSOLE_CHANGES: Final = (
     ),
     Change(
         path="/rankings/new",
-        operation=_BY_NAME["POST rankings.json"],
+        operation=_CREATE_RANKING,
         title="Create a ranking",
         button="Create",
         back="",
+        begin=_new_ranking,
         with_competitors=True,
+        read=_chosen,
     ),
     Change(
         path="/rankings/order",
@@ -250,7 +282,7 @@ CONSOLE_CHANGES: Final = (
         title="Add a unity",
         button="Add",
         back="/rankings/{ranking_id}",
-        begin=_ranking,
+        begin=_new_unity,
     ),
     Change(
         path="/rankings/{ranking_id}/undo/{sequence}",

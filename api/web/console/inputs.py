@@ -86,6 +86,30 @@ def inputs(fields: Items[Field], filling: Filling) -> Html:
     return joined([_field(field, filling) for field in fields])
 
 
+def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -> Html:
+    """A box for each of several that can be chosen. `texts`: what is said of each, by its name. `field`: what they are
+    together."""
+    wrong = filling.about(field)
+    items = [
+        element(
+            "li",
+            element(
+                "label",
+                element("input", type="checkbox", name=name, value="on", checked=name in filling.given),
+                " ",
+                text,
+            ),
+        )
+        for name, text in texts.items()
+    ]
+    return element(
+        "fieldset",
+        element("legend", legend),
+        element("p", f"{'; '.join(wrong)}.", class_="fault") if wrong else None,
+        element("ul", *items, class_="boxes"),
+    )
+
+
 def text_input(name: str, label: str, filling: Filling, about: str = "", *, required: bool = False) -> Html:
     """A field of one line that no row declares."""
     return _labelled(name, label, filling, about, required=required, sample=None)

@@ -512,6 +512,24 @@ async def test_a_ranking_is_closed_and_opened(visitor: Visitor, season: Season, 
     assert (f"/rankings/{ranking_id}/add" in page) == (change == "reopen")
 
 
+async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor, season: Season) -> None:
+    """At first, all are. Nobody's id need be known."""
+    page = at(season, "/rankings/new")
+    form, action = form_of(await visitor.page(page))
+    ada, ben, pair = season.ids
+    assert {f"competitor[{one}]" for one in season.ids} <= form.keys()
+    del form[f"competitor[{ben}]"]
+    form |= {"name": "Chess", "main_unity_name": "points", "main_unity_sort": "ASC", "main_unity_decimals": "1"}
+    nobody = {name: text for name, text in form.items() if not name.startswith("competitor[")}
+    refused = await visitor.post(action, nobody)
+    assert (refused.status, "is required." in words(refused.body.decode())) == (422, True)
+    assert "checked" not in refused.body.decode()
+    assert (await visitor.post(action, form)).status == 303
+    made = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1]
+    assert [one["id"] for one in made["competitors"]] == [ada, pair]
+    assert (made["unities"][0]["sort"], made["unities"][0]["decimals"]) == ("ASC", 1)
+
+
 async def test_everything_else_that_is_offered_works(visitor: Visitor, season: Season) -> None:
     new = {"name": "Cup", "main_unity_name": "goals", "participants": season.ids[0], "description": "Two\nlines"}
     assert (await visitor.fill(at(season, "/rankings/new"), new)).status == 303
