@@ -1,4 +1,4 @@
-"""Asks a server a few things beside a load: how large its answers are, how things stand."""
+"""Asks a server a few things during a load: how large its answers are, how things stand."""
 
 import asyncio
 import json

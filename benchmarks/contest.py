@@ -30,7 +30,7 @@ SEED: Final = 1
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """A run with what was seen beside it. `lag_events`: samples of how many events the tables lacked."""
+    """A run with what was observed during it. `lag_events`: samples of how many events the tables lacked."""
 
     load: Load
     lag_events: list[int]
@@ -69,7 +69,7 @@ async def ours_observed(setting: Setting, service: Service, tournaments: list[To
 
 
 def add_to(findings: Findings, name: str, observed: list[Observed]) -> None:
-    """Puts what was seen beside several runs of the load `name` among the figures."""
+    """Puts what was observed during several runs of the load `name` among the figures."""
     for share in (50, 99):
         lag_events = [percentile(one.lag_events, share) for one in observed]
         findings.figure(f"{name}: tables behind, p{share}", "events", lag_events)

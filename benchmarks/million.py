@@ -66,7 +66,7 @@ _ADDS: Final = "SELECT count(*) FROM event WHERE tournament_id = $1 AND kind = '
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """How much of it is done. `windows`: around so many competitors are compared."""
+    """How much of it is done. `windows`: around how many competitors windows are compared."""
 
     competitors: int = COMPETITORS
     scores: int = SCORES

@@ -4,7 +4,7 @@
 
 One tournament of 20 competitors with five million one-delta events, tables and snapshots as the worker leaves them.
 Measured as their users run them, whole processes with their start and their end, are `tallybook history` into a file
-and `tallybook standings --at-sequence` somewhere in the log; beside them a plain `SELECT` of the same rows through
+and `tallybook standings --at-sequence` somewhere in the log; for comparison, a plain `SELECT` of the same rows through
 asyncpg (`peers/raw_select.py`), and moments as a service answers them (`trials/moments.py`). Prints JSON.
 """
 

@@ -1,4 +1,4 @@
-"""Other programs: servers that run beside a measurement, and trials that run to their end and say their figures.
+"""Other programs: servers that run during a measurement, and trials that run to their end and print their figures.
 
 Every program is started with its words going to a file, and is stopped by the process id that it was started with.
 A trial is told its settings on standard input and says its figures on standard output, both as JSON; so addresses

@@ -55,7 +55,7 @@ class Product(Struct, frozen=True):
 
 
 def installed() -> Product:
-    """The product as `make` installs it beside its sources, or else as it is found on the PATH."""
+    """The product as `make` installs it next to its sources, or else as it is found on the PATH."""
     beside = machine.ROOT / ".venv" / "bin" / "tallybook"
     found = str(beside) if beside.exists() else shutil.which("tallybook")
     if found is None:

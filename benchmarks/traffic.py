@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from benchmarks.world import DELTA_SHOWN_MAX, Tournament
 
 REQUESTS: Final = 8_192
-"""Different requests of one load; wrk begins anew when it has sent them all."""
+"""Different requests of one load; wrk starts again when it has sent them all."""
 LARGE_REQUESTS: Final = 256
 """The same where each is some hundred kilobytes."""
 PER_PAGE: Final = 100

@@ -88,7 +88,7 @@ _NEXT: Final = """
         w.sequence, w.digest, coalesce(c.sequence, w.sequence), w.failures
     FROM webhook AS w
     JOIN tournament AS t ON t.tournament_id = w.tournament_id
-    LEFT JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
+    LEFT JOIN checkpoint AS c ON c.tournament_id = $1
     WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND (w.state = 'active' OR $3)
 """
 # Each change of a cursor names the event that it stands at, so that it does not undo an operator's change.

@@ -1,7 +1,7 @@
-"""Question 19: does what a request costs grow with the size of a tournament, and does anybody wait beside it?
+"""Question 19: does what a request costs grow with the size of a tournament, and do others wait for it?
 
 Every operation in tournaments that are large in one dimension: competitors, participants of a ranking, rankings,
-unities, competitions, points in the log, tournaments beside it, keys. Each has a database and a service of its own
+unities, competitions, points in the log, other tournaments, keys. Each has a database and a service of its own
 (`sizes/`). A change with a minimal answer, a window and a single read must cost the same everywhere; whatever grows
 says why. Others must not wait.
 """

@@ -1,4 +1,4 @@
-"""Question 21: what does a classification cost beside plain standings, and does anybody wait beside it?
+"""Question 21: what does a classification cost, compared with plain standings, and do others wait for it?
 
 A ranking of 20, 1,000 and 100,000 competitors, with points, difference and goals. Each competitor has met nine others
 in each of seven competitions, so that thousands of the largest ranking are tied on points. It is classified by totals
@@ -6,7 +6,7 @@ alone, with a criterion among the tied in the middle, and with the best five com
 
 After each add, twenty lines are asked for: the first, or those in the middle, where most are tied. The same lines of
 the plain standings of the main unity take turns with them. The cost is processor time of one request, and the stall is
-how long others wait beside it, both as in question 19 (`sizes/measuring.py`). Of the two windows the one that costs
+how long others wait meanwhile, both as in question 19 (`sizes/measuring.py`). Of the two windows the one that costs
 more against the standings counts. Only totals alone have a limit in the table; what the others cost is told.
 """
 
@@ -53,7 +53,7 @@ BEST_FIRST: Final = f"points of the best {BEST}, difference, goals"
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """A window of a classification beside the same window of the standings."""
+    """A window of a classification and the same window of the standings."""
 
     chain: str
     window: str
@@ -87,7 +87,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 async def _rounds(setting: Setting, competitors: int) -> list[list[Compared]]:
-    """What was found in a ranking of so many, in each round. Raises ProgramFailed and NotAnswered."""
+    """What was found in a ranking of that size, in each round. Raises ProgramFailed and NotAnswered."""
     dsn = await setting.database(f"classification_{competitors}")
     world = await _played(setting, dsn, competitors)
     effort = QUICK_EFFORT if setting.quick else EFFORT
@@ -158,7 +158,7 @@ def _asking(what: str, query: str) -> Operation:
 
 
 async def _played(setting: Setting, dsn: str, competitors: int) -> World:
-    """A ranking of so many with a season behind them."""
+    """A ranking of that size with a season behind it."""
     size = Size(
         competitors=0,
         participants=competitors,

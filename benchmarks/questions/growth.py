@@ -2,7 +2,7 @@
 
 Three services, each on a database of its own, loaded in turn: one whose only tournament has nothing but its 20
 competitors; one whose tournament has 10 million one-delta events behind it; one with 10,000 other tournaments of 20
-competitors beside the loaded one. Before anything is measured all tables are up to date, and the grown databases
+competitors next to the loaded one. Before anything is measured all tables are up to date, and the grown databases
 vacuumed. What is measured is answers a second over 64 connections.
 """
 

@@ -1,4 +1,4 @@
-"""Question 20: a leaderboard of a million: what do changes and windows cost beside a sorted set and an indexed table?
+"""Question 20: a leaderboard of a million: what do changes and windows cost, and in a sorted set or an indexed table?
 
 Redis (`ZINCRBY`, `ZREVRANK`, `ZREVRANGE`; with AOF always, and with AOF everysec) and PostgreSQL (an index on the
 total, `count(*)` for the rank), each behind aiohttp, and the product with minimal answers and windows. All start with

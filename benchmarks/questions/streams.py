@@ -133,7 +133,7 @@ class _Crowd:
         return await figures_of(command, settings, log=self.setting.log("openloop"))
 
     async def at_highest_rate(self, listeners: int) -> Load:
-        """As many adds to one tournament as are acknowledged while so many listen."""
+        """The adds to one tournament that are acknowledged while that many listen."""
         async with self.listening(listeners, looked_at=1):  # the listeners are not to take what the adds need
             return await contest.ours(self.setting, self.service, self._tournaments[:1], self._requests[1])
 

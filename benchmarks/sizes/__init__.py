@@ -1,1 +1,1 @@
-"""Any size: what every operation costs in tournaments of different sizes, and how long others wait beside it."""
+"""Any size: what every operation costs in tournaments of different sizes, and how long others wait meanwhile."""

@@ -1,10 +1,10 @@
-"""One world, measured: for every operation what one request costs, and how long others wait beside it.
+"""One world, measured: for every operation what one request costs, and how long others wait meanwhile.
 
 The cost is processor time of the API process and of the PostgreSQL processes that serve it: their clocks are read
 before and after each group of requests, because time on the wall is everybody's on a shared machine. The median of the
 groups counts. What the tables cost is the same of the worker and its PostgreSQL processes, once they have caught up.
 
-A stall is the longest wait of the probe beside the operation, beyond its usual one. Several spells of requests are
+A stall is the longest wait of the probe during the operation, beyond its usual one. Several spells of requests are
 observed, and the spell with the shortest stall counts: what an operation does to others it does each time, what the
 machine does it does once.
 """
@@ -43,7 +43,7 @@ CATCH_UP_SECONDS_MAX: Final = 120.0
 POLL_SECONDS: Final = 0.02
 GROUP: Final = 8
 """Requests that are sent at the same moment. They share what requests of several clients share, so that what each
-costs by itself shows."""
+costs alone shows."""
 ALONE_SECONDS: Final = 0.02
 """A request that takes more processor time is sent alone."""
 SLOW_SECONDS: Final = 2.0
@@ -71,7 +71,7 @@ _LAG_OF_ONE: Final = """
 
 
 class Effort(Struct, frozen=True, kw_only=True):
-    """How long each operation is asked, and how many times: of groups for its cost, of requests in each spell beside
+    """How long each operation is asked, and how many times: of groups for its cost, of requests in each spell with
     the probe. `with_tables`: whether their costs are measured."""
 
     seconds: float

@@ -1,4 +1,4 @@
-"""A client beside a measurement: reads something small again and again, and says how long it had to wait.
+"""A client during a measurement: reads something small again and again, and says how long it had to wait.
 
 A process of its own, so that nothing but the service keeps it waiting. It is told on standard input, as one line of
 JSON, what it asks. A further line has it begin. The next has it stop and say the waits since then: the longest, and
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 PAUSE_SECONDS: Final = 0.001
-"""Between two questions, so that the probe is a small load beside what is measured."""
+"""Between two questions, so that the probe is a small load, compared with what is measured."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -69,8 +69,8 @@ class Size(Struct, frozen=True, kw_only=True):
     """How much there is of everything.
 
     `competitors`: in the tournament, and not in its ranking. `participants`: in its ranking. `rankings` of few
-    competitors beside that ranking. `events` that add points without, and `keys` with an idempotency key. `tournaments`
-    beside this one.
+    competitors outside that ranking. `events` that add points without, and `keys` with an idempotency key.
+    `tournaments` next to this one.
     """
 
     competitors: int = 100
@@ -151,7 +151,7 @@ def chunks(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
 
 
 async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = True) -> World:
-    """A new tournament of this size, and the others beside it. `connection` is one of `world.seeding`. `scores`: each
+    """A new tournament of this size, and the others next to it. `connection` is one of `world.seeding`. `scores`: each
     participant that is enrolled has points."""
     ids = iter(
         await log.next_ids(

@@ -1,5 +1,5 @@
 """Two processes write to the same tournaments at random: what an add costs where the append tells what the other has
-appended, and where it has to be read again. To be run by itself:
+appended, and where it has to be read again. To be run alone:
 
     python -m benchmarks.trials.beside
 

@@ -1,6 +1,6 @@
 """Services behind HAProxy: what an add costs where one, two, four or eight of them share the tournaments.
 
-Needs haproxy and wrk, and is to be run by itself:
+Needs haproxy and wrk, and is to be run alone:
 
     .venv-bench/bin/python -m benchmarks.trials.many_services
 
@@ -49,8 +49,8 @@ CONFIGURATION: Final = machine.ROOT / "deploy" / "haproxy" / "haproxy.cfg"
 
 
 class Way(Struct, frozen=True):
-    """So many services, asked over so many connections. `owned`: each tournament is one service's. `beside`: beside a
-    stranger."""
+    """That many services, asked over that many connections. `owned`: each tournament is one service's.
+    `beside`: next to a stranger."""
 
     services: int
     connections: int

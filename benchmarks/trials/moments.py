@@ -25,7 +25,7 @@ MOMENTS: Final = 200
 PAGES: Final = 50
 PAGE_LINES: Final = 1_000
 FOUNDING_EVENTS: Final = 30
-"""After so many there is a ranking."""
+"""The number of events after which there is a ranking."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):

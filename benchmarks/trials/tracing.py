@@ -1,4 +1,4 @@
-"""What tracing costs an add: processor time of the process that answers, threads included. To be run by itself:
+"""What tracing costs an add: processor time of the process that answers, threads included. To be run alone:
 
     python -m benchmarks.trials.tracing
 
