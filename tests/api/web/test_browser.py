@@ -4,6 +4,7 @@ import gc
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from html import unescape
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, expect
 from api.stream import followers
 from api.web.page import number_text
 from engine.domain.commands import (
+    AddCompetition,
     ChangeParticipants,
     ChangePublication,
     CreateRanking,
@@ -22,7 +24,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion
 from engine.domain.notation import DECIMALS_MAX, Notation
-from engine.domain.terms import OPERATOR, RankingId, Sequence, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
 from tests.api.test_stream import counted
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.season import Championship
@@ -112,6 +114,35 @@ async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
     assert await one.names() == FINAL
     await page.get_by_role("link", name="France").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("France")
+
+
+async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: Championship) -> None:
+    """Of a competition of many, a fixture, names that are long, run from the right, or have no colour."""
+    desk, live, teams = championship.service.desk, championship.live, championship.teams
+    await championship.enroll(["السعودية", "A name of more characters than a large screen has room for"])
+    many, duel = CompetitionId(await desk.new_id()), CompetitionId(await desk.new_id())
+    who = tuple(teams.values())
+    result = {who[0]: "9.58", who[1]: "9.69"}
+    await desk.submit(
+        live, AddCompetition(competition_id=many, group_id=6, participants=who, result=result), actor=OPERATOR
+    )
+    await championship.give("Wales", 3, many)
+    await desk.submit(live, AddCompetition(competition_id=duel, group_id=7, participants=who[:2]), actor=OPERATOR)
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    served = (await championship.get()).body.decode()
+    for begin, end, part in (
+        ('<p id="latest"', "</p>", "#latest"),
+        ("<thead", "</table>", "table"),
+        ('<section id="competitions"', "</section>", "#competitions"),
+    ):
+        text = served[served.index(begin) :]
+        without = unescape(re.sub(r"<[^>]*>", "", text[: text.index(end)]))
+        caption = await page.locator("caption").text_content() if part == "table" else ""
+        shown = (await page.locator(part).text_content() or "").removeprefix(caption or "")
+        assert "".join(shown.split()) == "".join(without.split())
+    assert "and 3 more" in await page.locator("#latest").inner_text()
 
 
 async def test_a_row_moves_when_points_come(visit: Begin, championship: Championship) -> None:
