@@ -342,11 +342,14 @@ async def chart(
         if len(only) < len(drawn.participants):
             which = f"the first {len(only)}" if around is None else f"{len(only)}"
             title += f" ({which} of {len(drawn.participants):,})"
-        points, head, past = [], live.head.sequence, Past(desk.database)
-        with progress("reading", total=head) as advance:
-            async for reached, series in past.series(live.tournament_id, ranking_id, unity_id, head, only):
-                points = series.points if reached == head else []
-                advance(reached)
+        head, past = live.head.sequence, Past(desk.database)
+        by_date = await past.series_by_date(live.tournament_id, ranking_id, unity_id, head, only)
+        points = by_date or []
+        if by_date is None:
+            with progress("reading", total=head) as advance:
+                async for reached, series in past.series(live.tournament_id, ranking_id, unity_id, head, only):
+                    points = series.points if reached == head else []
+                    advance(reached)
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:

@@ -37,7 +37,6 @@ from engine.process.turns import Turn, in_turns
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
 from projections.past.passage import Passage
-from projections.past.series import SeriesPoint
 from projections.past.timeline import TimelineStep
 
 RACERS_MAX: Final = 40
@@ -123,9 +122,9 @@ class TimelineShape(PassageShape, frozen=True, kw_only=True):
 
 
 class RaceShape(Struct, frozen=True, kw_only=True):
-    """A unity through time, one column for each moment: its `sequences` and `clocks`, as in StepOfPassage. `positions`
-    and `totals` have a row for each competitor, null where they were not in the ranking. For a picture, so totals are
-    numbers."""
+    """A unity through time, one column for each moment: its `sequences` and `clocks`, as in StepOfPassage. `by_date`:
+    these are steps of the timeline. `positions` and `totals` have a row for each competitor, null where they were not
+    in the ranking. For a picture, so totals are numbers."""
 
     unity_id: str
     name: str
@@ -133,6 +132,7 @@ class RaceShape(Struct, frozen=True, kw_only=True):
     competitors: list[CompetitorOfPassage]
     sequences: list[int]
     clocks: list[int]
+    by_date: bool
     positions: list[list[int | None]]
     totals: list[list[int | None]]
 
@@ -151,9 +151,11 @@ async def race_shape(
         )
     order = await live.orders.of(ranking_id, unity_id)
     first, end = [one.competitor_id for one in order.standings(0, RACERS_MAX)], live.head.sequence
-    points: list[SeriesPoint] = []
-    async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end, first):
-        points = series.points if reached == end else []
+    by_date = await context.past.series_by_date(live.tournament_id, ranking_id, unity_id, end, first)
+    points = by_date or []
+    if by_date is None:
+        async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end, first):
+            points = series.points if reached == end else []
     ids = list(points[-1].lines) if points else []
     positions: list[list[int | None]] = []
     totals: list[list[int | None]] = []
@@ -171,6 +173,7 @@ async def race_shape(
         competitors=[CompetitorOfPassage(str(i), board.competitors[i].name, board.competitors[i].color) for i in ids],
         sequences=[point.sequence for point in points],
         clocks=[int(point.at.timestamp()) for point in points],
+        by_date=by_date is not None,
         positions=positions,
         totals=totals,
     )

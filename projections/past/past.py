@@ -39,8 +39,8 @@ from projections.board.competition_sums import CompetitionSums, counting
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
-from projections.past.series import Series
-from projections.past.timeline import Timeline, TimelineStep
+from projections.past.series import Series, SeriesPoint
+from projections.past.timeline import Timeline, TimelineStep, series_by_date
 from projections.past.world_clock import WorldClock, add_deltas, give_totals
 from projections.tables import snapshots
 
@@ -589,6 +589,27 @@ class Past:
             async for events in self._slices_read_ahead(tournament_id, Sequence(0), head):
                 await self._turns.work(_followed(tournament_id, board, series, events))
                 yield events[-1].sequence, series
+
+    async def series_by_date(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        head: Sequence,
+        only: Items[CompetitorId],
+    ) -> list[SeriesPoint] | None:
+        """The series of a unity by the world's clock, of these competitors. None: nothing in the ranking has a date, or
+        there is too much to put in order."""
+        if head > TIMELINE_EVENTS_MAX:
+            return None
+        board = (await self.at(tournament_id, ranking_id, None, head)).board
+        try:
+            steps = await self.timeline(tournament_id, board, ranking_id, head)
+        except TooMuchWork:
+            return None
+        if not any(step.is_dated for step in steps):
+            return None
+        return await in_turns(series_by_date(board, ranking_id, unity_id, steps, only))
 
     # ── Admission ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,25 +4,29 @@ Pure. A step is a moment of the world's clock at which something took place (`wo
 or taken back altogether, is in none.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsReversed, Recorded, root
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board
-from projections.past.world_clock import declared_date
+from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, root
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board, add_points
+from projections.past.explanation import Explainer, Place, Step
+from projections.past.series import Series, SeriesPoint
+from projections.past.world_clock import declared_date, give_totals
 
 
 class TimelineStep(Struct, frozen=True):
     """What took place at `at`: deltas by competitor and unity, and the competitions that gave them. `recorded_at`: when
-    the last of it was recorded."""
+    the last of it was recorded. `is_dated`: the time was declared."""
 
     at: datetime
     recorded_at: datetime
     deltas: dict[tuple[CompetitorId, UnityId], int]
     competitions: list[CompetitionId]
+    is_dated: bool
 
 
 class Timeline:
@@ -53,7 +57,7 @@ class Timeline:
         return [one for _, one in sorted(self._steps.items()) if one.competitions or any(one.deltas.values())]
 
     def _take(self, recorded: Recorded, event: Points) -> None:
-        at = declared_date(self._board, event)
+        at = date = declared_date(self._board, event)
         if at is None:
             if not isinstance(event, PointsReversed):
                 self._recorded[recorded.sequence] = recorded.recorded_at
@@ -68,4 +72,57 @@ class Timeline:
         competitions = [] if before is None else before.competitions
         if event.competition_id is not None and event.competition_id not in competitions:
             competitions.append(event.competition_id)
-        self._steps[at] = TimelineStep(at, recorded.recorded_at, deltas, competitions)
+        self._steps[at] = TimelineStep(at, recorded.recorded_at, deltas, competitions, date is not None)
+
+
+def series_by_date(
+    board: Board, ranking_id: RankingId, unity_id: UnityId, steps: Items[TimelineStep], only: Items[CompetitorId]
+) -> Generator[None, None, list[SeriesPoint]]:
+    """The series of a unity through the steps, for these competitors; its moments are numbered from 1. Owns the board.
+    Pauses for other work."""
+    series = Series(ranking_id, unity_id, only)
+    yield from give_totals(board, Board(), ranking_id)
+    for recorded in _replayed(board, ranking_id, steps, None):
+        assert isinstance(recorded.event, PointsAdded)
+        add_points(board, recorded.event)
+        series.follow(board, recorded)
+        yield
+    return series.points
+
+
+def steps_by_date(
+    board: Board,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    steps: Items[TimelineStep],
+) -> Generator[None, None, tuple[Place, list[Step]]]:
+    """Where a competitor stands in a unity after these steps, and the steps by which she came there. Owns the board.
+    Pauses for other work."""
+    yield from give_totals(board, Board(), ranking_id)
+    explainer = Explainer(board, ranking_id, unity_id, competitor_id)
+    yield from explainer.prepared()
+    found = []
+    for recorded in _replayed(board, ranking_id, steps, competitor_id):
+        step = yield from explainer.step_in_turns(recorded)
+        if step is not None:
+            found.append(step)
+        yield
+    return explainer.place, found
+
+
+def _replayed(
+    board: Board, ranking_id: RankingId, steps: Items[TimelineStep], her: CompetitorId | None
+) -> Iterator[Recorded]:
+    """An event for each step, as if it had been recorded when it took place; by the competition in which she took part,
+    if there is one."""
+    for number, step in enumerate(steps, start=1):
+        deltas = tuple([Delta(who, unity_id, amount) for (who, unity_id), amount in step.deltas.items()])
+        cause = next((one for one in step.competitions if her in _participants(board, one)), None)
+        event = PointsAdded(ranking_id=ranking_id, competition_id=cause, deltas=deltas)
+        yield Recorded(Sequence(number), step.at, OPERATOR, None, event)
+
+
+def _participants(board: Board, competition_id: CompetitionId) -> Items[CompetitorId]:
+    competition = board.competitions.get(competition_id)
+    return () if competition is None else competition.participants

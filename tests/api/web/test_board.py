@@ -112,7 +112,9 @@ async def test_a_voided_competition_is_not_the_last_one(championship: Championsh
 
 async def test_nobody_has_moved_at_the_first_competition(championship: Championship) -> None:
     points, _ = championship.unity_ids
-    first, second, *_ = (await championship.get("/race.json")).json["sequences"]
+    end = championship.live.head.sequence
+    passage = (await championship.get(f"/passage.json?ranking={championship.ranking_id}&at={end}")).json
+    first, second, *_ = [step[0] for step in passage["steps"]]
     for below in (f"?at={first}", f"?at={first}&unity={points}"):
         assert 'class="moved"' not in await page_of(championship, below)
     moved = {" ".join(line[2]): line[1][-1] for line in lines_of(await page_of(championship, f"?at={second}"))}
@@ -554,6 +556,29 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
     assert own.index("16 March 2024") < own.index("2 February 2024") < own.index("The list of competitors changed")
     assert "Scotland – France 16-20, Edinburgh, group 2" in own  # noqa: RUF001
     assert "Wales – Italy" in others  # noqa: RUF001
+
+
+async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championship: Championship) -> None:
+    await championship.give("France", 50)
+    page = await page_of(championship, f"/competitors/{championship.teams['France']}?at=2024-03-10")
+    assert "Place 3, 11 in points, as of " in page
+    assert "4 changes of the total: +11, 0." in page
+    assert page.index("Wales \N{EN DASH} France 24-45") < page.index("France \N{EN DASH} Ireland 17-38")
+    assert "France \N{EN DASH} England" not in page
+
+
+async def test_a_race_is_run_by_date(championship: Championship) -> None:
+    """A match that was played before all others is typed in last."""
+    early = CompetitionId(await championship.service.desk.new_id())
+    day = datetime(2024, 1, 31, 20, tzinfo=UTC)
+    await submit(championship, AddCompetition(competition_id=early, group_id=1, started_at=day))
+    await championship.give("Wales", 2, early)
+    race = (await championship.get("/race.json")).json
+    assert race["clocks"] == sorted(race["clocks"])
+    assert race["clocks"][0] == day.timestamp()
+    assert race["sequences"] == [*range(1, len(MATCHES) + 2)]
+    row = [one[1] for one in race["competitors"]].index("Wales")
+    assert (race["totals"][row][0], race["totals"][row][-1]) == (2, 6)
 
 
 async def test_an_explanation_has_pages_from_the_newest_to_the_oldest(
