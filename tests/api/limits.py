@@ -10,7 +10,7 @@ from api.interface import competitor_standings, form, public_view, questions, st
 from api.interface.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
-from api.web import board, board_page, moments, picture, search, table
+from api.web import board, board_page, competitions, moments, picture, search, table
 from api.web.console import (
     access_pages,
     change_page,
@@ -299,6 +299,18 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "further pages",
             ),
             ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "further ones with `offset=`"),
+            (
+                "unities with a column that decide nothing",
+                f"{table.OTHER_COLUMNS_MAX}",
+                "each of the others has its own table",
+            ),
+            (
+                "results; fixtures; competitions among which they are looked for",
+                f"{competitions.RESULTS_SHOWN}; {competitions.FIXTURES_SHOWN}; "
+                f"the newest {competitions.COMPETITIONS_LOOKED_AT_MAX:,}",
+                "others are not shown",
+            ),
+            ("tags that can be chosen", f"{search.TAGS_OFFERED_MAX}", "others with `tag=`"),
             (
                 "competitors of a ranking that is searched; lines found",
                 f"{search.SEARCHED_COMPETITORS_MAX:,}; {search.FOUND_MAX:,}",
