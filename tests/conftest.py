@@ -5,7 +5,9 @@ the template; each test works on a copy. Nothing is mocked: what the tests say h
 
 Where TALLYBOOK_TEST_DISTRIBUTED names a database, these databases are distributed ones on its cluster: it has the
 extension citus, knows its nodes, and its address leads to the coordinator's unix socket (`?host=<directory>&port=…`),
-as a superuser that every node lets in. A test that makes a server of its own does so all the same.
+as a superuser that every node lets in. A test that makes a server of its own does so all the same. Those of engine,
+projections and API took 21 minutes on two cores, with max_connections of 400 and max_worker_processes of 200. Tests
+that do not apply there are marked `one_postgresql` with the reason.
 
 The data directories lie in memory where the machine has enough of it: to make and drop thousands of databases on a disk
 takes longer than all that is tested in them. Tests kill processes and not machines, and what a process has written

@@ -64,6 +64,9 @@ tested and how, and lists the invariants I1 to I12.
 - A case describes its full size, 1. A run of a smaller size, shown in the last column, has that share of all counts and
   times. The figures say what was done.
 - Seconds to the first ok are counted from the end of the fault, when PostgreSQL or the resource is back.
+- Hostile input: the longest stall of the event loop, measured in ten of thirty-three cases, was 8.4 ms of processor
+  time. 1,947 requests made up by schemathesis found no failure. 2,000 silent connections were closed by 10.4 s, 200
+  heads that came byte by byte by 10.1 s.
 """
 
 
