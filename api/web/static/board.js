@@ -55,7 +55,8 @@ function places() {
 
 /** Takes what the service told of the lines of the page. */
 function take(answer) {
-  if (isNow() && !rows.fit(answer.lines, answer.since !== null)) location.reload(); // the first or second competition
+  const begun = answer.offset === Number(told.offset); // the lines that the page came with
+  if (isNow() && begun && !rows.fit(answer.lines, answer.since !== null)) location.reload(); // the first competitions
   if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
   const before = table;
   table = answer;
