@@ -53,7 +53,7 @@ async def verify(
     digests
         File of outside digests, from `tallybook digests`. Only with it can a cut or rewritten log be found.
     state
-        File that keeps the progress, so that an interrupted verification goes on where it was.
+        File that keeps the progress, so that an interrupted verification continues where it was.
     parallel
         Tournaments to verify at the same time.
     forever

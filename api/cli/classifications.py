@@ -108,9 +108,9 @@ async def declare_classification(
     Parameters
     ----------
     criteria
-        The criteria, the first decides first: a unity's name or id each, with :best=N or :among=tied behind it if only
-        that many best competitions count, or only what the tied got among themselves. None at all takes the
-        declaration back.
+        The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if only the
+        N best competitions count, or by :among=tied if only points among the tied count. Without any, the declaration
+        is removed.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)

@@ -104,7 +104,7 @@ async def import_competitions(
         The ranking was created --like this: its unities are filled, unless another option says how.
     win
         Points of the main unity for a win, if no column gives them; 3 by default. Where a draw is half a point, create
-        the ranking with --decimals 1; then --win 1 --draw 0.5 can be said.
+        the ranking with --decimals 1; then use --win 1 --draw 0.5.
     draw
         Points of the main unity for a draw; 1 by default.
     loss

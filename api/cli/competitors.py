@@ -19,7 +19,7 @@ from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId
 
 CompetitorsFile = Annotated[
-    Path, Parameter(help="A .csv or .ndjson file; - means standard input, of either form.", allow_leading_hyphen=True)
+    Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
 ]
 
 
@@ -81,7 +81,7 @@ async def change_competitor(
     name
         Its new name.
     tag
-        A tag that it has from now on, in place of those it had; may be given several times.
+        A tag; may be given several times. They replace all earlier tags.
     color
         Six hexadecimal digits, without #.
     parent

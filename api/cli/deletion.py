@@ -29,9 +29,9 @@ async def delete(
     archive
         File that `tallybook tournament export` wrote of the tournament as it is now.
     without_archive
-        Delete it without an archive, as one whose log is too broken to be exported. Nothing can bring it back.
+        Delete it without an archive, for example because its log cannot be exported. Nothing can bring it back.
     yes
-        Delete it. Without this option the command says what would go, and changes nothing.
+        Delete it. Without this option, the command only shows what would be deleted.
     """
     async with located(where) as dsn, as_owner(dsn) as owner:
         if without_archive == (archive is not None):

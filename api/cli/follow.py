@@ -42,13 +42,13 @@ async def follow(
     Parameters
     ----------
     after
-        Begin after this event: its sequence or its id. "head": only what is new. Without it: all events.
+        Begin after this event: its sequence or its id. "head": only new events. Without it: all events.
     ranking
         Only events of this ranking: its id or its name.
     speed
         Play the past with its pauses, this many times as fast. No pause is longer than 5 seconds.
     until
-        End with the event of this sequence. Without it, the command goes on until it is stopped.
+        End with the event of this sequence. Without it, the command continues until it is stopped.
     json
         Print each event as the stream has it over HTTP, one JSON object a line.
     """

@@ -46,7 +46,7 @@ AroundText = Annotated[
 ]
 TagText = Annotated[
     str | None,
-    Parameter(help="Only the competitors that have just this tag. Positions are counted among them."),
+    Parameter(help="Only the competitors that have exactly this tag. Positions are counted among them."),
 ]
 SinceSequence = Annotated[
     int | None,

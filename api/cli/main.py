@@ -183,7 +183,7 @@ _command(
     command again: it registers the rest, and nobody twice.
 
     A line is done if an import into this tournament, of this file or another, registered a competitor with the same
-    name, tags, color and parent, as often as the file says it. So you can add and correct lines, and import the file
+    name, tags, color and parent, as often as the file has it. So you can add and correct lines, and import the file
     again. A line that changed after its registration registers somebody new, and the competitor of the old line stays.
     To register a namesake with the same tags, color and parent, use `tallybook competitor add`.
     """,
@@ -542,8 +542,8 @@ _command(
     help="""
     Check a proof of `tallybook prove`, without a database, and print the proven event as JSON.
 
-    Proven is: the log that had the digest holds this event. If that is not proven, the exit code is 3.
-    check_proof.py, in the folder projections/verification, does the same for those who would rather read what they run.
+    It proves that the log with this digest holds this event. If it does not, the exit code is 3. check_proof.py, in the
+    folder projections/verification, does the same: a page of Python that you can read before you run it.
     """,
 )
 _command(

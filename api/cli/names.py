@@ -29,7 +29,7 @@ SIMILAR_MAX: Final = 3
 """Similar names that a refusal of an unknown one lists."""
 COMPARED_MAX: Final = 5_000
 """Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
-_NUMBER: Final = "A number is an id if there is one like it, else a name."
+_NUMBER: Final = "A number is an id if that id exists, else a name."
 _K = TypeVar("_K", bound=int)
 
 RankingText = Annotated[str, Parameter(help=f"Id or name of the ranking. {_NUMBER}")]

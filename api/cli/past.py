@@ -49,14 +49,13 @@ _FROM_ONE: Final = Number(gte=1)
 _OTHERS: Final = Group("Others", validator=mutually_exclusive)
 TopOthers = Annotated[
     int | None,
-    Parameter(group=_OTHERS, validator=_FROM_ONE, help="Of others, tell only of those who stand so high at the end."),
+    Parameter(group=_OTHERS, validator=_FROM_ONE, help="Name only those others who are among the first N at the end."),
 ]
 AroundOther = Annotated[
     str | None,
     Parameter(
         group=_OTHERS,
-        help="Of others, tell only of the competitor with this id or name, and of the five above and the five below at "
-        "the end.",
+        help="Name only this one of the others, by id or name, and the five above and the five below at the end.",
     ),
 ]
 _FORM: Final = Group("Form", validator=mutually_exclusive)

@@ -140,7 +140,7 @@ async def migrate(
         Distribute the tables of tournaments over the nodes of a Citus cluster, at the address of its coordinator. Stop
         the service before. Can be repeated.
     shards
-        Parts in which the tables are distributed, when that is done for the first time.
+        Number of shards. It counts only the first time.
     status
         Change nothing: show what is missing, and whether the database is plain or distributed.
     """

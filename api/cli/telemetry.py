@@ -14,7 +14,7 @@ from engine.process.telemetry import LogLevel
 
 PORT_MAX: Final = 65_535
 Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
-LogLevelText = Annotated[LogLevel, Parameter(help="The least urgent lines that its log has.")]
+LogLevelText = Annotated[LogLevel, Parameter(help="The lowest level of log lines to write.")]
 
 
 @contextmanager

@@ -37,9 +37,9 @@ async def add_webhook(
     kinds
         Only events of these names, with commas between them, such as PointsAdded,RankingClosed.
     after
-        Begin with the event that follows this sequence; 0: with the first. Without it: only what is new.
+        Begin after the event with this sequence; 0: with the first event. Without it: only new events.
     allow_private
-        It may lead to an address that is not public: to this machine or its network.
+        Allow an address that is not public: this machine or its network.
     """
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
     async with database_at(where) as database:
@@ -101,8 +101,8 @@ async def resume_webhook(
     Parameters
     ----------
     after
-        Go on with the event that follows this sequence: further back, what was sent is sent again; further on, what
-        lies between is never sent. Without it: where it stands.
+        Continue after the event with this sequence. An earlier one sends events again, a later one leaves events out.
+        Without it: after the last event sent.
     """
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
