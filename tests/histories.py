@@ -557,9 +557,9 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
 
 
 def dated_histories() -> st.SearchStrategy[list[Event]]:
-    """Histories in which competitions give points, get dates and are voided, and little else happens."""
-    others = _add_competition, _add_competition, _change_competition, _void_competition, _unvoid_competition
-    return histories(asked=st.sampled_from([*[_add_points] * 5, *others]))
+    """Histories in which competitions give points, get dates, are voided and undone, and little else happens."""
+    others = _change_competition, _void_competition, _unvoid_competition, _reverse_points
+    return histories(asked=st.sampled_from([*[_add_points] * 5, _add_competition, _add_competition, *others]))
 
 
 def _judged_at(command: commands.ChangePublication, board: Board, history: list[Event]) -> Command:

@@ -25,7 +25,7 @@ from engine.domain.errors import NotFound
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import in_turns
-from projections.board.board import Board, Competition, Ranking, give_sums
+from projections.board.board import Board, Ranking, give_sums
 from projections.board.classification import Classified, in_force
 from projections.board.enrolment import Totals
 from projections.board.form import CompetitionSum, forms, looked_at
@@ -322,15 +322,20 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
         return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board)
+    return await in_turns(_last_by_date(board, ranking_id))
+
+
+def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, LastCompetition | None]:
+    """The last by its date, of those that are not voided. Nobody may fold into the board meanwhile."""
     sums = board.rankings[ranking_id].competition_sums
-    named = None if sums is None else sums.named(FORM_SUMS_SHOWN_MAX)
-    dated = [(one.started_at, one.number, i) for i, one in board.competitions.held(named or ()) if _is_last(one)]
-    return LastCompetition(max(dated)[-1], then.sequence) if dated else None
-
-
-def _is_last(competition: Competition) -> bool:
-    """Whether it may be the last one by date."""
-    return competition.is_dated and competition.voided_at is None
+    named = None if sums is None else (yield from sums.named(FORM_SUMS_SHOWN_MAX))
+    last: tuple[datetime, int, CompetitionId] | None = None
+    for competition_id, one in board.competitions.held(named or ()):
+        if one.is_dated and one.voided_at is None:
+            place = one.started_at, one.number, competition_id
+            last = place if last is None else max(last, place)
+        yield
+    return None if last is None else LastCompetition(last[2], Sequence(0))
 
 
 def _dated(board: Board, competition_id: CompetitionId) -> DatedCompetition | None:

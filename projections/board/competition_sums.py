@@ -72,14 +72,16 @@ class CompetitionSums:
         """How many sums `of` returns."""
         return _number(self._of(unity_id, competitor_id))
 
-    def named(self, sums_max: int) -> set[CompetitionId] | None:
-        """The competitions in which there are sums; None: there are more than `sums_max` sums."""
+    def named(self, sums_max: int) -> Generator[None, None, set[CompetitionId] | None]:
+        """The competitions in which there are sums; None: there are more than `sums_max` sums. With pauses for other
+        work, in which nothing may be counted."""
         if self._pairs_count > sums_max:
             return None
         named: set[CompetitionId] = set()
         for unity_id, of_unity in self._pairs.items():
             for competitor_id in of_unity:
                 named.update(self.of(unity_id, competitor_id)[0])
+                yield
         return named
 
     @property

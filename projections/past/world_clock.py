@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.events import Points, Recorded, root
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
 from projections.board.enrolment import Totals
@@ -38,7 +38,7 @@ class WorldClock(Struct, frozen=True):
         date = declared_date(self.board, points)
         if date is not None:
             return date <= self.on
-        return (points.reverses if isinstance(points, PointsReversed) else sequence) <= self.last
+        return root(sequence, points) <= self.last
 
     def shown(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
         """The events without the points that had not taken place."""

@@ -18,6 +18,8 @@ WORDS: Final = {
         "the lines of the competitors that have one tag, in the order of the whole standings, with positions of their "
         "own."
     ),
+    "log's clock": "what had been recorded by a moment: the table as it was published.",
+    "world's clock": "what had taken place by a time, by the dates of competitions, whenever it was recorded.",
     "movement": (
         "the places that a line has gained between two moments, in the tables that the same question shows at both."
     ),
