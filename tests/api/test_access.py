@@ -1,6 +1,6 @@
 """Who may do what, for every route there is: what is asked is made from the tables of routes and of fields.
 
-What each status means in detail is `test_section5.py`'s matter; here nothing may have been forgotten.
+What each status means in detail is `test_operations.py`'s matter; here nothing may have been forgotten.
 """
 
 import json
@@ -24,10 +24,10 @@ from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
+from tests.api.asking import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.api.test_connections import posting
-from tests.api.test_section5 import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture

@@ -10,9 +10,9 @@ from api.interface import questions, voiding
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
 from projections.board import classified_lines
 from projections.past import comparison
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, deltas
 from tests.api.test_past import history
-from tests.api.test_section5 import NOBODY, refused
 
 WRONG_FORM: Final = 'must be of the form [{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
 

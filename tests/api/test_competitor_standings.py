@@ -21,9 +21,9 @@ from engine.process.turns import Turns
 from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, deltas
 from tests.api.test_long import crowd, go_on, live_of, recorded
-from tests.api.test_section5 import NOBODY, refused
 from tests.histories import logs, unhurried
 from tests.projections.test_orders import AlwaysOver
 

@@ -34,11 +34,11 @@ from api.interface.declarations import method_of
 from api.service.app import serving
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
+from tests.api.asking import WRITES, ask, path_of, query_of
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service, serve
 from tests.api.test_fuzz import examples, header_bytes
 from tests.api.test_long import append, crowd
-from tests.api.test_section5 import WRITES, ask, path_of, query_of
 from tests.desks import until
 
 GZIP: Final = {"Accept-Encoding": "gzip"}

@@ -28,6 +28,7 @@ from engine.log.log import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
+from tests.api.asking import ACCEPTED, WRITES, Log, ask, keyed, log, path_of, refused
 from tests.api.rendered import BY_NAME, answered
 from tests.api.service import (
     FORM,
@@ -42,7 +43,6 @@ from tests.api.service import (
     serve,
     slug_of,
 )
-from tests.api.test_section5 import ACCEPTED, WRITES, Log, ask, keyed, log, path_of, refused
 from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
 from tests.histories import logs, unhurried
 from tests.proxy import Fault, proxy

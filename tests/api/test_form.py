@@ -6,8 +6,8 @@ import pytest
 
 from api.interface import form
 from api.interface.form import LAST_DEFAULT, LAST_MAX
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed
-from tests.api.test_section5 import NOBODY, refused
 
 Sums = list[tuple[int, int]]
 

@@ -14,9 +14,9 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import BodyTooLarge, Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
+from tests.api.asking import ACCEPTED, Log, keyed, log, path_of, refused
 from tests.api.rendered import BY_NAME
 from tests.api.service import Answer, Client, Form, Season, listed
-from tests.api.test_section5 import ACCEPTED, Log, keyed, log, path_of, refused
 
 assert log  # a fixture
 JSON: Final = {"Content-Type": "application/json"}

@@ -10,10 +10,10 @@ from api.interface.fields import read_query
 from api.interface.paging import FIELDS, PER_PAGE_MAX, PageQuestion
 from engine.domain.terms import NAME_CHARACTERS_MAX
 from projections.board import selection
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, create_ranking, register
 from tests.api.test_long import crowd, live_of, recorded
 from tests.api.test_resources import LISTS
-from tests.api.test_section5 import NOBODY, refused
 
 NAMES: Final = ("competitors", "competitions")
 

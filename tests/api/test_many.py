@@ -9,8 +9,8 @@ import pytest
 from api.http import outgoing
 from api.interface import competitors, rendering
 from engine.domain.terms import ITEMS_MAX
+from tests.api.asking import Log, keyed, log, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed, rankings_deltas, totals
-from tests.api.test_section5 import Log, keyed, log, refused
 
 assert log  # a fixture
 MINIMAL: Final = {"Prefer": "return=minimal"}

@@ -14,9 +14,9 @@ from api.interface.rendering import Answer
 from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.process.turns import Turns
 from projections.past.past import Past
+from tests.api.asking import refused
 from tests.api.service import Client, Season, Service, deltas, listed
 from tests.api.test_long import all_long
-from tests.api.test_section5 import refused
 
 Lines = list[dict[str, Any]]
 

@@ -25,9 +25,9 @@ from api.interface.public import PUBLIC, PUBLIC_READS
 from api.interface.public_stream import PUBLIC_EVENTS
 from api.interface.stream import EVENTS
 from tests.api import documented
+from tests.api.asking import path_of
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service
-from tests.api.test_section5 import path_of
 
 EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "2"))
 """Of requests to each operation; there are some hundred more, for each way of being wrong."""

@@ -11,8 +11,8 @@ from api.interface.history import LINES_MAX
 from projections.past import past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, Service, create_ranking, deltas, listed
-from tests.api.test_section5 import NOBODY, refused
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from api.http.preferences import parse_preferences, prefers_minimal
 from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
+from tests.api.asking import ACCEPTED, Log, ask, every_write, keyed, log, path_of, refused
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Season, Service
 from tests.api.test_fuzz import examples, header_bytes
-from tests.api.test_section5 import ACCEPTED, Log, ask, every_write, keyed, log, path_of, refused
 from tests.desks import recorded
 
 assert log  # a fixture

@@ -26,9 +26,9 @@ from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from tests.api.asking import keyed, refused
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.service import Answer, Client, Season, Service, deltas, listed, serve, slug_of
-from tests.api.test_section5 import keyed, refused
 from tests.conftest import EMPTY, Administrator
 from tests.desks import desks_at, open_arena, submit, until
 from tests.poison import append_text

@@ -22,6 +22,7 @@ from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
 from engine.log.log import Stored
 from projections.verification.setting_aside import set_aside
+from tests.api.asking import refused
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.api.test_public import (
     NOWHERE,
@@ -35,7 +36,6 @@ from tests.api.test_public import (
     play_on,
     told,
 )
-from tests.api.test_section5 import refused
 from tests.api.test_stream import counted, ended, every_format
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, deltas
-from tests.api.test_section5 import NOBODY, refused
 
 LISTS: Final = {"rankings": "ranking", "competitors": "competitor", "competitions": "competition"}
 """Of each list, the key of one of its items."""

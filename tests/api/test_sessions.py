@@ -15,8 +15,8 @@ from api.http.auth import Scope, Token
 from api.http.cookies import COOKIE
 from api.web.console.access_pages import reaches
 from engine.domain.terms import OPERATOR, ActorId, TournamentId
+from tests.api.asking import Log, log
 from tests.api.service import Season, Service, make_token, serve
-from tests.api.test_section5 import Log, log
 from tests.api.visitor import CONSOLE, visiting
 from tests.desks import GUARD_SECONDS
 from tests.spectator import SSE, Connected, Spectator, connected

@@ -24,10 +24,10 @@ from projections.tables import snapshots, tables
 from projections.tables.worker import Worker
 from projections.verification import stored_log
 from projections.verification.safeguards import schema_objects_of
+from tests.api.asking import OPERATIONS as ASKED
+from tests.api.asking import WRITES, ask, keyed
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, make_token, play_season, serve, slug_of
-from tests.api.test_section5 import OPERATIONS as ASKED
-from tests.api.test_section5 import WRITES, ask, keyed
 from tests.engine.test_log import OWNERS_OWN, all_statements, flattened, statements
 from tests.tournaments import open_new_tournament
 

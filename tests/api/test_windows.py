@@ -19,9 +19,9 @@ from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 from projections.live import orders
+from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
 from tests.api.test_long import append, crowd, points
-from tests.api.test_section5 import NOBODY, refused
 from tests.histories import unhurried
 
 # ── The question ────────────────────────────────────────────────────────────────────────────────────────

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from api.interface import standings
+from tests.api.asking import refused
 from tests.api.service import Season
 from tests.api.test_form import give, play
-from tests.api.test_section5 import refused
 
 
 class Table:

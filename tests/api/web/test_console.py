@@ -21,8 +21,8 @@ from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log.log import tournament_named
 from engine.process.telemetry import Lines
 from projections.verification.noted import note_verified
+from tests.api.asking import Log, log
 from tests.api.service import Season, Service, deltas, make_token, totals
-from tests.api.test_section5 import Log, log
 from tests.api.visitor import CONSOLE, Visitor, form_of, visiting
 from tests.tournaments import open_new_tournament
 

@@ -1,0 +1,190 @@
+"""Asks for every operation: a form that each accepts, what nobody has, and what a refusal looks like."""
+
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import asyncpg
+import pytest
+
+from api.http import auth
+from api.interface.declarations import Read, Write
+from tests.api.rendered import BY_NAME
+from tests.api.service import (
+    Answer,
+    Client,
+    Form,
+    Season,
+    deltas,
+    listed,
+    rankings_deltas,
+)
+
+NOWHERE = "there-is-no-such-tournament"
+NOBODY = 2**62
+"""An id that nothing has."""
+ACCEPTED: dict[str, Callable[[Season], Form]] = {
+    "PUT rankings/{ranking_id}/add.json": lambda s: {"participants_delta": deltas((s.ids[0], s.unity_id, 3))},
+    "PUT points.json": lambda s: {"rankings_delta": rankings_deltas({s.ranking_id: deltas((s.ids[0], s.unity_id, 3))})},
+    "POST rankings.json": lambda s: {"name": "Cup", "main_unity_name": "points", "participants": listed(s.ids)},
+    "PUT rankings/{ranking_id}.json": lambda s: {"main_unity_name": "score", "participants": listed(s.ids[1:])},
+    "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
+    "PUT rankings/{ranking_id}/information.json": lambda _: {"name": "Season 2026"},
+    "PUT rankings/{ranking_id}/unities/{unity_id}.json": lambda _: {"sort": "ASC"},
+    "PUT rankings/{ranking_id}/classification.json": lambda s: {"criteria": json.dumps([{"unity": s.unity_id}])},
+    "POST competitions.json": lambda _: {"group_id": 1},
+    "POST competitors.json": lambda _: {"name": "Dan"},
+    "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},
+    "PUT competitions/{competition_id}.json": lambda _: {"location": "Hall 2"},
+    "POST rankings/{ranking_id}/unities.json": lambda _: {"name": "goals"},
+    "PUT rankings/{ranking_id}/close.json": lambda _: {},
+    "PUT rankings/{ranking_id}/reopen.json": lambda _: {},
+    "PUT competitions/{competition_id}/void.json": lambda _: {},
+    "PUT competitions/{competition_id}/unvoid.json": lambda _: {},
+    "PUT rankings/{ranking_id}/visibility.json": lambda _: {"hidden": "true"},
+    "PUT rankings.json": lambda s: {"order": f"{s.closed_ranking_id},{s.ranking_id}"},
+    "PUT tournament.json": lambda _: {"name": "Summer Open"},
+    "PUT publication.json": lambda _: {"published": "true"},
+    "PUT rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
+}
+"""Of each operation that changes something, a form that is accepted."""
+ASKED: dict[str, Callable[[Season], Form]] = {
+    "GET rankings/{ranking_id}/explain.json": lambda s: {"competitor": s.ids[0]},
+    "GET rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
+}
+"""Of each operation that cannot be asked without one, a query."""
+
+TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, Read)]
+READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
+WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
+OPERATIONS = READS + WRITES
+every_operation = pytest.mark.parametrize("name", OPERATIONS)
+every_write = pytest.mark.parametrize("name", WRITES)
+
+
+def path_of(name: str, season: Season) -> str:
+    """The path of an operation, relative to the tournament's, for what there is in `season`."""
+    return name.split()[1].format(
+        ranking_id=season.closed_ranking_id if "reopen" in name else season.ranking_id,
+        unity_id=season.unity_id,
+        competitor_id=season.ids[0],
+        competition_id=season.voided_competition_id if "unvoid" in name else season.competition_id,
+        webhook_id=1,
+    )
+
+
+def query_of(name: str, season: Season) -> str:
+    """The query of an operation, with its question mark; empty where it needs none."""
+    return f"?{urlencode(ASKED[name](season))}" if name in ASKED else ""
+
+
+async def ask(
+    name: str, season: Season, client: Client, headers: dict[str, str] | None = None, /, **more: object
+) -> Answer:
+    """Has `client` send what is accepted."""
+    path = path_of(name, season)
+    if name in READS:
+        return await client.get(path + query_of(name, season), headers)
+    form = dict(ACCEPTED[name](season)) | more
+    return await (client.post if name.startswith("POST") else client.put)(path, form, headers)
+
+
+def keyed(key: str) -> dict[str, str]:
+    return {"Idempotency-Key": key}
+
+
+def refused(answer: Answer, status: int, *fields: str) -> list[str]:
+    """Asserts that this is a refusal in the envelope, about just these fields; returns what it says of them."""
+    assert answer.status == status, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json.keys() == {"status", "message", "errors"}
+    assert answer.json["status"] == status
+    assert re.fullmatch(r"[A-Z].+\.", answer.json["message"])
+    assert all(fault.keys() == {"field", "message"} for fault in answer.json["errors"])
+    assert [fault["field"] for fault in answer.json["errors"]] == list(fields)
+    return [fault["message"] for fault in answer.json["errors"]]
+
+
+class Log:
+    """How many events there are, of all tournaments."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+
+    async def length(self) -> int:
+        length: int = await self._connection.fetchval("SELECT count(*) FROM event")
+        return length
+
+
+@pytest.fixture
+def log(owner: asyncpg.Connection) -> Log:
+    return Log(owner)
+
+
+BAD = {
+    "none": None,
+    "empty": "",
+    "another scheme": "Basic dXNlcjpwYXNz",
+    "no token": "Bearer ",
+    "no scheme": auth.text_of("0" * 30),
+    "unknown": f"Bearer {auth.text_of('0' * 30)}",
+    "a wrong checksum": f"Bearer {auth.text_of('0' * 30)[:-1]}~",
+    "too much": f"Bearer {auth.text_of('0' * 30)} {auth.text_of('0' * 30)}",
+    "not ASCII": "Bearer tb_é",
+}
+# Where ids stand: in the path, and wherever a form names somebody. `it` is what is asked about.
+PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
+    "PUT the ranking": lambda s, it: (f"rankings/{it}.json", {"main_unity_name": "p", "participants": s.ids[0]}),
+    "PUT points of the ranking": lambda s, it: (
+        f"rankings/{it}/add.json",
+        {"participants_delta": deltas((s.ids[0], s.unity_id, 1))},
+    ),
+    "POST to the ranking": lambda _, it: (f"rankings/{it}/unities.json", {"name": "goals"}),
+    "PUT closing the ranking": lambda _, it: (f"rankings/{it}/close.json", {}),
+    "PUT reopening the ranking": lambda _, it: (f"rankings/{it}/reopen.json", {}),
+    "PUT the competitor": lambda _, it: (f"competitors/{it}.json", {"name": "Mine now"}),
+    "PUT the competition": lambda _, it: (f"competitions/{it}.json", {"location": "Here"}),
+    "POST into a new ranking": lambda s, it: (
+        "rankings.json",
+        {"name": "Cup", "main_unity_name": "points", "participants": f"{s.ids[0]},{it}"},
+    ),
+    "PUT into a ranking": lambda s, it: (
+        f"{s.path}.json",
+        {"main_unity_name": "points", "participants": f"{s.ids[0]},{it}"},
+    ),
+    "PUT who comes into a ranking": lambda s, it: (f"{s.path}/participants.json", {"add": f"{s.ids[0]},{it}"}),
+    "PUT who leaves a ranking": lambda s, it: (f"{s.path}/participants.json", {"remove": f"{s.ids[0]},{it}"}),
+    "PUT the participants of a ranking": lambda s, it: (f"rankings/{it}/participants.json", {"add": s.ids[0]}),
+    "POST into a competition": lambda s, it: (
+        "competitions.json",
+        {"group_id": 1, "participants": f"{s.ids[0]},{it}"},
+    ),
+    "POST as winner": lambda s, it: (
+        "competitions.json",
+        {"group_id": 1, "participants": listed(s.ids), "winner": it},
+    ),
+    "POST as having a result": lambda s, it: (
+        "competitions.json",
+        {"group_id": 1, "participants": listed(s.ids), "result": json.dumps({it: "1"})},
+    ),
+    "POST as having one of results": lambda s, it: (
+        "competitions.json",
+        {"group_id": 1, "participants": listed(s.ids), f"result[{it}]": "1"},
+    ),
+    "PUT as winner": lambda s, it: (f"competitions/{s.competition_id}.json", {"winner": it}),
+    "POST as parent": lambda _, it: ("competitors.json", {"name": "Dan", "parent": it}),
+    "PUT as parent": lambda s, it: (f"competitors/{s.ids[0]}.json", {"parent": it}),
+    "PUT points to the competitor": lambda s, it: (
+        f"{s.path}/add.json",
+        {"participants_delta": deltas((s.ids[0], s.unity_id, 1), (it, s.unity_id, 1))},
+    ),
+    "PUT points in the unity": lambda s, it: (
+        f"{s.path}/add.json",
+        {"participants_delta": deltas((s.ids[0], s.unity_id, 1), (s.ids[0], it, 1))},
+    ),
+    "PUT points for the competition": lambda s, it: (
+        f"{s.path}/add.json",
+        {"participants_delta": deltas((s.ids[0], s.unity_id, 1)), "competition_id": it},
+    ),
+}
