@@ -147,6 +147,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
         ),
         "Long answers": (
+            ("questions about the past that a process computes at once", f"{past.PAST_REQUESTS_MAX}", "others wait"),
             (
                 "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
                 f"{past.DATED_LINES_MAX:,}",
