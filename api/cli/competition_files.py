@@ -16,8 +16,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.cli.files import csv_rows, read_text
+from api.cli.files import read_text
 from api.cli.names import Names
+from api.interface.cells import csv_rows
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.lookup import ranking_of
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable

@@ -1,15 +1,8 @@
-"""Files that commands import: their text, and the rows of those that are CSV.
+"""Files that commands import."""
 
-Spreadsheets write CSV with commas, or with semicolons where a comma stands in numbers, with or without a byte order
-mark, and with any line ends. All are taken.
-"""
-
-import csv
-import io
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -40,19 +33,3 @@ def _standard_input() -> bytes:
         return b"".join(pieces)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that hold something, each with the number of its last line; the first row tells the delimiter. Raises
-    Unreadable."""
-    first, _, _ = text.partition("\n")
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    # The csv module gets lines as they are in the file. A quoted field may hold line ends, and str.splitlines would
-    # also break at characters that end no line.
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-    try:
-        for row in rows:
-            if row:
-                yield rows.line_num, row
-    except csv.Error as error:
-        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error

@@ -25,10 +25,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.cli.files import STDIN, csv_rows, read_text
+from api.cli.files import STDIN, read_text
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.http.forms import fingerprint
+from api.interface.cells import csv_rows
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, Event, Ignored, Recorded

@@ -1,9 +1,15 @@
-"""Rows as CSV, with names that no spreadsheet takes for formulas. Pure."""
+"""Rows as CSV, with names that no spreadsheet takes for formulas; and CSV as rows. Pure.
+
+Spreadsheets write CSV with commas, or with semicolons where a comma stands in numbers, with or without a byte order
+mark, and with any line ends. All are taken.
+"""
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
+
+from engine.domain.errors import Unreadable
 
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - full width
 
@@ -21,3 +27,19 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows(rows)
     return text.getvalue()
+
+
+def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that hold something, each with the number of its last line; the first row tells the delimiter. Raises
+    Unreadable."""
+    first, _, _ = text.partition("\n")
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    # The csv module gets lines as they are in the file. A quoted field may hold line ends, and str.splitlines would
+    # also break at characters that end no line.
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    try:
+        for row in rows:
+            if row:
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error

@@ -355,10 +355,15 @@ class Handlers:
         ids, more = _parted(incoming.ids, operation)
         condition = None if if_match is None else parse_if_match([if_match], ids)
         form = {**form, **{name: str(value) for name, value in more.items()}}
-        arguments = FormReader(operation.fields).read(form)
+        many = operation.many if form.get(ITEMS) else None
+        if many is None:
+            said = [FormReader(operation.fields).read(form)]
+        else:
+            said = await in_turns(ItemsReader(operation.fields).read(form))
         if operation.new_ids:
-            await self._add_new_ids(operation, [arguments])
-        command = _of_token(operation.command(**ids, **arguments), token)
+            await self._add_new_ids(operation, said)
+        made = [operation.command(**ids, **arguments) for arguments in said]
+        command = _of_token(made[0] if many is None else many.command(items=tuple(made)), token)
         path = (TOURNAMENT + operation.path).format(**incoming.parameters)
         async with self._pinned(incoming, token, tournament_id) as live:
             receipt = await self._desk.submit(

@@ -180,6 +180,7 @@ _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isi
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
+REGISTER: Final = _BY_NAME["POST competitors.json"]
 _CREATE_RANKING: Final = _BY_NAME["POST rankings.json"]
 _VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
 _PUBLICATION: Final = _BY_NAME["PUT publication.json"]
@@ -190,7 +191,7 @@ _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 CONSOLE_CHANGES: Final = (
     Change(
         path="/competitors/new",
-        operation=_BY_NAME["POST competitors.json"],
+        operation=REGISTER,
         title="Register a competitor",
         button="Register",
         back="/competitors",

@@ -51,7 +51,7 @@ from api.web.console.access_pages import (
     unacceptable_token,
 )
 from api.web.console.change_page import change_page, preview_part
-from api.web.console.changes import ADD_POINTS, CONSOLE_CHANGES, DECLARE, Change
+from api.web.console.changes import ADD_POINTS, CONSOLE_CHANGES, DECLARE, REGISTER, Change
 from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
 from api.web.console.frame import (
     CONSOLE,
@@ -63,6 +63,8 @@ from api.web.console.frame import (
     tournament_address,
 )
 from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
+from api.web.console.import_page import CSV, STEP, import_page, items_form, look_page
+from api.web.console.import_page import read as read_lines
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.lists_pages import competitions_page, competitors_page
 from api.web.console.overview_page import Overview, overview_page, publication_page
@@ -177,6 +179,8 @@ class ConsoleHandlers:
         change("/tournament/{tournament}/rankings/{ranking_id}/add", self._add_points)
         page("/tournament/{tournament}/rankings/{ranking_id}/classification", self._declaration_form)
         change("/tournament/{tournament}/rankings/{ranking_id}/classification", self._declare)
+        page("/tournament/{tournament}/competitors/import", self._import_form)
+        change("/tournament/{tournament}/competitors/import", self._import)
         of_tournament("", self._overview, _DONE)
         of_tournament("/webhooks", self._webhooks, scope=Scope.ADMIN)
         of_tournament("/publication", _publication, _DONE, scope=Scope.ADMIN)
@@ -476,6 +480,36 @@ class ConsoleHandlers:
             refused = _refused_filling(error, key, form, if_match)
             return _problem(incoming, error, await self._form_page(change, incoming, viewer, refused))
         return _see_other(_address(incoming, change.back, {"done": str(receipt.last_sequence)}))
+
+    async def _import_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, REGISTER.scope)
+        return await self._import_page(incoming, viewer, Filling(key=new_key()))
+
+    async def _import_page(self, incoming: IncomingRequest, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            return import_page(viewer, await _venue(context, incoming), filling)
+
+    async def _import(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
+        """Shows what the text would lead to; does it, once that was seen."""
+        refuse_beyond_scope(viewer.token, REGISTER.scope)
+        form = await self._body(incoming)
+        key = form.pop(KEY, "")
+        try:
+            async with self._handlers.visited(incoming, viewer.token) as context:
+                board = context.live.board
+                lines = read_lines(board, form.get(CSV, ""))
+                if form.get(STEP) != "register":
+                    filling = Filling(key=key or new_key(), given=form)
+                    return look_page(viewer, await _venue(context, incoming), board, lines, filling)
+            receipt = await self._handlers.perform(
+                incoming, REGISTER, viewer.token, items_form(lines), key=key, if_match=None
+            )
+        except _NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = _refused_filling(error, key, form, None)
+            return _problem(incoming, error, await self._import_page(incoming, viewer, refused))
+        return _see_other(_address(incoming, "/competitors", {"done": str(receipt.last_sequence)}))
 
     async def _points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)

@@ -24,11 +24,12 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
         heads.append(("Actions", "action"))
     rows = [_competitor(venue, *one, may_write=may_write) for one in shown]
     new = way("Register a competitor", venue.address("/competitors/new"), chief=True) if may_write else None
+    several = way("Import competitors", venue.address("/competitors/import")) if may_write else None
     return console_page(
         viewer,
         "Competitors",
         done_message(query),
-        ways(new),
+        ways(new, several),
         live("competitors", data_table("Competitors", heads, rows) if rows else element("p", "There are none yet.")),
         _pages(venue, "/competitors", offset, len(board.competitors)),
         venue=venue,

@@ -79,6 +79,19 @@ function addChoices(list) {
   }
 }
 
+/** A file that is chosen fills the field of its text. */
+function addFile(field) {
+  const input = document.createElement("input");
+  input.type = "file";
+  input.accept = ".csv,text/csv";
+  input.setAttribute("aria-label", "A file with them");
+  input.addEventListener("change", async () => {
+    field.querySelector("textarea").value = await input.files[0].text();
+  });
+  field.prepend(input);
+}
+
 for (const list of document.querySelectorAll(".ids")) addChoices(list);
+for (const field of document.querySelectorAll("[data-file]")) addFile(field);
 document.querySelector(".summary")?.focus();
 if (told.events && document.querySelector("[data-live]")) listen();

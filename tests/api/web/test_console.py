@@ -62,6 +62,7 @@ NEEDED: Final = {
     "/tournament/{tournament}/publication": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
     "/tournaments/new": Scope.ADMIN,
+    "/tournament/{tournament}/competitors/import": Scope.WRITE,
     "/tokens": Scope.ADMIN,
     "/tokens/new": Scope.ADMIN,
     "/tokens/{token_id}/revoke": Scope.ADMIN,
@@ -510,6 +511,26 @@ async def test_a_ranking_is_closed_and_opened(visitor: Visitor, season: Season, 
     assert (closed is not None) == (change == "close")
     page = await visitor.page(at(season, f"/rankings/{ranking_id}"))
     assert (f"/rankings/{ranking_id}/add" in page) == (change == "reopen")
+
+
+async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, season: Season, log: Log) -> None:
+    page, before = at(season, "/competitors/import"), await log.length()
+    refused = await visitor.fill(page, {"csv": "name;color;parent\nZoe;red;\nYan;00ff00;Nobody\nXia"})
+    assert refused.status == 422
+    assert "line 3, parent: there is no competitor 'Nobody' yet" in words(refused.body.decode())
+    assert "line 4: has more or fewer fields" in words(refused.body.decode())
+    assert "line 2, color" in words((await visitor.fill(page, {"csv": "name,color\nZoe,red"})).body.decode())
+    look = await visitor.fill(page, {"csv": "\ufeffname,tags,parent\r\n  Zoe ,under 18|north,Ada\r\nBen,,\r\n"})
+    assert "Zoe under 18, north" in words(look.body.decode())
+    assert "There is a competitor of this name already: Ben." in words(look.body.decode())
+    assert await log.length() == before
+    form, action = form_of(look.body.decode())
+    done = [await visitor.post(action, form) for _ in range(2)]
+    assert [answer.status for answer in done] == [303, 303]
+    assert await log.length() == before + 2
+    found = (await season.client.get("competitors.json?name=Zoe")).json["competitors"]["competitor"]
+    assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
+    assert found[0]["level"] == 1
 
 
 async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor, season: Season) -> None:

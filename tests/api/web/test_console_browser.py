@@ -145,13 +145,14 @@ def pages_of(championship: Championship) -> list[str]:
         ),
         *("/competitors/new", "/competitions/new", f"/competitions/{competition}/record", "/publication/freeze"),
         *(f"/competitions/{competition}/void", f"{ranking}/competitors/{team}", f"{ranking}/unities/new"),
-        *(f"{ranking}/classification", "/publication/freeze-at"),
+        *(f"{ranking}/classification", "/publication/freeze-at", "/competitors/import", "/rankings/new"),
     )
     return [
         "/console",
         "/console/tokens",
         "/console/tokens/new",
         "/console/sessions",
+        "/console/tournaments/new",
         *[at(championship, one) for one in below],
     ]
 
