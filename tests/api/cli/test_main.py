@@ -442,7 +442,6 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "competition add cup --started-at yesterday",
         "competition result cup 1",
         "competition import cup 1",
-        "competition import cup 1 file.csv --win three",
         "points add cup",
         "unity add cup 1 fouls --sort asc",
         "standings cup",
