@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import asyncpg
@@ -61,6 +62,13 @@ WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, W
 OPERATIONS = READS + WRITES
 every_operation = pytest.mark.parametrize("name", OPERATIONS)
 every_write = pytest.mark.parametrize("name", WRITES)
+
+
+async def with_points(season: Season) -> Season:
+    """The season after an event that adds points."""
+    form = {"participants_delta": deltas((season.ids[0], season.unity_id, 0))}
+    added = await season.client.put(f"{season.path}/add.json", form)
+    return replace(season, added=int(added.headers["Tallybook-Sequence"]))
 
 
 def path_of(name: str, season: Season) -> str:
@@ -183,6 +191,7 @@ PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
         f"{s.path}/add.json",
         {"participants_delta": deltas((s.ids[0], s.unity_id, 1), (s.ids[0], it, 1))},
     ),
+    "PUT the order of rankings": lambda _, it: ("rankings.json", {"order": it}),
     "PUT points for the competition": lambda s, it: (
         f"{s.path}/add.json",
         {"participants_delta": deltas((s.ids[0], s.unity_id, 1)), "competition_id": it},

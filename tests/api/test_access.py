@@ -24,7 +24,7 @@ from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from tests.api.asking import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused
+from tests.api.asking import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.api.test_connections import posting
@@ -134,7 +134,9 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
     for it in (NOBODY, theirs.ranking_id):
         for name in (n for n in BY_NAME if n.startswith("GET") and "{" in n):
             answer = await season.client.get(
-                re.sub(r"{\w+}", str(it), name.split()[1]) + "?competitor=1" * ("explain" in name)
+                re.sub(r"{\w+}", str(it), name.split()[1])
+                + "?competitor=1" * ("explain" in name)
+                + "?sequence=1" * ("reverse" in name)
             )
             assert answer.status == 404
 
@@ -164,11 +166,14 @@ OURS: Final = (
 
 
 async def test_what_is_ours_to_say_is_no_field_of_theirs(season: Season, log: Log) -> None:
+    season = await with_points(season)
     before = await log.length()
     for name in WRITES:
         send = season.client.post if name.startswith("POST") else season.client.put
-        form = dict(ACCEPTED[name](season)) | dict.fromkeys(OURS, "1")
-        refused(await send(path_of(name, season), form), 422, *OURS)
+        theirs = {field.name for field in BY_NAME[name].fields}
+        ours = [field for field in OURS if field not in theirs]  # the event to reverse is theirs to name
+        form = dict(ACCEPTED[name](season)) | dict.fromkeys(ours, "1")
+        refused(await send(path_of(name, season), form), 422, *ours)
     assert await log.length() == before
 
 

@@ -14,13 +14,18 @@ from api.interface.declarations import Write
 from api.interface.fields import FormReader
 from engine.domain.errors import BodyTooLarge, Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
-from tests.api.asking import ACCEPTED, Log, keyed, log, path_of, refused
+from tests.api.asking import ACCEPTED, Log, keyed, log, path_of, refused, with_points
 from tests.api.rendered import BY_NAME
 from tests.api.service import Answer, Client, Form, Season, listed
 
 assert log  # a fixture
 JSON: Final = {"Content-Type": "application/json"}
 WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
+
+
+@pytest.fixture
+async def season(season: Season) -> Season:
+    return await with_points(season)
 
 
 async def send(client: Client, name: str, path: str, body: object, headers: dict[str, str] | None = None) -> Answer:

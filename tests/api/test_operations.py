@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from random import Random
@@ -42,6 +41,7 @@ from tests.api.asking import (
     path_of,
     query_of,
     refused,
+    with_points,
 )
 from tests.api.rendered import BY_NAME
 from tests.api.service import (
@@ -71,13 +71,6 @@ _TOURNAMENT_ID = "SELECT tournament_id FROM tournament WHERE slug = $1"
 @pytest.fixture
 async def season(season: Season) -> Season:
     return await with_points(season)
-
-
-async def with_points(season: Season) -> Season:
-    """The season after an event that adds points."""
-    form = {"participants_delta": deltas((season.ids[0], season.unity_id, 0))}
-    added = await season.client.put(f"{season.path}/add.json", form)
-    return replace(season, added=int(added.headers["Tallybook-Sequence"]))
 
 
 # ── What the tests of this page are made of ─────────────────────────────────────────────────────────────
@@ -267,7 +260,8 @@ async def test_a_refusal_lists_every_fault_in_words_that_help(season: Season) ->
     assert messages == [
         "is required",
         "is required",
-        "is not a field of this operation; it takes name, main_unity_name, participants, description",
+        "is not a field of this operation; it takes name, main_unity_name, participants, description, main_unity_sort, "
+        "main_unity_decimals, main_unity_time",
     ]
     form = {"name": "x" * 256, "main_unity_name": "\t", "participants": f"{NOBODY},{season.ids[0]},{season.ids[0]}"}
     messages = refused(

@@ -25,7 +25,7 @@ from projections.tables.worker import Worker
 from projections.verification import stored_log
 from projections.verification.safeguards import schema_objects_of
 from tests.api.asking import OPERATIONS as ASKED
-from tests.api.asking import WRITES, ask, keyed
+from tests.api.asking import WRITES, ask, keyed, with_points
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, make_token, play_season, serve, slug_of
 from tests.engine.test_log import OWNERS_OWN, all_statements, flattened, statements
@@ -179,7 +179,7 @@ async def test_whatever_is_done_only_statements_that_are_written_down_are_sent(l
         token = await make_token(service.database)
         tournament_id = await open_new_tournament(service.database, actor=OPERATOR)
         slug = await slug_of(service.database, tournament_id)
-        season = await play_season(service.client(slug, token))
+        season = await with_points(await play_season(service.client(slug, token)))
         for n, name in enumerate(ASKED):
             answer = await ask(name, season, season.client, keyed(f"key-{n}") if name in WRITES else {})
             assert answer.status == 200, (name, answer.body)
