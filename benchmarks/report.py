@@ -135,12 +135,12 @@ def _number(value: float) -> str:
 _INTRODUCTION: Final = """\
 # Results
 
-Made by `make bench`; the questions and how each is measured stand in the docstrings of
-[`questions/`](questions), the peers in [`peers/`](peers).
+`make bench` writes this page. The docstrings of [`questions/`](questions) say how each question is measured; the peers
+are in [`peers/`](peers).
 
-Ratios are taken round by round between figures that were measured one after the other, and the median of the rounds
-counts. Absolute figures are those of this machine, on which the load generator, the service, its worker and PostgreSQL
-share the cores.
+A ratio compares two figures measured one after the other in the same round; the page shows the median of the rounds.
+Absolute figures are those of this machine, on which the load generator, the service, its worker and PostgreSQL share
+the cores.
 """
 
 

@@ -220,7 +220,7 @@ def _grid(found: dict[int, list[list[Compared]]]) -> Grid:
             ]
             rows.append([f"{competitors:,}", its[0].chain, its[0].window, *cells])
     return Grid(
-        title=f"A classification beside plain standings: {LINES} lines after an add",
+        title=f"A classification next to plain standings: {LINES} lines after an add",
         head=["competitors", "classified by", "lines", "µs, standings", "µs, classification", TIMES, "stall, ms"],
         rows=rows,
         notes=["µs of processor time of one request. The stall is the longest of all rounds, of the classification."],

@@ -111,7 +111,7 @@ def costs(cells: Cells, steps: Iterable[Step]) -> Grid:
     """Microseconds of each operation in each world; with the stall in ms where that is too long."""
     names = [SMALLEST_NAME, *(step.name for step in steps)]
     rows = [[row.name, *(_cost(cells[name].get(row.name, Cell())) for name in names)] for row in ROWS]
-    notes = ["µs of processor time of a request; after a stroke, ms that others waited beside it, where too long."]
+    notes = ["µs of processor time of a request; after a stroke, ms that others waited meanwhile, if too long."]
     return Grid(title="Any size: costs", head=["operation", *names], rows=rows, notes=notes, is_printed=False)
 
 
