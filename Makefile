@@ -29,10 +29,12 @@ test: $(VENV)/.installed-dev
 long: $(VENV)/.installed-dev
 	$(BIN)/pytest -n auto --dist worksteal -m long
 
-# Visits every state of the model of the protocol, within bounds, and finds the planted mistakes: some ten minutes.
-# ONLY=DIGEST tells the story of that mistake. `make test` has a share.
+# Visits every state of the model of the protocol, within bounds, and finds the planted mistakes: some ten minutes; then
+# holds what real processes do against it, for some minutes. ONLY=DIGEST tells the story of that mistake. `make test` has
+# a share.
 model: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.model $(ONLY)
+	$(if $(ONLY),,$(BIN)/python -m tests.traces)
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev

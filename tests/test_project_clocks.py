@@ -46,6 +46,8 @@ USES: Final = {
     "tests/model/search.py:search": "how long it took, to be printed",
     "tests/outside/recording.py:_append": "when it was asked and answered, for the order of calls",
     "tests/outside/recording.py:_read": "when it was asked and answered, for the order of calls",
+    "tests/traces/recorder.py:write": "the order of what two processes did",
+    "tests/traces/__main__.py:main": "how long to go on",
     "tests/api/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
     "tests/api/test_front.py:noting_ids": "which came first",
     "tests/api/test_desk.py:hold": "a moment that is over",

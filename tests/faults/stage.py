@@ -12,7 +12,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -362,8 +362,9 @@ async def stage(
     workers: int = WORKERS,
     settings: dict[str, str] | None = None,
     data_dir: Path | None = None,
+    variables: Sequence[dict[str, str]] = (),
 ) -> AsyncIterator[Stage]:
-    """All of it at work, with tournaments to play in, on a copy of what was prepared."""
+    """All of it at work, with tournaments to play in, on a copy of what was prepared. `variables`: of the services."""
     folder.mkdir(parents=True, exist_ok=True)
     data_dir = data_dir or folder / "data"
     shutil.copytree(prepared, data_dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns("socket*", "lock"))
@@ -374,19 +375,19 @@ async def stage(
         async def target() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
             return await one.cluster.target()
 
-        async def program(kind: str, n: int, *arguments: str) -> Program:
+        async def program(kind: str, n: int, *arguments: str, **more: str) -> Program:
             back = await stack.enter_async_context(wire(target, seed=seed + n))
             (one.back if kind == "api" else one.tables).append(back)
             (folder / f"{kind}-{n}").mkdir(exist_ok=True)
             dsn = f"postgresql://tallybook@127.0.0.1:{back.port}/tallybook?sslmode=disable"
-            added = Program(folder / f"{kind}-{n}", kind, *arguments, TALLYBOOK_DATABASE_URL=dsn)
+            added = Program(folder / f"{kind}-{n}", kind, *arguments, TALLYBOOK_DATABASE_URL=dsn, **more)
             (one.services if kind == "api" else one.workers).append(added)
             stack.callback(added.close)
             added.start()
             return added
 
         for n in range(services):
-            added = await program("api", n, "serve", "--port", "0", "--no-worker")
+            added = await program("api", n, "serve", "--port", "0", "--no-worker", **dict(*variables[n : n + 1]))
 
             async def front_target(added: Program = added) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
                 return await asyncio.open_connection("127.0.0.1", added.port)

@@ -26,10 +26,10 @@ def steps(protocol: Protocol, world: World) -> Steps:
         if may_ask(protocol, r, client):
             for p, process in enumerate(world.processes):
                 if process.is_ready:
-                    yield _asked(protocol, world, r, p)
+                    yield asked(protocol, world, r, p)
         elif client.told is Told.WAITS:
             if world.left.cuts:
-                yield _cut(protocol, world, r)
+                yield cut(protocol, world, r)
             if world.left.cuts and protocol.scenario.late:
                 yield from _cut_on_the_way(protocol, world, r)
             if world.left.expiries:
@@ -52,7 +52,7 @@ def may_ask(protocol: Protocol, r: int, client: Client) -> bool:
     return again and client.attempt + 1 < protocol.scenario.attempts
 
 
-def _asked(protocol: Protocol, world: World, r: int, p: int) -> Step:
+def asked(protocol: Protocol, world: World, r: int, p: int) -> Step:
     client, process = world.clients[r], world.processes[p]
     request = protocol.requests[r]
     again = client.told is not Told.NOTHING
@@ -66,7 +66,7 @@ def _asked(protocol: Protocol, world: World, r: int, p: int) -> Step:
     return f"Process {p} is asked{' again' * again} for {request.name}.", with_client(world, r, client)
 
 
-def _cut(protocol: Protocol, world: World, r: int) -> Step:
+def cut(protocol: Protocol, world: World, r: int) -> Step:
     """Its connection is cut: nobody knows, and the process goes on."""
     client = world.clients[r]
     gone = replace(client, told=Told.UNKNOWN, at=NOBODY, floor=0)
@@ -80,7 +80,7 @@ def _cut_on_the_way(protocol: Protocol, world: World, r: int) -> Steps:
     client = world.clients[r]
     process = world.processes[client.at]
     if process.waiting and (process.waiting[-1].request, process.waiting[-1].attempt) == (r, client.attempt):
-        story, world = _cut(protocol, world, r)
+        story, world = cut(protocol, world, r)
         without = with_process(world, client.at, replace(process, waiting=process.waiting[:-1]))
         late = (*world.on_the_way, (r, client.attempt, client.at))
         yield f"{story} The request is still on the way.", replace(without, on_the_way=late)
@@ -128,8 +128,8 @@ def _read(protocol: Protocol, world: World, p: int) -> Step:
     joins = protocol.mistake is Mistake.BARRIER_JOINED and world.processes[p].query is not None
     floor = acknowledged(world) | reader.shown
     if protocol.mistake is Mistake.NO_BARRIER:
-        asked = replace(reader, at=p, floor=floor)
-        story, answered = shown(protocol, replace(world, reader=asked), p)
+        reading = replace(reader, at=p, floor=floor)
+        story, answered = shown(protocol, replace(world, reader=reading), p)
         return f"Process {p} is asked for a list. {story}", answered
     return f"Process {p} is asked for a list.", replace(world, reader=replace(reader, at=p, floor=floor, asking=joins))
 

@@ -66,7 +66,7 @@ def refuse(protocol: Protocol, database: Database, request: int) -> Database:
     """As `refuse_keys`, of one key: what will be committed. If the key is known, nothing changes."""
     if protocol.board(database.log).requests & 1 << request:
         return database
-    number = database.refusals + 1
+    number = protocol.next_refusal(database, request)
     refused = (*database.refused[:request], number, *database.refused[request + 1 :])
     return replace(database, refused=refused, refusals=number)
 

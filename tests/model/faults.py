@@ -23,7 +23,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
     if world.left.crashes:
         for p, process in enumerate(world.processes):
             if process.live is not None:
-                yield f"Process {p} is killed, and started again.", _killed(world, p)
+                yield f"Process {p} is killed, and started again.", killed(world, p)
     copies = protocol.scenario.copies
     if copies is Copies.NONE or not world.left.failovers:
         return
@@ -39,7 +39,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
         )
 
 
-def _killed(world: World, p: int) -> World:
+def killed(world: World, p: int) -> World:
     process = world.processes[p]
     if process.sending is not None:
         world = orphaned(world, p, process.sending)

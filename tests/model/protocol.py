@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.model.board import Board, board_of
 from tests.model.scenario import Mistake, Scenario
-from tests.model.state import Case, Client, Kind, Log, Request, Told, World, with_client
+from tests.model.state import Case, Client, Database, Kind, Log, Request, Told, World, with_client
 
 Step = tuple[str, World]
 """What happened, as a sentence of a story, and the world after it."""
@@ -35,6 +35,10 @@ class Protocol:
 
     def names(self, cases: tuple[Case, ...]) -> str:
         return " and ".join(self.name(case) for case in cases)
+
+    def next_refusal(self, database: Database, request: int) -> int:
+        """The number of this refusal. (`refuse_keys` gives those that it notes together the same.)"""
+        return database.refusals + 1
 
     def told(
         self,

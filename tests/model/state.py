@@ -32,7 +32,7 @@ class Kind(IntEnum):
         return self is Kind.VOID
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, frozen=True, cache_hash=True):
     """One thing that one client wants; `name` is what stories call it. Its number is its key, if it has one."""
 
     kind: Kind

@@ -1,0 +1,32 @@
+"""What real processes do, held against the model (`tests/model`).
+
+Two API processes of one database record what their dockets do, while clients ask both of them and they are killed. The
+model accepts the trace of each tournament, and refuses it with one line changed. A line of a trace is a JSON object:
+
+    at, process, tournament    when, by the clock that all processes share; which of the two; 0: all tournaments
+    did                        what it did, and then as follows:
+
+    started                    the process begins a life
+    asked      case, request, kind, keyed, refusals
+                               a docket was given this case; `request` is its key, or the points that it adds; so many
+                               refusals are known to it
+    judged     taken, refused, sequence, digest, refusals
+                               the docket judged cases by this head, and sends those that it took as a block
+    locked     sequence, digest
+                               it judged the block again under the lock, by this head
+    committed  answers, sequence, digest
+                               it hears that the transaction has ended: with the answers of `log.Appended` and the
+                               block's end, or without answers, overtaken
+    noted      request, refusals, sequence
+                               a key was refused, as one of so many refusals; or an event that it was used for exists
+    answered   case, said, sequence
+                               the case is answered; with which event, if there is one
+
+    recorder.py     what writes the lines, within the processes; `startup` loads it if the environment says so
+    playing.py      the processes, the clients and what happens to them
+    lines.py        a line, a trace, and the log in the end
+    conformance.py  whether the model can do what a trace says
+    changes.py      changes of one line, and which of them nobody can find
+
+    python -m tests.traces --minutes 10       plays and checks; `make model` does so for some minutes
+"""

@@ -1,0 +1,57 @@
+"""Plays with another seed again and again, holds each trace against the model, and some changes of each."""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+from tests.faults.stage import prepare
+from tests.faults.table import Trial
+from tests.traces.changes import changes, is_legal
+from tests.traces.conformance import misfit
+from tests.traces.playing import traces
+
+CHANGES = 5  # of each trace
+
+
+async def main(minutes: float, seed: int) -> int:
+    """Prints what was found. Returns 1 if something is wrong."""
+    began, wrong, accepted, lines, refused, legal = time.monotonic(), 0, 0, 0, 0, 0
+    with tempfile.TemporaryDirectory() as name:
+        prepared = await prepare(Path(name, "prepared"))
+        while time.monotonic() < began + 60 * minutes:
+            with tempfile.TemporaryDirectory(dir=name) as folder:
+                trial = Trial(prepared, Path(folder), seed=seed)
+                played = await traces(trial, tournaments=4, clients=4, requests=12, kills=4)
+            for trace in played:
+                why = misfit(trace)
+                if why:
+                    wrong += 1
+                    print(f"seed {seed}: {why}", flush=True)
+                    continue
+                accepted, lines = accepted + 1, lines + len(trace.lines)
+                for change in Random(seed).sample(list(changes(trace)), CHANGES):
+                    if is_legal(trace, change):
+                        legal += 1
+                    elif misfit(change.changed):
+                        refused += 1
+                    else:
+                        wrong += 1
+                        print(f"seed {seed}: accepted, although {change.told}", flush=True)
+            print(f"seed {seed}: {trial.figure}", flush=True)
+            seed += 1
+    print(
+        f"{accepted} traces of {lines} lines accepted; of changed ones {refused} refused, {legal} legal; {wrong} wrong"
+    )
+    return min(wrong, 1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    sys.exit(asyncio.run(main(given.minutes, given.seed)))

@@ -1,0 +1,122 @@
+"""Changes of one line of a trace, and which of them nobody can find.
+
+A changed trace that processes which obey the protocol could have left as well is accepted, rightly:
+
+- A process that died later may have died before it wrote a line that is missing, or have been asked for something else.
+- A process may start twice; and the first start, with nothing before it, changes nothing.
+- A judging that took nothing may be left out, or come twice: the next one refuses the same. So may the judging under
+  the lock.
+- What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
+  may have more of them already.
+- What was asked for matters only if it was recorded, or refused with its key.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tests.traces.lines import Did, Line, Said, Trace
+
+DROPPED: Final = "dropped"
+TWICE: Final = "written twice"
+ELSEWHERE: Final = "another process"
+ELSE: Final = "asks for something else"
+MORE: Final = "more refusals"
+
+
+class Change(Struct, frozen=True):
+    """What was done to the line at `place`, and the trace that this gives."""
+
+    what: str
+    place: int
+    line: Line
+    changed: Trace
+
+    @property
+    def told(self) -> str:
+        return f"{self.what}, line {self.place + 1}: {self.line}"
+
+
+def changes(trace: Trace) -> Iterator[Change]:
+    """All that this module knows of."""
+    for place, line in enumerate(trace.lines):
+        before, after = trace.lines[:place], trace.lines[place + 1 :]
+        for what, lines in (
+            (DROPPED, before + after),
+            (TWICE, (*before, line, line, *after)),
+            *((what, (*before, other, *after)) for what, other in _others(trace, line)),
+            *_moved(line, before, after),
+        ):
+            yield Change(what, place, line, replace(trace, lines=lines))
+
+
+def is_legal(trace: Trace, change: Change) -> bool:
+    """Whether the change is one of those above."""
+    line, what = change.line, change.what
+    dies = _dies_later(trace, change)
+    match line.did:
+        case Did.STARTED:
+            is_first = all(other.process != line.process for other in trace.lines[: change.place])
+            return what == TWICE or is_first
+        case Did.ASKED:
+            recorded = {entry.request for entry in trace.log.entries} | trace.log.refusals.keys()
+            return what == ELSE and (dies or line.request not in recorded)
+        case Did.JUDGED:
+            return (what == DROPPED and dies) or (what in (DROPPED, TWICE) and not line.taken)
+        case Did.LOCKED:
+            return what in (DROPPED, TWICE)
+        case Did.NOTED:
+            return line.sequence > 0 or what == MORE or (what == DROPPED and dies)
+        case Did.COMMITTED | Did.ANSWERED:
+            return what == DROPPED and dies
+
+
+def _dies_later(trace: Trace, change: Change) -> bool:
+    later = trace.lines[change.place + 1 :]
+    return any(line.did is Did.STARTED and line.process == change.line.process for line in later)
+
+
+def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Iterator[tuple[str, tuple[Line, ...]]]:
+    """To before what it follows from: the line that has it asked, judged or committed."""
+    for place in range(len(before) - 1, -1, -1):
+        cause = before[place]
+        if cause.process == line.process and (
+            (line.did is Did.JUDGED and cause.did is Did.ASKED and cause.case in line.taken)
+            or (line.did is Did.COMMITTED and cause.did is Did.JUDGED and cause.taken)
+            or (line.did is Did.ANSWERED and line.said is Said.OK and cause.did is Did.COMMITTED)
+        ):
+            yield "before what it follows from", (*before[:place], line, *before[place:], *after)
+            return
+
+
+def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
+    """The line with something else in it."""
+    yield ELSEWHERE, replace(line, process=1 - line.process)
+    if line.sequence:
+        yield "a sequence more", replace(line, sequence=line.sequence + 1)
+        yield "a sequence less", replace(line, sequence=line.sequence - 1)
+    if line.digest:
+        other = next(digest for digest in trace.log.digests.values() if digest != line.digest)
+        yield "another digest", replace(line, digest=other)
+    if line.answers:
+        yield "one answer more", replace(line, answers=(*line.answers, line.answers[-1]))
+        yield "another answer", replace(line, answers=(*line.answers[:-1], 1))
+    if len(line.answers) > 1:
+        yield "answers swapped", replace(line, answers=tuple(reversed(line.answers)))
+    if line.taken:
+        yield "one case less", replace(line, taken=line.taken[:-1])
+        yield "refused, not taken", replace(line, taken=(), refused=line.taken)
+    if line.refused:
+        yield "taken, not refused", replace(line, taken=line.refused, refused=())
+    match line.did:
+        case Did.ANSWERED:
+            for said in Said:
+                if said is not line.said:
+                    yield f"said {said}", replace(line, said=said)
+        case Did.ASKED:
+            yield ELSE, replace(line, request="another")
+            yield MORE, replace(line, refusals=line.refusals + 1)
+        case Did.JUDGED | Did.NOTED:
+            yield MORE, replace(line, refusals=line.refusals + 1)

@@ -1,0 +1,472 @@
+"""Whether the model can do what a trace says that real processes did.
+
+All rules are those of the model: `misfit` searches for a way through it on which the lines of the trace come one
+after the other, the log is in the end what PostgreSQL holds, and no promise is broken. A line is held against the state
+of the model at its place:
+
+STARTED    the process was killed since the last line of its life before; what it has in memory is gone
+ASKED      the request reaches a process that can take it; it knows of no more refusals than the model's
+JUDGED     the process takes just these cases, by a live that ends in this sequence and digest, and would refuse those
+LOCKED     the block was judged again under the lock, by the log that ends there
+COMMITTED  the block's transaction has ended, with these answers, and the log then ended there
+NOTED      the log has these refusals, or the key was used by the request that is named
+ANSWERED   the case is answered: as the line says, with the event that it names
+
+Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
+gives up what a dead process sent; an answer of the server arrives; a process reads the log or asks for its head; loads
+the tournament; dies. The trace says nothing of these, so they are searched for. An answer may be given before its line
+is written, because another process may be faster with the next line; that it was given is checked where the line is.
+
+Real processes take time for what is one step of the model, so some things are freer here than there:
+
+- What a process reads of the log may be older than the log is when the step ends, though never older than what its live
+  shows, or the head that its barrier saw.
+- A live may show what a barrier has read before those who wait for it go on; and who came first may go on last, as if
+  it had waited for the next barrier.
+- What a request knows of refusals is what its line says, if that is no more than the process could know. Keys that are
+  refused together get one number, as in `refuse_keys`.
+- A process that noted a refusal and died may not have answered it.
+
+Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; failovers, readers,
+listeners and workers, which the searches have; a request without a key that is asked again.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from msgspec.structs import replace
+
+from tests.model import appender, barrier, clients, docket, faults
+from tests.model.invariants import broken
+from tests.model.protocol import Protocol
+from tests.model.scenario import Scenario
+from tests.model.search import normal
+from tests.model.state import (
+    Beside,
+    Case,
+    Client,
+    Database,
+    Left,
+    Process,
+    Request,
+    Stage,
+    Told,
+    World,
+    with_process,
+)
+from tests.model.state import Log as ModelLog
+from tests.traces.lines import Did, Line, Said, Trace
+
+PROCESSES: Final = (0, 1)
+STATES_MAX: Final = 50_000
+"""A search that has found no way in so many states gives up: traces of two hundred lines that are accepted need some
+thousand."""
+_MANY: Final = 1_000_000
+_TOLD: Final = {
+    Said.OK: Told.OK,
+    Said.REPEATED: Told.OK,
+    Said.REFUSED: Told.REFUSED,
+    Said.UNAVAILABLE: Told.UNAVAILABLE,
+    Said.UNKNOWN: Told.UNKNOWN,
+}
+
+
+def misfit(trace: Trace) -> str:
+    """Empty: the model accepts the trace. Else the first line that it cannot get beyond, and why not."""
+    try:
+        return Conformance(trace).misfit()
+    except Contradiction as error:
+        return str(error)
+
+
+class Contradiction(Exception):
+    """The trace does not make sense, whatever the model says."""
+
+
+class _Observed(Protocol):
+    """The model's protocol, where nobody is told anything that the trace does not say."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        super().__init__(scenario)
+        self.answers: dict[tuple[int, int], Told] = {}
+        """By request and attempt."""
+        self.unheard: set[tuple[int, int]] = set()
+        """Attempts whose refusal was noted by a process that died before it could answer."""
+        self.refusals: dict[int, list[int]] = {}
+        """By request, the numbers of its refusals, ascending."""
+        self.unnamed: set[int] = set()
+        """Numbers of refusals that nobody wrote down, and whose keys were refused once more later."""
+
+    def told(self, world: World, case: Case, told: Told, live: ModelLog | None = None, **facts: object) -> World:
+        attempt = case.request, case.attempt
+        if self.answers.get(attempt) is not told and not (told is Told.REFUSED and attempt in self.unheard):
+            return replace(world, broken="trace: nobody was told that")
+        return super().told(world, case, told, live, **facts)  # type: ignore[arg-type]
+
+    def next_refusal(self, database: Database, request: int) -> int:
+        if database.refusals + 1 in self.unnamed:
+            return database.refusals + 1
+        numbers = self.refusals.get(request, [])
+        return next((n for n in numbers if n > database.refused[request]), database.refusals + 1)
+
+
+class Conformance:
+    """The search for one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._lines = trace.lines
+        self._log = trace.log
+        self._requests: dict[str, int] = {}
+        self._cases: dict[tuple[int, int, int], Case] = {}
+        """By process, its life, and the number of the case there."""
+        self._lives: list[tuple[int, ...]] = []
+        """At each line, which life each process is in."""
+        wanted: list[Request] = []
+        attempts: dict[int, int] = {}
+        lives = [0, 0]
+        for line in self._lines:
+            if line.did is Did.STARTED:
+                lives[line.process] += 1
+            elif line.did is Did.ASKED:
+                r = self._requests.setdefault(line.request, len(wanted))
+                if r == len(wanted):
+                    wanted.append(Request(line.kind, line.keyed, line.request))
+                if wanted[r] != Request(line.kind, line.keyed, line.request):
+                    raise Contradiction(f"{line} asks for another thing than before")
+                attempts[r] = attempts.get(r, -1) + 1
+                case = lives[line.process], line.process, line.case
+                if case in self._cases:
+                    raise Contradiction(f"{line} has the number of another case")
+                self._cases[case] = Case(r, attempts[r])
+            self._lives.append(tuple(lives))
+        scenario = Scenario(
+            name="a trace", requests=tuple(wanted), left=Left(crashes=_MANY, cuts=_MANY), attempts=_MANY
+        )
+        self._protocol = _Observed(scenario)
+        self._unread: set[tuple[int, int]] = set()
+        """Attempts whose answer their client did not wait for."""
+        self._take_answers()
+        if unasked := {entry.request for entry in trace.log.entries} - self._requests.keys():
+            raise Contradiction(f"nobody asked for {sorted(unasked)}, which the log holds")
+        self._final = tuple([self._requests[entry.request] for entry in trace.log.entries])
+        self._ends = {trace.log.begin: 0} | {entry.last: n for n, entry in enumerate(trace.log.entries, 1)}
+        self._firsts = {entry.first: n for n, entry in enumerate(trace.log.entries, 1)}
+        noted = {(line.refusals, line.request) for line in trace.lines if line.did is Did.NOTED and not line.sequence}
+        noted |= {(number, request) for request, number in trace.log.refusals.items()}
+        for number, request in noted:
+            if number > trace.log.refusals.get(request, 0):
+                raise Contradiction(f"refusal {number} of {request} is not in the log")
+        self._refusals = sorted([(number, self._requests[one]) for number, one in noted if one in self._requests])
+        for number, r in self._refusals:
+            self._protocol.refusals.setdefault(r, []).append(number)
+        numbers = {number for number, _ in noted}
+        self._protocol.unnamed = set(range(1, max(numbers, default=0))) - numbers
+        self._on_the_way: dict[Database, bool] = {}
+        self._look_ahead()
+        self._reverses = tuple([tuple(self._firsts[one] for one in entry.reverses) for entry in trace.log.entries])
+
+    def _case(self, place: int, line: Line, number: int) -> Case:
+        case = self._lives[place][line.process], line.process, number
+        if case not in self._cases:
+            raise Contradiction(f"nobody asked for what {line} is about")
+        return self._cases[case]
+
+    def _take_answers(self) -> None:
+        for place, line in enumerate(self._lines):
+            if line.did is Did.ANSWERED:
+                case = self._case(place, line, line.case)
+                if (case.request, case.attempt) in self._protocol.answers:
+                    raise Contradiction(f"{line} answers once more")
+                self._protocol.answers[case.request, case.attempt] = _TOLD[line.said]
+            elif line.did is Did.ASKED:
+                case = self._case(place, line, line.case)
+                before = case.request, case.attempt - 1
+                if case.attempt and self._protocol.answers.get(before) not in (Told.UNAVAILABLE, Told.UNKNOWN):
+                    self._unread.add(before)
+        noted = self._take_shape()
+        for (life, process, _), case in self._cases.items():
+            name = self._protocol.requests[case.request].name
+            answered = (case.request, case.attempt) in self._protocol.answers
+            if not answered and life < self._lives[-1][process] and (life, process, name) in noted:
+                self._protocol.unheard.add((case.request, case.attempt))
+
+    def _take_shape(self) -> set[tuple[int, int, str]]:
+        """Which keys each life has noted. What the model's steps do not show is looked at here: of each life, a block
+        is under way until it has committed, and no other is taken meanwhile; a key is noted for somebody who asked with
+        it, once; and before a case with a key is refused, its key is noted."""
+        under_way: dict[tuple[int, int], tuple[int, ...]] = {}
+        wanted = [(*life, self._protocol.requests[case.request].name) for (*life, _), case in self._cases.items()]
+        noted: list[tuple[int, int, str]] = []
+        for place, (life, line) in enumerate(self._of_lives()):
+            if (line.did is Did.JUDGED and line.taken and life in under_way) or (
+                line.did in (Did.LOCKED, Did.COMMITTED) and life not in under_way
+            ):
+                raise Contradiction(f"{line} is of another block than the one under way")
+            if line.did is Did.COMMITTED:
+                del under_way[life]
+            elif line.did is Did.JUDGED and line.taken:
+                under_way[life] = line.taken
+            elif line.did is Did.NOTED:
+                noted.append((*life, line.request))
+                if noted.count(noted[-1]) > wanted.count(noted[-1]):
+                    raise Contradiction(f"{line} is about a key with which nobody asked")
+            elif line.did is Did.ANSWERED and line.case in under_way.get(life, ()):
+                raise Contradiction(f"{line} is before the end of its block")
+            elif line.did is Did.ANSWERED and line.said is Said.REFUSED:
+                request = self._protocol.requests[self._case(place, line, line.case).request]
+                if request.keyed and (*life, request.name) not in noted:
+                    raise Contradiction(f"{line} refuses a key that was not noted")
+        if any(life == self._lives[-1][process] for life, process in under_way):
+            raise Contradiction("a block never ended")
+        return set(noted)
+
+    def _of_lives(self) -> Iterator[tuple[tuple[int, int], Line]]:
+        """Each line, with the life and the process that it is of."""
+        for lives, line in zip(self._lives, self._lines, strict=True):
+            yield (lives[line.process], line.process), line
+
+    def _look_ahead(self) -> None:
+        """From the last line to the first: whether each process says nothing more in its life, and the last head that
+        its live may have reached."""
+        dying, heads = [False, False], [_MANY, _MANY]
+        self._is_dying, self._next_heads = [tuple(dying)], [tuple(heads)]
+        for line in reversed(self._lines):
+            dying[line.process] = line.did is Did.STARTED
+            if line.did is Did.STARTED:
+                heads[line.process] = _MANY
+            elif line.did in (Did.JUDGED, Did.LOCKED):
+                heads[line.process] = self._ends.get(line.sequence, -1)
+            self._is_dying.append(tuple(dying))
+            self._next_heads.append(tuple(heads))
+        self._is_dying.reverse()
+        self._next_heads.reverse()
+
+    # ── The search ──────────────────────────────────────────────────────────────────────────────────────
+
+    def misfit(self) -> str:
+        count = len(self._protocol.requests)
+        first = World(
+            database=Database((), (0,) * count),
+            processes=(Process(), Process()),
+            clients=(Client(),) * count,
+            left=self._protocol.scenario.left,
+        )
+        nodes, known, farthest = [(0, first)], {(0, first)}, 0
+        while nodes:
+            place, world = nodes.pop()
+            farthest = max(farthest, place)
+            if place == len(self._lines) and self._is_whole(world):
+                return ""
+            if len(known) > STATES_MAX:
+                return f"gave up at line {farthest + 1}: {self._lines[min(farthest, len(self._lines) - 1)]}"
+            following = [(place, after) for after in self._hidden(world, place)]
+            if place < len(self._lines):
+                following += [(place + 1, after) for after in self._matched(world, place, self._lines[place])]
+            for n, there in following:
+                node = n, _normal(there)
+                if node not in known and self._is_possible(*node):
+                    known.add(node)
+                    nodes.append(node)
+        if farthest == len(self._lines):
+            return "it has not ended as it did"
+        return f"line {farthest + 1}: {self._lines[farthest]}"
+
+    def _is_whole(self, world: World) -> bool:
+        """Whether everything has ended as it did."""
+        return len(world.database.log) == len(self._final) and all(process.is_idle for process in world.processes)
+
+    def _is_possible(self, place: int, world: World) -> bool:
+        """Whether the log and its refusals can become what they are in the end, and the lives what they are next seen
+        to be; and no promise is broken."""
+        for database in (world.database, *[holder.after for holder in world.holders]):
+            if database not in self._on_the_way:
+                self._on_the_way[database] = self._is_on_the_way(database)
+            if not self._on_the_way[database]:
+                return False
+        for process, most in zip(world.processes, self._next_heads[place], strict=True):
+            if len(process.live or ()) > most:
+                return False
+        return not broken(self._protocol, world)
+
+    def _is_on_the_way(self, database: Database) -> bool:
+        log, refused, numbers = database.log, database.refused, self._protocol.refusals
+        if any(n and n not in numbers.get(r, ()) and n not in self._protocol.unnamed for r, n in enumerate(refused)):
+            return False
+        done = [refused[r] >= number for number, r in self._refusals]
+        return (
+            sorted(done, reverse=True) == done
+            and tuple([event.request for event in log]) == self._final[: len(log)]
+            and tuple([event.reverses for event in log]) == self._reverses[: len(log)]
+        )
+
+    def _hidden(self, world: World, place: int) -> Iterator[World]:
+        """What steps of which the trace says nothing lead to, before the line at `place`."""
+        dying = [p for p in PROCESSES if self._is_dying[place][p]]
+        for p in dying:
+            if world.processes[p].live is not None:
+                yield faults.killed(world, p)
+        for _, there in appender.steps(self._protocol, world):
+            yield there
+        log = world.database.log
+        for p, process in enumerate(world.processes):
+            if process.live is not None and process.query is not None:
+                for end in range(len(process.live) + 1, len(log) + 1):
+                    yield with_process(world, p, replace(process, live=log[:end]))
+                asking = [one for one in process.beside if one.stage is Stage.ASKS]
+                if len(asking) > 1:
+                    late = replace(asking[0], stage=Stage.WAITS)
+                    beside = tuple([late if one is asking[0] else one for one in process.beside])
+                    yield with_process(world, p, replace(process, beside=beside))
+        ends = [len(process.live) for process in world.processes if process.live is not None and _reads(process)]
+        for end in range(min(ends, default=len(log)), len(log) + 1):
+            past = world if end == len(log) else replace(world, database=replace(world.database, log=log[:end]))
+            for _, there in chain(docket.steps(self._protocol, past), barrier.steps(self._protocol, past)):
+                (p,) = [p for p in PROCESSES if there.processes[p] is not world.processes[p]]
+                before, after = world.processes[p], there.processes[p]
+                if len(after.waiting) < len(before.waiting):
+                    continue  # it judges: that is a line
+                if p in dying and after.query is before.query is None:
+                    continue  # nobody will see what becomes of it; and it begins again with its STARTED
+                if end < len(log) and not _may_have_read(before, after, end):
+                    continue
+                yield replace(there, database=world.database)
+
+    # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _matched(self, world: World, place: int, line: Line) -> Iterator[World]:
+        """What the world is after the line, if it may come here."""
+        process = world.processes[line.process]
+        match line.did:
+            case Did.STARTED:
+                if process.live is None:
+                    yield world
+            case Did.ASKED:
+                yield from self._asked(world, self._case(place, line, line.case), line)
+            case Did.JUDGED:
+                yield from self._judged(world, place, line)
+            case Did.LOCKED:
+                sending = process.sending
+                if sending is not None and self._is_head(sending.block.judged_by, line):
+                    yield world
+            case Did.COMMITTED:
+                if self._has_committed(process, line):
+                    yield world
+            case Did.NOTED:
+                if self._is_noted(world, line):
+                    yield world
+            case Did.ANSWERED:
+                if self._is_answered(world, self._case(place, line, line.case), line):
+                    yield world
+
+    def _asked(self, world: World, case: Case, line: Line) -> Iterator[World]:
+        process, client = world.processes[line.process], world.clients[case.request]
+        if not process.is_ready or not clients.may_ask(self._protocol, case.request, client):
+            return
+        _, world = clients.asked(self._protocol, world, case.request, line.process)
+        process = world.processes[line.process]
+        asked = process.waiting[-1]
+        if asked.attempt != case.attempt or line.refusals > process.known:
+            return
+        stamped = replace(process, waiting=(*process.waiting[:-1], replace(asked, stamp=line.refusals)))
+        world = with_process(world, line.process, stamped)
+        if (case.request, case.attempt) in self._unread:
+            _, world = clients.cut(self._protocol, world, case.request)
+        yield world
+
+    def _judged(self, world: World, place: int, line: Line) -> Iterator[World]:
+        process = world.processes[line.process]
+        if process.live is None or not self._is_head(process.live, line):
+            return
+        taken = [self._case(place, line, number) for number in line.taken]
+        refused = [self._case(place, line, number) for number in line.refused]
+        for _, there in docket.steps(self._protocol, world):
+            after = there.processes[line.process]
+            if len(after.waiting) >= len(process.waiting):
+                continue
+            sending, new = after.sending, after.beside[len(process.beside) :]
+            cases = () if sending is None or process.sending is not None else sending.block.cases
+            if not _are(cases, taken) or not _are([one.case for one in new], refused):
+                continue
+            if (sending.block.refusals if sending is not None and cases else 0) == line.refusals:
+                yield there
+
+    def _has_committed(self, process: Process, line: Line) -> bool:
+        outcome = None if process.sending is None else process.sending.outcome
+        if outcome is None:
+            return False
+        answers = tuple([0 if one is None else self._placed(one) for one in line.answers])
+        return outcome.answers == answers and (not line.sequence or self._is_head(outcome.landed, line))
+
+    def _placed(self, answer: int) -> int:
+        """An answer of the log, by places in the model's."""
+        place = self._firsts.get(abs(answer), -_MANY)
+        return place if answer > 0 else -place
+
+    def _is_noted(self, world: World, line: Line) -> bool:
+        r, database = self._requests.get(line.request, -1), world.database
+        if r < 0 or database.refusals < line.refusals:
+            return False
+        place = self._firsts.get(line.sequence, 0)
+        return database.log[place - 1 : place] != () and self._final[place - 1] == r if line.sequence else True
+
+    def _is_answered(self, world: World, case: Case, line: Line) -> bool:
+        """Whether the process is done with the case, and the event is the one that the line names."""
+        process = world.processes[line.process]
+        sent = () if process.sending is None else process.sending.block.cases
+        if any(_same(case, one) for one in (*process.waiting, *sent, *(one.case for one in process.beside))):
+            return False
+        if _TOLD[line.said] is not Told.OK:
+            return True
+        place = self._firsts.get(line.sequence, 0)
+        if not 0 < place <= len(world.database.log):
+            return False
+        event = world.database.log[place - 1]
+        return event.request == case.request and (event.attempt == case.attempt) == (line.said is Said.OK)
+
+    def _is_head(self, log: ModelLog, line: Line) -> bool:
+        """Whether the log ends where the line says, and has that digest there."""
+        return self._ends.get(line.sequence) == len(log) and self._log.digests.get(line.sequence) == line.digest
+
+
+def _normal(world: World) -> World:
+    """The state in which it does not matter in which order cases that no barrier holds up came to be beside."""
+    for p in PROCESSES:
+        process = world.processes[p]
+        if len(process.beside) > 1:
+            beside = tuple(sorted(process.beside, key=_by_stage))
+            if beside != process.beside:
+                world = with_process(world, p, replace(process, beside=beside))
+    return normal(world)
+
+
+def _by_stage(one: Beside) -> tuple[int, int, int]:
+    if one.stage in (Stage.WAITS, Stage.ASKS):
+        return 0, 0, 0
+    return one.stage, one.case.request, one.case.attempt
+
+
+def _same(one: Case, other: Case) -> bool:
+    return (one.request, one.attempt) == (other.request, other.attempt)
+
+
+def _are(cases: Iterable[Case], others: Iterable[Case]) -> bool:
+    return [(one.request, one.attempt) for one in cases] == [(one.request, one.attempt) for one in others]
+
+
+def _reads(process: Process) -> bool:
+    """Whether something that the process does ends with a look at the log."""
+    return (
+        process.query is not None
+        or any(one.stage is Stage.REPLAY for one in process.beside)
+        or (process.sending is not None and process.sending.outcome is not None)
+    )
+
+
+def _may_have_read(before: Process, after: Process, end: int) -> bool:
+    """Whether the process may have read the log as it was when it ended there: it showed no more before, it has not
+    learned of more, and it shows no more now."""
+    if not _reads(before) or (before.query is None and after.query is not None):
+        return False  # a query sees what is there when it is sent
+    least = max(len(before.live or ()), 0 if before.query is None else len(before.query.saw))
+    return least <= end and after.live is not None and len(after.live) == end and not after.dropped

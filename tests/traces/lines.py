@@ -1,0 +1,79 @@
+"""What a line of a trace is, and the log that it is held against. `tests.traces` says what the lines mean."""
+
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tests.model.state import Kind
+
+
+class Did(StrEnum):
+    STARTED = "started"
+    ASKED = "asked"
+    JUDGED = "judged"
+    LOCKED = "locked"
+    COMMITTED = "committed"
+    NOTED = "noted"
+    ANSWERED = "answered"
+
+
+class Said(StrEnum):
+    """How a request was answered. REPEATED: with 200, as a repeat."""
+
+    OK = "ok"
+    REPEATED = "repeated"
+    REFUSED = "refused"
+    UNAVAILABLE = "503"
+    UNKNOWN = "500"
+
+
+class Line(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    at: int
+    process: int
+    tournament: int
+    did: Did
+    case: int = -1
+    request: str = ""
+    kind: Kind = Kind.POINTS
+    keyed: bool = False
+    taken: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
+    sequence: int = 0
+    digest: str = ""
+    refusals: int = 0
+    answers: tuple[int | None, ...] = ()
+    said: Said = Said.OK
+
+
+class Entry(Struct, frozen=True):
+    """The events of one request in the log, from `first` to `last`. `reverses`: what a void takes back."""
+
+    request: str
+    first: int
+    last: int
+    reverses: tuple[int, ...] = ()
+
+
+class Log(Struct, frozen=True):
+    """The log of a tournament as PostgreSQL holds it in the end: what was appended after `begin`, the digest at the end
+    of each block, and the refusals that there are, by key."""
+
+    begin: int
+    entries: tuple[Entry, ...]
+    digests: dict[int, str]
+    refusals: dict[str, int]
+
+
+class Trace(Struct, frozen=True):
+    """What became of one tournament."""
+
+    lines: tuple[Line, ...]
+    log: Log
+
+
+def read(folder: Path) -> list[Line]:
+    """The lines of all processes, in the order of time."""
+    texts = [text for path in folder.glob("*.ndjson") for text in path.read_bytes().splitlines()]
+    return sorted([msgspec.json.decode(text, type=Line) for text in texts], key=lambda line: line.at)

@@ -1,0 +1,184 @@
+"""Records what the dockets of an API process do, from within it; `tests.traces` says what the lines mean.
+
+It wraps the docket where the process begins and ends each part of its work; the failpoints of an append lie between
+JUDGED and COMMITTED. The product has nothing of it. A line is in the file before the process goes on, so a process that
+is killed leaves what it did until then.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from asyncpg import Connection
+
+from api.desk.docket import Case, Docket, Receipt
+from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
+from engine.domain.errors import OutcomeUnknown, Refusal
+from engine.domain.terms import TournamentId
+from engine.log import log
+from engine.log.appender import Outcome
+from engine.log.log import Appended, Block, KeyOutcome
+from tests.model.state import Kind
+from tests.traces.lines import Did, Line, Said
+
+PLACE = "TRACES_OF_TESTS"
+"""The variable that has a process record; a folder, and which process of the model it is: `/tmp/traces/1`."""
+KINDS = {
+    AddPoints: Kind.POINTS,
+    CloseRanking: Kind.CLOSE,
+    ReopenRanking: Kind.REOPEN,
+    VoidCompetition: Kind.VOID,
+}
+
+
+class Recorder:
+    """Writes the lines of one process. A case is known by the order in which it came, in all tournaments."""
+
+    def __init__(self, path: Path) -> None:
+        self._process = int(path.name)
+        self._file = path.with_suffix(".ndjson").open("ab", buffering=0)
+        self._cases: dict[int, tuple[int, Case, int]] = {}
+        """Of each case by its address: its number, itself, so that the address stays its own, and its tournament."""
+        self.write(0, Did.STARTED)
+
+    def write(self, tournament_id: int, did: Did, **facts: Any) -> None:
+        line = Line(at=time.monotonic_ns(), process=self._process, tournament=tournament_id, did=did, **facts)
+        self._file.write(msgspec.json.encode(line) + b"\n")
+
+    def asked(self, docket: Docket, case: Case) -> None:
+        kind = KINDS.get(type(case.command))
+        if kind is None:
+            return
+        self._cases[id(case)] = len(self._cases), case, docket.tournament_id
+        amount = case.command.deltas[0].amount if isinstance(case.command, AddPoints) else 0
+        self.write(
+            docket.tournament_id,
+            Did.ASKED,
+            case=self.number(case),
+            request=case.idempotency_key or f"{amount:+}",
+            kind=kind,
+            keyed=case.idempotency_key is not None,
+            refusals=docket._means.refusals.known_at(case.refusals) if case.idempotency_key else 0,
+        )
+
+    def number(self, case: Case) -> int:
+        """-1: it is none of those that are recorded."""
+        return self._cases[id(case)][0] if id(case) in self._cases else -1
+
+    def numbers(self, cases: list[Case]) -> tuple[int, ...]:
+        return tuple([self.number(case) for case in cases if id(case) in self._cases])
+
+    def answered(self, case: Case, said: Said, sequence: int = 0) -> None:
+        if id(case) in self._cases:
+            number, _, tournament_id = self._cases[id(case)]
+            self.write(tournament_id, Did.ANSWERED, case=number, said=said, sequence=sequence)
+
+
+def record() -> None:
+    """Has this process record from now on."""
+    recorder = Recorder(Path(os.environ[PLACE]))
+    _wrap_docket(recorder)
+    _wrap_case(recorder)
+    refuse_keys = log.refuse_keys
+
+    async def noting(connection: Connection, tournament_id: TournamentId, keys: list[str]) -> list[KeyOutcome]:
+        outcomes = await refuse_keys(connection, tournament_id, keys)
+        for key, outcome in zip(keys, outcomes, strict=True):
+            used = 0 if outcome.used is None else outcome.used.sequence
+            recorder.write(tournament_id, Did.NOTED, request=key, sequence=used, refusals=outcome.refusals)
+        return outcomes
+
+    log.refuse_keys = noting
+
+
+def _wrap_docket(recorder: Recorder) -> None:
+    put, next_block, judged_under_lock, settled = (
+        Docket.put,
+        Docket.next_block,
+        Docket.judged_under_lock,
+        Docket.settled,
+    )
+
+    def putting(self: Docket, case: Case) -> None:
+        recorder.asked(self, case)
+        put(self, case)
+
+    def judging(self: Docket) -> Block | None:
+        waiting = list(self._waiting)
+        block = next_block(self)
+        taken = [] if block is None else self._under_way
+        left = {id(case) for case in (*taken, *self._waiting)}
+        refused = [case for case in waiting if id(case) not in left and not case.receipt.done()]
+        if recorder.numbers([*taken, *refused]):
+            head = self.live.head
+            recorder.write(
+                self.tournament_id,
+                Did.JUDGED,
+                taken=recorder.numbers(taken),
+                refused=recorder.numbers(refused),
+                sequence=head.sequence,
+                digest=head.digest.hex(),
+                refusals=_refusals(block),
+            )
+        return block
+
+    async def judging_under_lock(self: Docket, connection: Connection) -> Block | None:
+        block = await judged_under_lock(self, connection)
+        if block is not None and recorder.numbers(self._under_way):
+            head = self.live.head
+            recorder.write(self.tournament_id, Did.LOCKED, sequence=head.sequence, digest=head.digest.hex())
+        return block
+
+    def settling(self: Docket, block: Block, outcome: Outcome) -> None:
+        if recorder.numbers(self._under_way):
+            if isinstance(outcome, Appended):
+                recorder.write(
+                    self.tournament_id,
+                    Did.COMMITTED,
+                    answers=outcome.answers,
+                    sequence=outcome.last_sequence or 0,
+                    digest="" if outcome.digest is None else outcome.digest.hex(),
+                )
+            else:
+                recorder.write(self.tournament_id, Did.COMMITTED)
+        settled(self, block, outcome)
+
+    Docket.put = putting
+    Docket.next_block = judging
+    Docket.judged_under_lock = judging_under_lock
+    Docket.settled = settling
+
+
+def _refusals(block: Block | None) -> int:
+    """What the block says of refusals: the least that a request with key knew of."""
+    requests = () if block is None else block.requests
+    return min([request.refusals for request in requests if request.idempotency_key is not None], default=0)
+
+
+def _wrap_case(recorder: Recorder) -> None:
+    succeed, fail = Case.succeed, Case.fail
+
+    def succeeding(self: Case, receipt: Receipt, now: float) -> None:
+        was_done = self.receipt.done()
+        succeed(self, receipt, now)
+        if not was_done and (error := self.receipt.exception()) is not None:  # its time was up
+            recorder.answered(self, _said(error))
+        elif not was_done:
+            recorder.answered(self, Said.REPEATED if receipt.replayed else Said.OK, receipt.sequence)
+
+    def failing(self: Case, error: Exception) -> None:
+        was_done = self.receipt.done()
+        fail(self, error)
+        if not was_done:
+            recorder.answered(self, _said(error))
+
+    Case.succeed = succeeding
+    Case.fail = failing
+
+
+def _said(error: BaseException) -> Said:
+    if isinstance(error, Refusal):
+        return Said.REFUSED
+    return Said.UNKNOWN if isinstance(error, OutcomeUnknown) else Said.UNAVAILABLE
