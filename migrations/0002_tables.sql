@@ -105,7 +105,7 @@ CREATE TABLE unity (
     number        int NOT NULL,
     name          text NOT NULL,
     sort          text NOT NULL CHECK (sort IN ('ASC', 'DESC')),
-    decimals      smallint NOT NULL DEFAULT 0,
+    decimals      bigint NOT NULL DEFAULT 0,
     time          text CHECK (time IN ('s', 'ms')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)

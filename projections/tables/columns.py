@@ -232,7 +232,7 @@ UNITY: Final = Table(
         _NUMBER,
         Column("name", "text"),
         Column("sort", "text", taken=lambda unity: unity.sort.value),
-        Column("decimals", "smallint", fixed=True, taken=attrgetter("notation.decimals")),
+        Column("decimals", "bigint", fixed=True, taken=attrgetter("notation.decimals")),
         Column("time", "text", fixed=True, taken=attrgetter("notation.time")),
         Column("version", "bigint"),
     ),
