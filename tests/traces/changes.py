@@ -3,12 +3,13 @@
 A changed trace that processes which obey the protocol could have left as well is accepted, rightly:
 
 - A process that died later may have died before it wrote a line that is missing, or have been asked for something else.
-- A process may start twice; and the first start, with nothing before it, changes nothing.
+- A process may start twice; and a start with nothing before it changes nothing, nor does one with nothing after it.
 - A judging that took nothing may be left out, or come twice: the next one refuses the same. So may the judging under
   the lock.
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
   may have more of them already.
-- What was asked for matters only if it was recorded, or refused with its key.
+- What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
+  a refusal.
 """
 
 from collections.abc import Iterator
@@ -58,11 +59,18 @@ def is_legal(trace: Trace, change: Change) -> bool:
     dies = _dies_later(trace, change)
     match line.did:
         case Did.STARTED:
-            is_first = all(other.process != line.process for other in trace.lines[: change.place])
-            return what == TWICE or is_first
+            of_process = [one for one in trace.lines if one.process == line.process]
+            place = of_process.index(line)
+            around = (*of_process[max(place - 1, 0) : place], *of_process[place + 1 : place + 2])
+            return what == TWICE or place == 0 or any(one.did is Did.STARTED for one in around)
         case Did.ASKED:
             recorded = {entry.request for entry in trace.log.entries} | trace.log.refusals.keys()
-            return what == ELSE and (dies or line.request not in recorded)
+            noted = [one.refusals for one in trace.lines[: change.place] if one.did is Did.NOTED]
+            return (
+                (what in (DROPPED, ELSE) and dies)
+                or (what == ELSE and line.request not in recorded)
+                or (what == MORE and line.refusals < max(noted, default=0))
+            )
         case Did.JUDGED:
             return (what == DROPPED and dies) or (what in (DROPPED, TWICE) and not line.taken)
         case Did.LOCKED:

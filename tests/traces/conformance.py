@@ -62,6 +62,7 @@ PROCESSES: Final = (0, 1)
 STATES_MAX: Final = 50_000
 """A search that has found no way in so many states gives up: traces of two hundred lines that are accepted need some
 thousand."""
+GAVE_UP: Final = "gave up at"
 _MANY: Final = 1_000_000
 _TOLD: Final = {
     Said.OK: Told.OK,
@@ -134,6 +135,8 @@ class Conformance:
                     wanted.append(Request(line.kind, line.keyed, line.request))
                 if wanted[r] != Request(line.kind, line.keyed, line.request):
                     raise Contradiction(f"{line} asks for another thing than before")
+                if line.refusals and not line.keyed:
+                    raise Contradiction(f"{line} has no key that could be refused")
                 attempts[r] = attempts.get(r, -1) + 1
                 case = lives[line.process], line.process, line.case
                 if case in self._cases:
@@ -259,7 +262,7 @@ class Conformance:
             if place == len(self._lines) and self._is_whole(world):
                 return ""
             if len(known) > STATES_MAX:
-                return f"gave up at line {farthest + 1}: {self._lines[min(farthest, len(self._lines) - 1)]}"
+                return f"{GAVE_UP} line {farthest + 1}: {self._lines[min(farthest, len(self._lines) - 1)]}"
             following = [(place, after) for after in self._hidden(world, place)]
             if place < len(self._lines):
                 following += [(place + 1, after) for after in self._matched(world, place, self._lines[place])]
