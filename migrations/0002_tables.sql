@@ -51,11 +51,13 @@ CREATE TABLE competition (
     updated_at     timestamptz NOT NULL,
     voided_at      timestamptz,
     revised        bigint NOT NULL DEFAULT 0,
+    struck         bigint[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tournament_id, competition_id)
 );
 COMMENT ON COLUMN competition.number IS 'Order of creation in the tournament: 1, 2, 3 …; likewise in the other tables.';
 COMMENT ON COLUMN competition.result IS 'The score; with more than two participants the results are theirs.';
 COMMENT ON COLUMN competition.voided_at IS 'Since when it does not count; NULL: it does.';
+COMMENT ON COLUMN competition.struck IS 'The competitors for whom it does not count.';
 
 CREATE TABLE participant (
     tournament_id  bigint NOT NULL,
@@ -208,11 +210,17 @@ FROM (
     CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
     WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(e.body, 80), '"competition_id":') > 0
         AND NOT r.undone ? coalesce(e.body::json ->> 'reverses', e.sequence::text)
+        AND NOT EXISTS (
+            SELECT FROM competition AS c
+            WHERE c.tournament_id = e.tournament_id
+                AND c.competition_id = (e.body::json ->> 'competition_id')::bigint
+                AND (d.delta ->> 0)::bigint = ANY (c.struck)
+        )
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
 ) AS given
 GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
 COMMENT ON VIEW competition_sum IS
-    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too. Without what is undone.';
+    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too. Without what is undone or struck.';
 
 -- The lines of a ranking's classification, in no order. projections/board/classification.py has the rule; a test compares
 -- both.

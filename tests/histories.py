@@ -35,7 +35,7 @@ from engine.domain.terms import (
     Sort,
 )
 from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_sums
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
@@ -174,6 +174,13 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         competition_id=_perhaps(ids),
         reverses=ids,
         undone=_perhaps(st.booleans()),
+        struck=_perhaps(st.booleans()),
+    ),
+    events.CompetitorsStruck: st.builds(
+        events.CompetitorsStruck, competition_id=ids, competitors=st.lists(ids, max_size=3).map(tuple)
+    ),
+    events.CompetitorsUnstruck: st.builds(
+        events.CompetitorsUnstruck, competition_id=ids, competitors=st.lists(ids, max_size=3).map(tuple)
     ),
     events.CompetitionVoided: st.builds(events.CompetitionVoided, competition_id=ids),
     events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
@@ -440,6 +447,23 @@ def _unvoid_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), caused={})
 
 
+def _strike_competitors(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    competitors = _some_of(draw, board.competitors, at_least=1, at_most=2)
+    return commands.StrikeCompetitors(
+        competition_id=_one_of(draw, board.competitions), competitors=competitors, caused={}
+    )
+
+
+def _unstrike_competitors(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    competition_id = _one_of(draw, board.struck or board.competitions)
+    struck = sorted(board.struck.get(competition_id, ()))
+    return commands.UnstrikeCompetitors(
+        competition_id=competition_id,
+        competitors=_some_of(draw, struck or board.competitors, at_least=1, at_most=2),
+        caused={},
+    )
+
+
 def _reverse_points(draw: _Draw, board: Board, next_id: _NextId) -> commands.ReversePoints:
     """Of points that are not in the log, if it is not asked of a history."""
     points = _add_points(draw, board, next_id)
@@ -512,6 +536,8 @@ _ASKED: Final[list[_Ask]] = [
     *[_add_points_to_rankings] * 2,
     _unvoid_competition,
     *[_reverse_points] * 2,
+    _strike_competitors,
+    _unstrike_competitors,
     _close_ranking,
     *[_change_publication] * 4,
 ]
@@ -538,7 +564,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
     length = draw(st.integers(0, commands_max))
     for ask in [*_FIRST, *(draw(asked) for _ in range(length))]:
         command = ask(draw, board, next_id)
-        if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
+        if isinstance(command, commands.Revalue):
             command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))
         elif isinstance(command, commands.ReversePoints):
             given = [n for n, event in enumerate(history, start=2) if isinstance(event, events.Points)]
@@ -622,6 +648,17 @@ def undone_in(log: Iterable[Recorded]) -> set[Sequence]:
     return undone
 
 
+def left_out_in(log: list[Recorded]) -> LeftOut:
+    """What has no part in sums of competitions at the end of `log`."""
+    struck: dict[CompetitionId, set[CompetitorId]] = {}
+    for event in [recorded.event for recorded in log]:
+        if isinstance(event, events.CompetitorsStruck):
+            struck.setdefault(event.competition_id, set()).update(event.competitors)
+        elif isinstance(event, events.CompetitorsUnstruck):
+            struck[event.competition_id].difference_update(event.competitors)
+    return LeftOut(undone_in(log), struck)
+
+
 def counted_in(log: list[Recorded]) -> list[Recorded]:
     """The events of `log` that give points, without those whose points are undone at its end."""
     undone = undone_in(log)
@@ -638,7 +675,10 @@ def judged_by(state: State) -> object:
     """All that commands are judged against, with the order of everything whose order decisions look at."""
     return (
         {competitor_id: competitor.parent_id for competitor_id, competitor in state.competitors.items()},
-        {c: (competition.participants, competition.voided_at is None) for c, competition in state.competitions.items()},
+        {
+            c: (competition.participants, competition.voided_at is None, {*competition.struck})
+            for c, competition in state.competitions.items()
+        },
         {
             ranking_id: (
                 ranking.closed_at is None,

@@ -32,6 +32,8 @@ _REVERSALS: Final = {
     Reversal.UNVOID: "counts again",
     Reversal.UNDO: "was undone",
     Reversal.REDO: "was redone",
+    Reversal.STRIKE: "no longer counts for those who were struck",
+    Reversal.UNSTRIKE: "counts again for those who were struck",
 }
 """What happened to the event that added the points."""
 

@@ -473,6 +473,18 @@ _command(
 )
 _command(
     app,
+    "api.cli.void:strike",
+    group=_COMPETE,
+    help="Strike competitors from a competition: all points it gave them are taken back, and it can give them no more.",
+)
+_command(
+    app,
+    "api.cli.void:unstrike",
+    group=_COMPETE,
+    help="Make a competition count for struck competitors again.",
+)
+_command(
+    app,
     "api.cli.void:what_if",
     group=_WATCH,
     help="Show what a ranking would be without some competitions or competitors.",

@@ -1,4 +1,4 @@
-"""Commands about what counts: `void`, `unvoid`, `points undo`, and `what-if`."""
+"""Commands about what counts: `void`, `unvoid`, `strike`, `unstrike`, `points undo`, and `what-if`."""
 
 from functools import partial
 from typing import Annotated
@@ -8,18 +8,25 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
-from api.cli.names import CompetitionText, Names, OneUnityText, RankingText
+from api.cli.names import CompetitionText, CompetitorTexts, Names, OneUnityText, RankingText
 from api.cli.progress import progress
 from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.voiding import ComparedRankingShape, compared, foreseen_comparisons
-from engine.domain.commands import Previewed, ReversePoints, UnvoidCompetition, VoidCompetition
+from engine.domain.commands import (
+    Previewed,
+    ReversePoints,
+    StrikeCompetitors,
+    UnstrikeCompetitors,
+    UnvoidCompetition,
+    VoidCompetition,
+)
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import log
 from engine.process.turns import in_turns
-from projections.board.board import Board, fold_all, give_sums
+from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.live.tournament import LiveTournament
@@ -54,6 +61,47 @@ async def _change(
 ) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         command = kind(competition_id=Names(live.board).competition(competition))
+        await _submit(desk, live, command, dry_run, json=json)
+
+
+async def strike(
+    slug: Slug,
+    competition: CompetitionText,
+    /,
+    *competitors: CompetitorTexts,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    await _change_struck(StrikeCompetitors, slug, competition, competitors, dry_run, json=json, where=where)
+
+
+async def unstrike(
+    slug: Slug,
+    competition: CompetitionText,
+    /,
+    *competitors: CompetitorTexts,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    await _change_struck(UnstrikeCompetitors, slug, competition, competitors, dry_run, json=json, where=where)
+
+
+async def _change_struck(
+    kind: type[StrikeCompetitors | UnstrikeCompetitors],
+    slug: str,
+    competition: str,
+    competitors: tuple[str, ...],
+    dry_run: bool,
+    *,
+    json: bool,
+    where: Where,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        named = tuple(names.competitors(competitors))
+        command = kind(competition_id=names.competition(competition), competitors=named)
         await _submit(desk, live, command, dry_run, json=json)
 
 
@@ -121,8 +169,8 @@ async def what_if(
             refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
         other, sums = await _replayed(desk, live, ranking_id, competitions, competitors)
         if lacks_sums(live.board.rankings[ranking_id]):
-            past, head, undone = Past(desk.database), live.head.sequence, live.board.rankings[ranking_id].undone
-            read = await past.competition_sums(live.tournament_id, ranking_id, head, undone)
+            past, head, without = Past(desk.database), live.head.sequence, left_out(live.board, ranking_id)
+            read = await past.competition_sums(live.tournament_id, ranking_id, head, without)
             give_sums(live.board, ranking_id, read)
             give_sums(other, ranking_id, sums)
         before, after = live.board.rankings[ranking_id], other.rankings[ranking_id]
@@ -155,7 +203,7 @@ async def _replayed(
                 and (event := without(recorded.event, competitions, competitors)) is not None
             ]
             fold_all(live.tournament_id, board, left)
-            await in_turns(counting(sums, ranking_id, left, live.board.rankings[ranking_id].undone))
+            await in_turns(counting(sums, ranking_id, left, left_out(live.board, ranking_id)))
             head = tail.head
             advance(head.sequence)
     return board, sums

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import aclosing, asynccontextmanager, closing
 from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
@@ -23,9 +23,8 @@ from engine.domain.commands import (
     ChangePublication,
     Command,
     Previewed,
+    Revalue,
     ReversePoints,
-    UnvoidCompetition,
-    VoidCompetition,
 )
 from engine.domain.errors import QueueFull, ShuttingDown
 from engine.domain.events import Event
@@ -49,7 +48,7 @@ times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
-_AFTER_LOOKING_UP: Final = (VoidCompetition, UnvoidCompetition, ReversePoints, ChangePublication)
+_AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
 
 
@@ -149,7 +148,7 @@ class Desk:
         self,
         live: LiveTournament,
         case: Case,
-        command: VoidCompetition | UnvoidCompetition | ReversePoints | ChangePublication,
+        command: Revalue | ReversePoints | ChangePublication,
     ) -> Coroutine[None, None, None] | None:
         """The coroutine that looks up data in the log for judging the case; None: it needs none."""
         if isinstance(command, ChangePublication):

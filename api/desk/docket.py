@@ -45,6 +45,8 @@ from engine.domain.errors import (
 )
 from engine.domain.events import (
     CompetitionAdded,
+    CompetitorsStruck,
+    CompetitorsUnstruck,
     Event,
     Ignored,
     ParticipantsChanged,
@@ -625,6 +627,8 @@ def _lines(event: Event) -> int:
             return len(event.participants)
         case ParticipantsChanged():
             return len(event.added) + len(event.removed)
+        case CompetitorsStruck() | CompetitorsUnstruck():
+            return len(event.competitors)
         case _:
             return 1
 

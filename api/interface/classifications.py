@@ -32,7 +32,7 @@ from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import in_turns
-from projections.board.board import Board, Ranking, give_sums
+from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, in_force, lacks_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.selection import Selection
@@ -198,8 +198,8 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
 async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
     """The lines of a board of the past. Raises what reading the log raises."""
     if lacks_sums(then.board.rankings[ranking_id]):
-        undone = then.board.rankings[ranking_id].undone
-        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
+        without = left_out(then.board, ranking_id)
+        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
     return await in_turns(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 

@@ -51,7 +51,8 @@ class ParticipantShape(Struct, kw_only=True):
 
 
 class CompetitionShape(Struct, kw_only=True):
-    """`voided_at`: since when the competition does not count; null: it counts."""
+    """`voided_at`: since when the competition does not count; null: it counts. `struck`: the competitors for whom it
+    does not."""
 
     id: int
     group_id: int
@@ -63,6 +64,7 @@ class CompetitionShape(Struct, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     voided_at: Timestamp | None
+    struck: list[int]
 
 
 class NewCompetitionsShape(Struct):
@@ -236,6 +238,7 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
             created_at=created_at,
             updated_at=updated_at,
             voided_at=timestamp_or_none(competition.voided_at),
+            struck=[*competition.struck],
         ),
         "participants",
     )

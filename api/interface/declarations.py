@@ -4,7 +4,7 @@ Routing, the reading of forms and queries, the OpenAPI document, the page for pe
 are made from these rows. What all operations of one kind have in common is in `handlers.py`.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
 from engine.log.log import Head
 from engine.process.turns import Turns
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from projections.past.world_clock import WorldClock
@@ -70,12 +70,12 @@ class RecallContext(Struct):
             raise NotFound.of("ranking", ranking_id)
 
     async def read_sums(
-        self, ranking_id: RankingId, sequence: Sequence, undone: Iterable[Sequence], clock: WorldClock | None = None
+        self, ranking_id: RankingId, sequence: Sequence, without: LeftOut, clock: WorldClock | None = None
     ) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, without what was
-        `undone` then. Raises as `Past`."""
+        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, `without`
+        what was left out then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, undone, clock)
+        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, without, clock)
         await self.past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
         return sums
 

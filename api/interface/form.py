@@ -16,7 +16,7 @@ from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import UnityId
 from engine.process.turns import Turn, in_turns
-from projections.board.board import Board, give_sums
+from projections.board.board import Board, give_sums, left_out
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.live.orders import made_in_turns
@@ -78,8 +78,8 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    undone = then.board.rankings[ranking_id].undone
-    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
+    without = left_out(then.board, ranking_id)
+    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
     ranking = then.board.rankings[ranking_id]
     order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     shape = await _form(then.board, question, unity_id, order)

@@ -1,4 +1,4 @@
-"""Voiding competitions: the operations, and the comparison of standings before and after that previews show."""
+"""Voiding competitions and striking competitors: the operations, and the comparison of standings that previews show."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
@@ -12,13 +12,14 @@ from api.http.auth import Scope
 from api.http.outgoing import Long, Taken
 from api.interface.competitions import CompetitionShape, render_competition
 from api.interface.declarations import Operation, Preview, Write
+from api.interface.fields import IDS, Field
 from api.interface.rendering import Answer, cut, encode, items_of
-from engine.domain.commands import UnvoidCompetition, VoidCompetition
+from engine.domain.commands import StrikeCompetitors, UnstrikeCompetitors, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Event, Points
-from engine.domain.terms import CompetitorId, RankingId, UnityId
+from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from engine.process.turns import in_turns
-from projections.board.board import Board, Competitor, Ranking
+from projections.board.board import Board, Competitor, Ranking, left_out
 from projections.board.classification import lacks_sums
 from projections.live.followed_sums import ReadSums
 from projections.live.tournament import LiveTournament
@@ -30,6 +31,7 @@ from projections.past.comparison import (
     classified_move_steps,
     copied,
     foreseen,
+    foreseen_left_out,
     move_steps,
     moves,
 )
@@ -117,6 +119,8 @@ async def foreseen_comparisons(
     board, sequence = live.board, live.head.sequence
     after = foreseen(board, decided)
     before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}
+    without = {r: left_out(board, r) for r in after}
+    left_out_then = {r: foreseen_left_out(board, ranking, decided) for r, ranking in after.items()}
     found: dict[RankingId, Comparison] = {}
     with ExitStack() as stack:
         declared = [r for r, ranking in before.items() if ranking.criteria]
@@ -126,10 +130,10 @@ async def foreseen_comparisons(
             classified_moves: list[ClassifiedMove] | None = None
             if (counted := counts.get(ranking_id)) is not None:
                 if ranking_id in lacking:
-                    counted.give(await read(ranking_id, sequence, before[ranking_id].undone))
+                    counted.give(await read(ranking_id, sequence, without[ranking_id]))
                 then = ForeseenCounts(board, counted, ranking, decided)
                 if lacks_sums(ranking):
-                    then.give(await read(ranking_id, sequence, ranking.undone))
+                    then.give(await read(ranking_id, sequence, left_out_then[ranking_id]))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)
                     classified_moves = await in_turns(steps)
@@ -216,6 +220,9 @@ def _classified_move(
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _COMPETITION: Final = Answer("competition", CompetitionShape)
+_COMPETITORS: Final = Field(
+    "competitors", IDS, f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}", required=True
+)
 COMPARED: Final = Answer("rankings", list[ComparedRankingShape], "preview")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -238,6 +245,44 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=_COMPETITION,
         render=render_competition,
         scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "competitions/{competition_id}/strike.json",
+        "Strike competitors from a competition: all points it gave them are taken back",
+        operation_id="strikeCompetitors",
+        command=StrikeCompetitors,
+        answer=_COMPETITION,
+        render=render_competition,
+        fields=(_COMPETITORS,),
+        scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "competitions/{competition_id}/unstrike.json",
+        "Have a competition count for struck competitors again",
+        operation_id="unstrikeCompetitors",
+        command=UnstrikeCompetitors,
+        answer=_COMPETITION,
+        render=render_competition,
+        fields=(_COMPETITORS,),
+        scope=Scope.ADMIN,
+    ),
+    Preview(
+        "competitions/{competition_id}/strike.json",
+        "Show what striking competitors would lead to",
+        operation_id="previewStrikeCompetitors",
+        command=StrikeCompetitors,
+        answer=COMPARED,
+        fields=(_COMPETITORS,),
+    ),
+    Preview(
+        "competitions/{competition_id}/unstrike.json",
+        "Show what unstriking competitors would lead to",
+        operation_id="previewUnstrikeCompetitors",
+        command=UnstrikeCompetitors,
+        answer=COMPARED,
+        fields=(_COMPETITORS,),
     ),
     Preview(
         "competitions/{competition_id}/void.json",

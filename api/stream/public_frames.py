@@ -120,10 +120,15 @@ class _PointsReversed(_OfRanking):
     reverses: int
     competition_id: int | None | UnsetType = UNSET
     undone: bool | None | UnsetType = UNSET
+    struck: bool | None | UnsetType = UNSET
 
 
 class _OfCompetition(_Public):
     competition_id: int
+
+
+class _OfCompetitors(_OfCompetition):
+    competitors: tuple[int, ...]
 
 
 _SHAPES: Final[dict[str, type[_Public]]] = {
@@ -142,6 +147,8 @@ _SHAPES: Final[dict[str, type[_Public]]] = {
     events.PointsReversed.tag: _PointsReversed,
     events.CompetitionVoided.tag: _OfCompetition,
     events.CompetitionUnvoided.tag: _OfCompetition,
+    events.CompetitorsStruck.tag: _OfCompetitors,
+    events.CompetitorsUnstruck.tag: _OfCompetitors,
     events.RankingClosed.tag: _OfRanking,
     events.RankingReopened.tag: _OfRanking,
 }

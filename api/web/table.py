@@ -25,7 +25,7 @@ from engine.domain.errors import NotFound
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import in_turns
-from projections.board.board import Board, Ranking, give_sums
+from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, in_force
 from projections.board.enrolment import Totals
 from projections.board.form import CompetitionSum, forms, looked_at
@@ -432,8 +432,8 @@ async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: Rankin
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
     elif board.rankings[ranking_id].competition_sums is None and then.sequence <= FORM_EVENTS_MAX:
-        undone = board.rankings[ranking_id].undone
-        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, undone, then.clock))
+        without = left_out(board, ranking_id)
+        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
 
 
 async def _forms(

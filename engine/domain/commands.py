@@ -161,6 +161,26 @@ class UnvoidCompetition(Struct, frozen=True, kw_only=True):
     caused: CausedPoints | None = None
 
 
+class StrikeCompetitors(Struct, frozen=True, kw_only=True):
+    """As VoidCompetition, for some competitors."""
+
+    competition_id: CompetitionId
+    competitors: tuple[CompetitorId, ...]
+    caused: CausedPoints | None = None
+
+
+class UnstrikeCompetitors(Struct, frozen=True, kw_only=True):
+    """As StrikeCompetitors."""
+
+    competition_id: CompetitionId
+    competitors: tuple[CompetitorId, ...]
+    caused: CausedPoints | None = None
+
+
+Revalue = VoidCompetition | UnvoidCompetition | StrikeCompetitors | UnstrikeCompetitors
+"""The commands that change for whom a competition counts."""
+
+
 class NamedEvent(Struct, frozen=True):
     """An event that a command names, and its sender. `points`: those of the whole request that added the points which
     the event adds or reverses, by sequence, ascending; empty: it does neither."""
@@ -223,7 +243,7 @@ class ChangePublication(Struct, frozen=True, kw_only=True):
     next_reveal: NextReveal | None = None
 
 
-Previewed = VoidCompetition | UnvoidCompetition | ReversePoints
+Previewed = Revalue | ReversePoints
 """The commands whose effect can be shown before they are submitted."""
 
 Command = (
@@ -243,8 +263,7 @@ Command = (
     | DeclareClassification
     | AddPoints
     | AddPointsToRankings
-    | VoidCompetition
-    | UnvoidCompetition
+    | Revalue
     | ReversePoints
     | CloseRanking
     | ReopenRanking

@@ -246,9 +246,10 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     """Takes back or gives back, line by line, the points of the event `reverses`, a `PointsAdded` of the same ranking
     and the same competition.
 
-    `undone` None: because that competition was voided or unvoided; it follows this in the same block. True: because the
-    event was undone; False: because it was redone. It has no lines if the competition is voided, since they do not
-    count either way. Structural because a voiding reverses only what is not undone.
+    `undone` True: because the event was undone; False: because it was redone. `struck` True: because competitors were
+    struck from that competition; False: because they were unstruck. Both None: because it was voided or unvoided. It
+    has only the lines that start or stop counting by this, perhaps none. One that does not undo or redo follows its
+    cause in the same block. Structural because a voiding reverses only what is not undone.
     """
 
     tag = "PointsReversed"
@@ -258,6 +259,7 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     reverses: Sequence
     undone: bool | None = None
+    struck: bool | None = None
 
 
 Points = PointsAdded | PointsReversed
@@ -285,6 +287,31 @@ class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
     structural = True
     exact = True
     competition_id: _Competition
+
+
+class CompetitorsStruck(EventBase, frozen=True, kw_only=True):
+    """The competition counts no longer for these competitors: what it gave them is reversed in the same block, and no
+    new points for it can name them."""
+
+    tag = "CompetitorsStruck"
+    structural = True
+    exact = True
+    competition_id: _Competition
+    competitors: tuple[_Competitor, ...]
+
+
+class CompetitorsUnstruck(EventBase, frozen=True, kw_only=True):
+    """The competition counts for these competitors again: what it gave them is given back in the same block."""
+
+    tag = "CompetitorsUnstruck"
+    structural = True
+    exact = True
+    competition_id: _Competition
+    competitors: tuple[_Competitor, ...]
+
+
+Revaluation = CompetitionVoided | CompetitionUnvoided | CompetitorsStruck | CompetitorsUnstruck
+"""The events that change for whom a competition counts."""
 
 
 class RankingClosed(EventBase, frozen=True, kw_only=True):
@@ -385,8 +412,7 @@ Event = (
     | UnityChanged
     | ClassificationDeclared
     | Points
-    | CompetitionVoided
-    | CompetitionUnvoided
+    | Revaluation
     | RankingClosed
     | RankingReopened
     | RankingHidden

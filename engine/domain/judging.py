@@ -64,12 +64,14 @@ class CompetitorState(Protocol):
 
 
 class CompetitionState(Protocol):
-    """`voided_at` is None while the competition counts."""
+    """`voided_at` is None while the competition counts; `struck` has the competitors for whom it does not."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
     @property
     def voided_at(self) -> datetime | None: ...
+    @property
+    def struck(self) -> Collection[CompetitorId]: ...
 
 
 class UnityState(Protocol):
@@ -165,6 +167,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return _void_competition(state, command)
         case commands.UnvoidCompetition():
             return _unvoid_competition(state, command)
+        case commands.StrikeCompetitors() | commands.UnstrikeCompetitors():
+            return _strike_competitors(state, command)
         case commands.ReversePoints():
             return _reverse_points(state, command)
         case commands.CloseRanking():
@@ -205,7 +209,7 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     faults = _delta_faults(ranking, points.deltas)
     if points.competition_id is not None:  # nothing is judged as often as points, mostly without cause and reason
-        faults += _cause_faults(state, points.competition_id)
+        faults += _cause_faults(state, points.competition_id, points.deltas)
     if points.reason is not None:
         faults += _name_faults("reason", points.reason)
     if faults:
@@ -228,7 +232,8 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
             faults.append(Fault(f"{its}.ranking_id", f"ranking {one.ranking_id} is not in this tournament"))
         else:
             faults += _within(its, _delta_faults(ranking, one.deltas))
-    faults += [*_cause_faults(state, command.competition_id), *_name_faults("reason", command.reason)]
+    deltas = [delta for one in command.rankings for delta in one.deltas]
+    faults += [*_cause_faults(state, command.competition_id, deltas), *_name_faults("reason", command.reason)]
     _refuse_if_any(faults)
     reason, count = _stripped(command.reason), len(command.rankings)
     return tuple(
@@ -260,7 +265,7 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
     return faults
 
 
-def _cause_faults(state: State, competition_id: CompetitionId | None) -> list[Fault]:
+def _cause_faults(state: State, competition_id: CompetitionId | None, deltas: Iterable[Delta]) -> list[Fault]:
     if competition_id is None:
         return []
     competition = state.competitions.get(competition_id)
@@ -268,7 +273,10 @@ def _cause_faults(state: State, competition_id: CompetitionId | None) -> list[Fa
         return [Fault("competition_id", f"competition {competition_id} is not in this tournament")]
     if competition.voided_at is not None:
         return [Fault("competition_id", f"competition {competition_id} is voided")]
-    return []
+    struck = competition.struck and dict.fromkeys(
+        d.competitor_id for d in deltas if d.competitor_id in competition.struck
+    )
+    return [Fault("competition_id", f"competitor {one} is struck from competition {competition_id}") for one in struck]
 
 
 def _register_competitors(state: State, command: commands.RegisterCompetitors) -> tuple[Event, ...]:
@@ -385,16 +393,52 @@ def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tu
     return unvoided, *_reversals(state, command.competition_id, command.caused, sign=1)
 
 
+def _strike_competitors(
+    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors
+) -> tuple[Event, ...]:
+    competition_id, strike = command.competition_id, isinstance(command, commands.StrikeCompetitors)
+    competition = existing(state.competitions, "competition", competition_id)
+    faults = _participant_faults(state, command.competitors, "competitors")
+    if not command.competitors:
+        faults.append(Fault("competitors", "must name at least one competitor"))
+    _refuse_if_any(faults)
+    if wrong := [str(one) for one in command.competitors if (one in competition.struck) is strike]:
+        state_of = "struck already" if strike else "not struck"
+        raise Conflict(f"These competitors are {state_of}: {', '.join(wrong)}.")
+    if strike and len(competition.struck) + len(command.competitors) > PARTICIPANTS_MAX:
+        raise Unacceptable(f"Competition {competition_id} can have at most {PARTICIPANTS_MAX:,} struck competitors.")
+    kind = events.CompetitorsStruck if strike else events.CompetitorsUnstruck
+    fact = kind(competition_id=competition_id, competitors=command.competitors)
+    if competition.voided_at is not None:
+        return (fact,)
+    sign: Literal[-1, 1] = -1 if strike else 1
+    return fact, *_reversals(state, competition_id, command.caused, sign=sign, only=command.competitors, struck=strike)
+
+
 def _reversals(
-    state: State, competition_id: CompetitionId, caused: commands.CausedPoints | None, *, sign: Literal[-1, 1]
+    state: State,
+    competition_id: CompetitionId,
+    caused: commands.CausedPoints | None,
+    *,
+    sign: Literal[-1, 1],
+    only: Iterable[CompetitorId] | None = None,
+    struck: bool | None = None,
 ) -> list[Event]:
-    """One event for each of `caused` that is not undone, including deltas of competitors that have left the ranking.
-    `sign`: -1 takes the points back, 1 gives them back.
+    """One event for each of `caused` that is not undone, with the deltas of `only` these competitors, or of all that
+    are not struck, including those that have left the ranking. `sign`: -1 takes the points back, 1 gives them back.
 
     Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
     """
     assert caused is not None
     counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
+    among = frozenset(state.competitions[competition_id].struck if only is None else only)
+    if among:
+        wanted = only is not None
+        counting = {
+            s: msgspec.structs.replace(points, deltas=deltas)
+            for s, points in counting.items()
+            if (deltas := tuple([d for d in points.deltas if (d.competitor_id in among) is wanted]))
+        }
     if closed := _closed(state, counting.values()):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
@@ -410,6 +454,7 @@ def _reversals(
             deltas=_times(sign, points.deltas),
             competition_id=competition_id,
             reverses=sequence,
+            struck=struck,
         )
         for sequence, points in counting.items()
     ]
@@ -434,17 +479,26 @@ def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Even
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
             raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
-        voided = points.competition_id is not None and state.competitions[points.competition_id].voided_at is not None
         reversals.append(
             events.PointsReversed(
                 ranking_id=points.ranking_id,
                 competition_id=points.competition_id,
-                deltas=() if voided else _times(-1 if undo else 1, points.deltas),
+                deltas=_times(-1 if undo else 1, _counting_deltas(state, points)),
                 reverses=sequence,
                 undone=undo,
             )
         )
     return tuple(reversals)
+
+
+def _counting_deltas(state: State, points: events.PointsAdded) -> Iterable[Delta]:
+    """Those that count unless they are undone."""
+    if points.competition_id is None:
+        return points.deltas
+    competition = state.competitions[points.competition_id]
+    if competition.voided_at is not None:
+        return ()
+    return [delta for delta in points.deltas if delta.competitor_id not in competition.struck]
 
 
 def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, commands.CausedPoints]:
@@ -458,6 +512,10 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
     by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
     if isinstance(event, events.PointsAdded):
         refusal = None if by is None else f"is undone already. To redo it, name the event that undid it: {by}"
+    elif event.struck is not None:
+        refusal = (
+            f"came with a change of who is struck from competition {event.competition_id}; strike or unstrike there"
+        )
     elif event.undone is None:
         refusal = f"came with the voiding or unvoiding of competition {event.competition_id}; unvoid or void that"
     elif event.undone:

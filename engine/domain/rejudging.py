@@ -82,6 +82,8 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
                 raise Conflict(f"Ranking {event.ranking_id} is closed.")
             if event.reverses >= sequence:
                 raise Conflict(f"Event {event.reverses} is not before it.")
+            if event.undone is not None and event.struck is not None:
+                raise Conflict("It names two causes.")
             if event.undone is not None and event.undone == (event.reverses in ranking.undone):
                 raise Conflict(f"Event {event.reverses} is undone already, or not undone.")
             for delta in event.deltas:
@@ -109,6 +111,14 @@ def _command(sequence: Sequence, event: Event) -> Command:
             return commands.VoidCompetition(competition_id=event.competition_id, caused={})
         case events.CompetitionUnvoided():
             return commands.UnvoidCompetition(competition_id=event.competition_id, caused={})
+        case events.CompetitorsStruck():
+            return commands.StrikeCompetitors(
+                competition_id=event.competition_id, competitors=event.competitors, caused={}
+            )
+        case events.CompetitorsUnstruck():
+            return commands.UnstrikeCompetitors(
+                competition_id=event.competition_id, competitors=event.competitors, caused={}
+            )
         case events.RankingHidden() | events.RankingShown():
             hidden = isinstance(event, events.RankingHidden)
             return commands.ChangeVisibility(ranking_id=event.ranking_id, hidden=hidden)

@@ -31,7 +31,7 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from projections.board.competition_sums import CompetitionSums
+from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
 from projections.board.publication import Publication
@@ -73,7 +73,8 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """`result` is a score; with more than two participants, the performance of each who has one, in their order."""
+    """`result` is a score; with more than two participants, the performance of each who has one, in their order.
+    `struck`: the competitors for whom it does not count."""
 
     number: int
     group_id: int
@@ -86,6 +87,7 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     created_at: datetime
     updated_at: datetime
     revised: Sequence
+    struck: tuple[CompetitorId, ...] = ()
 
     @property
     def is_dated(self) -> bool:
@@ -164,13 +166,15 @@ class Revisions(Struct):
 
 
 class Board(Struct, kw_only=True):
-    """`voided` has the competitions that do not count, for fast look-up; their `voided_at` says the same. `publication`
+    """`voided` has the competitions that do not count, for fast look-up; their `voided_at` says the same. `struck` has
+    the competitors for whom some do not, as these say. `publication`
     says what the public sees."""
 
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
     rankings: dict[RankingId, Ranking] = field(default_factory=dict)
     voided: set[CompetitionId] = field(default_factory=set)
+    struck: dict[CompetitionId, frozenset[CompetitorId]] = field(default_factory=dict)
     publication: Publication = Publication()
 
 
@@ -229,6 +233,9 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.CompetitionVoided() | events.CompetitionUnvoided():
             revisions.competitions += 1
             _void(board, event, recorded)
+        case events.CompetitorsStruck() | events.CompetitorsUnstruck():
+            revisions.competitions += 1
+            _strike(board, event, recorded)
         case (
             events.RankingCreated()
             | events.RankingModified()
@@ -357,6 +364,34 @@ def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvo
     board.competitions[event.competition_id] = msgspec.structs.replace(
         competition, voided_at=voided_at, updated_at=recorded.recorded_at, revised=recorded.sequence
     )
+
+
+def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUnstruck, recorded: Recorded) -> None:
+    """Sums of competitions are dropped, since what is struck has no part in them."""
+    competition = board.competitions[event.competition_id]
+    struck = tuple([one for one in competition.struck if one not in event.competitors])
+    if isinstance(event, events.CompetitorsStruck):
+        struck += event.competitors
+    board.competitions[event.competition_id] = msgspec.structs.replace(
+        competition, struck=struck, updated_at=recorded.recorded_at, revised=recorded.sequence
+    )
+    note_struck(board, event.competition_id, struck)
+    for ranking_id, ranking in board.rankings.items():
+        if ranking.competition_sums is not None:
+            board.rankings[ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+
+
+def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[CompetitorId, ...]) -> None:
+    """Has `board.struck` say what the competition says."""
+    if struck:
+        board.struck[competition_id] = frozenset(struck)
+    else:
+        board.struck.pop(competition_id, None)
+
+
+def left_out(board: Board, ranking_id: RankingId) -> LeftOut:
+    """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes."""
+    return LeftOut(frozenset(board.rankings[ranking_id].undone), board.struck.copy())
 
 
 def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:

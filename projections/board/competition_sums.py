@@ -1,7 +1,8 @@
 """What the competitors of a ranking got in each competition: the sums of the deltas that name a competition.
 
-Pure. Deltas without a competition are not included, nor are events whose points are undone. A competition that is
-voided keeps its sum here, which its reversals have brought to 0; `Board.voided` tells which do not count.
+Pure. Deltas without a competition are not included, nor are events whose points are undone, nor points of
+competitors struck from their competition. A competition that is voided keeps its sum here, which its reversals have
+brought to 0; `Board.voided` tells which do not count.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
 no table and no snapshot has them. They are counted from the log at the first request, and kept current from then on.
@@ -18,9 +19,11 @@ of numbers, and a collection holds up all requests.
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Container, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, TypeAlias, cast
+
+from msgspec import Struct
 
 from engine.domain.events import Points, Recorded, root
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -33,6 +36,14 @@ _Pairs: TypeAlias = bytearray | list[int]
 _PAIR: Final = struct.Struct("=qq")
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
+
+
+class LeftOut(Struct, frozen=True):
+    """What has no part in the sums of a ranking: the events whose points are `undone`, and the competitors `struck`
+    from competitions."""
+
+    undone: Collection[Sequence] = ()
+    struck: Mapping[CompetitionId, Collection[CompetitorId]] = {}
 
 
 class CompetitionSums:
@@ -95,11 +106,13 @@ class CompetitionSums:
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def count(self, points: Points) -> None:
-        """Adds the deltas of an event of the ranking, if they name a competition."""
+    def count(self, points: Points, struck: Collection[CompetitorId] = ()) -> None:
+        """Adds the deltas of an event of the ranking, if they name a competition, without the `struck` competitors."""
         if points.competition_id is None:
             return
         for delta in points.deltas:
+            if struck and delta.competitor_id in struck:
+                continue
             self._add(delta.unity_id, delta.competitor_id, points.competition_id, delta.amount)
 
     def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
@@ -136,18 +149,19 @@ class CompetitionSums:
 
 
 def counting(
-    sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], undone: Container[Sequence]
+    sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], without: LeftOut
 ) -> Generator[None, None, None]:
-    """Counts those of the events that change points of the ranking, step by step. `undone`: the events whose points are
-    undone at the moment that the sums are of."""
+    """Counts those of the events that change points of the ranking, step by step. `without`: what is left out at the
+    moment that the sums are of."""
     for recorded in events:
         event = recorded.event
         if (
             isinstance(event, Points)
             and event.ranking_id == ranking_id
-            and root(recorded.sequence, event) not in undone
+            and root(recorded.sequence, event) not in without.undone
         ):
-            sums.count(event)
+            struck = () if event.competition_id is None else without.struck.get(event.competition_id, ())
+            sums.count(event, struck)
         yield
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
-from projections.board.board import Board, Competition, Competitor, Ranking, Unity
+from projections.board.board import Board, Competition, Competitor, Ranking, Unity, note_struck
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
 from projections.board.publication import Publication
@@ -169,6 +169,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     board.competitions.put(competition_id, bytes(packed))
                     if competition.voided_at is not None:
                         board.voided.add(competition_id)
+                    note_struck(board, competition_id, competition.struck)
             case _Ranking():
                 board.rankings[run.ranking_id] = Ranking(
                     number=run.number,

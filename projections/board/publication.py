@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from engine.domain import events
 from engine.domain.commands import NextReveal
-from engine.domain.events import Points, Recorded
+from engine.domain.events import Points, Recorded, Revaluation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 
 PublicationEvent = (
@@ -27,8 +27,6 @@ PublicationEvent = (
     | events.RankingHidden
     | events.RankingShown
 )
-
-_Revaluation = events.CompetitionVoided | events.CompetitionUnvoided
 
 
 class Publication(Struct, frozen=True, kw_only=True, gc=False):
@@ -96,7 +94,7 @@ class NextRevealSearch:
             if isinstance(event, Points):
                 if event.competition_id is not None and self._competition_id in (None, event.competition_id):
                     self._competition_id, self._last = event.competition_id, recorded.sequence
-            elif isinstance(event, _Revaluation) and event.competition_id == self._competition_id:
+            elif isinstance(event, Revaluation) and event.competition_id == self._competition_id:
                 self.over = True
                 return
 

@@ -3,17 +3,17 @@ kept current by the fold."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
 from engine.domain.events import Event, Points
 from engine.domain.terms import RankingId, Sequence
 from engine.process.turns import Turn
-from projections.board.board import Board, give_sums
-from projections.board.competition_sums import CompetitionSums
+from projections.board.board import Board, give_sums, left_out
+from projections.board.competition_sums import CompetitionSums, LeftOut
 
-ReadSums = Callable[[RankingId, Sequence, Collection[Sequence]], Awaitable[CompetitionSums]]
-"""Reads the sums of a ranking from the log, as they were after an event; with the events that were undone then."""
+ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
+"""Reads the sums of a ranking from the log, as they were after an event; with what was left out then."""
 
 
 class FollowedSums:
@@ -46,17 +46,17 @@ class FollowedSums:
         async with self._asking.setdefault(ranking_id, asyncio.Lock()):
             while (board := self._board()).rankings[ranking_id].competition_sums is None:
                 missed = self._missed[ranking_id] = deque[Points]()
-                undone = frozenset(board.rankings[ranking_id].undone)
+                without = left_out(board, ranking_id)
                 try:
-                    sums = await read(ranking_id, self._sequence(), undone)
+                    sums = await read(ranking_id, self._sequence(), without)
                     turn = Turn()
                     while missed:
                         sums.count(missed.popleft())
                         if turn.over:
                             await turn.give_way()
-                    # A board that was replaced has changes that were not noted. Sums without what is undone now, or
-                    # with what is redone, must be read again.
-                    if board is self._board() and undone == board.rankings[ranking_id].undone.keys():
+                    # A board that was replaced has changes that were not noted. If something else is left out by now,
+                    # the sums must be read again.
+                    if board is self._board() and without == left_out(board, ranking_id):
                         give_sums(board, ranking_id, sums)
                         self._followed.add(ranking_id)
                 finally:

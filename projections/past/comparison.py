@@ -17,7 +17,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from projections.board.board import Board, Ranking, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
-from projections.board.competition_sums import CompetitionSums, SumsByCompetition
+from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
 from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
@@ -128,27 +128,45 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
     """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking of
-    which points would be undone or redone has no sums of competitions."""
+    which points would be undone or redone, or competitors struck or unstruck, has no sums of competitions."""
     ahead = Board()
     for event in decided:
         if isinstance(event, events.PointsReversed):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             reverse_points(ahead, _UNKNOWN, event)
+            if event.struck is not None:
+                ranking = ahead.rankings[event.ranking_id]
+                ahead.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
     return ahead.rankings
+
+
+def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event]) -> LeftOut:
+    """What will have no part in the sums of competitions of a ranking that is `after` what `decided` leads to."""
+    struck: dict[CompetitionId, frozenset[CompetitorId]] = board.struck.copy()
+    for event in decided:
+        if isinstance(event, events.CompetitorsStruck | events.CompetitorsUnstruck):
+            before = struck.get(event.competition_id, frozenset())
+            is_struck = isinstance(event, events.CompetitorsStruck)
+            struck[event.competition_id] = (
+                before.union(event.competitors) if is_struck else before - {*event.competitors}
+            )
+    return LeftOut(frozenset(after.undone), struck)
 
 
 class ForeseenCounts(Counted):
     """What the values of a ranking are counted from after `decided`; `before` is what they are counted from without it.
     `after`: the ranking as `foreseen` gives it, whose sums of competitions are no more than `decided` adds to them. If
-    it has none, `give` those without what will be undone, from the log before `decided`."""
+    it has none, `give` those without what will be left out, from the log before `decided`."""
 
     def __init__(self, board: Board, before: Counted, after: Ranking, decided: Items[Event]) -> None:
         super().__init__(board, after)
         self._before = before
         self._given: CompetitionSums | None = None
-        self._redone = [
-            event for event in decided if isinstance(event, events.PointsReversed) and event.undone is False
+        self._given_back = [
+            event
+            for event in decided
+            if isinstance(event, events.PointsReversed) and False in (event.undone, event.struck)
         ]
         self._will_be_voided = {
             event.competition_id: isinstance(event, events.CompetitionVoided)
@@ -157,7 +175,7 @@ class ForeseenCounts(Counted):
         }
 
     def give(self, sums: CompetitionSums) -> None:
-        for event in self._redone:
+        for event in self._given_back:
             sums.count(event)
         self._given = sums
 

@@ -30,16 +30,22 @@ class Reversal(StrEnum):
     """The event that added them was undone."""
     REDO = "redo"
     """It was redone."""
+    STRIKE = "strike"
+    """Competitors were struck from their competition."""
+    UNSTRIKE = "unstrike"
+    """It counts for them again."""
 
     @property
     def takes_back(self) -> bool:
-        return self in (Reversal.VOID, Reversal.UNDO)
+        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE)
 
 
 def reversal_of(board: Board, event: Points) -> Reversal | None:
     """Why `event` reverses points, after which the board stands or before it. None: it adds points."""
     if isinstance(event, PointsAdded):
         return None
+    if event.struck is not None:
+        return Reversal.STRIKE if event.struck else Reversal.UNSTRIKE
     if event.undone is None:
         return Reversal.VOID if event.competition_id in board.voided else Reversal.UNVOID
     return Reversal.UNDO if event.undone else Reversal.REDO

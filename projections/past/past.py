@@ -9,7 +9,7 @@ and one that cannot be read is ignored with a line in the log.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -34,8 +34,8 @@ from engine.log import log
 from engine.log.log import Head
 from engine.process.pace import QueuePace
 from engine.process.turns import Turns, in_turns
-from projections.board.board import Board, folding, give_sums
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.board import Board, folding, give_sums, left_out
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
@@ -276,27 +276,26 @@ class Past:
         tournament_id: TournamentId,
         ranking_id: RankingId,
         sequence: Sequence,
-        undone: Iterable[Sequence],
+        without: LeftOut,
         clock: WorldClock | None = None,
     ) -> CompetitionSums:
-        """What the competitors of a ranking got in each competition up to this event, by `clock`, without what was
-        `undone` then. Reads the log up to there."""
-        left_out = frozenset(undone)  # a copy, because the ranking's is changed in place
+        """What the competitors of a ranking got in each competition up to this event, by `clock`, `without` what
+        was left out then. Reads the log up to there."""
         async with self._admitted():
-            return await self._competition_sums(tournament_id, ranking_id, sequence, left_out, clock)
+            return await self._competition_sums(tournament_id, ranking_id, sequence, without, clock)
 
     async def _competition_sums(
         self,
         tournament_id: TournamentId,
         ranking_id: RankingId,
         sequence: Sequence,
-        undone: Container[Sequence],
+        without: LeftOut,
         clock: WorldClock | None = None,
     ) -> CompetitionSums:
         sums = CompetitionSums()
         async for events in self._slices_read_ahead(tournament_id, Sequence(0), sequence):
             counted = events if clock is None else clock.shown(events)
-            await self._turns.work(counting(sums, ranking_id, counted, undone))
+            await self._turns.work(counting(sums, ranking_id, counted, without))
         return sums
 
     # ── The world's clock ───────────────────────────────────────────────────────────────────────────────
@@ -564,8 +563,8 @@ class Past:
                 if _is_full(steps, most):
                     break
             if explainer.lacks_sums:
-                undone = explainer.board.rankings[ranking_id].undone
-                sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, undone)
+                without = left_out(explainer.board, ranking_id)
+                sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, without)
                 give_sums(explainer.board, ranking_id, sums)
             neighbours: list[Neighbours | None] = []
             await self._turns.work(_add_neighbours(explainer, neighbours))

@@ -197,6 +197,13 @@ COMPETITION: Final = Table(
         Column("created_at", "timestamptz", fixed=True),
         Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)"),
         Column("revised", "bigint"),
+        Column(
+            "struck",
+            "json",
+            taken=lambda competition: msgspec.json.encode(competition.struck).decode(),
+            stored="ARRAY(SELECT json_array_elements_text(sent.struck)::bigint)",
+            read="nullif(struck, '{}')",
+        ),
     ),
     order=("tournament_id", "number"),
     joined=(
@@ -284,6 +291,7 @@ def competition_of(row: Iterable[Any]) -> Competition:
         created_at,
         updated_at,
         revised,
+        struck,
         participants,
         results,
     ) = row
@@ -300,6 +308,7 @@ def competition_of(row: Iterable[Any]) -> Competition:
         created_at=created_at,
         updated_at=created_at if updated_at is None else updated_at,
         revised=revised,
+        struck=() if struck is None else tuple(struck),
     )
 
 

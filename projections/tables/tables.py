@@ -25,7 +25,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log.log import Head
 from engine.process.telemetry import LOADED_ROWS
 from engine.process.turns import Turn
-from projections.board.board import FOLD_VERSION, Board, Unity, board_like
+from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_struck
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import packed
 from projections.board.publication import Publication
@@ -441,6 +441,7 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
                 board.competitions.put(competition_id, packed(competition))
                 if competition.voided_at is not None:
                     board.voided.add(competition_id)
+                note_struck(board, competition_id, competition.struck)
                 if turn.over:
                     await turn.give_way()
 
@@ -536,6 +537,8 @@ def touch(touched: Touched, event: Event) -> None:
             | events.CompetitionChanged()
             | events.CompetitionVoided()
             | events.CompetitionUnvoided()
+            | events.CompetitorsStruck()
+            | events.CompetitorsUnstruck()
         ):
             touched.competitions.add(event.competition_id)
         case events.RankingCreated():

@@ -36,7 +36,7 @@ CHECKED: Final = (
     "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
     "rows that are locked, the registry, idempotency keys",
     "that each event could have been made: its references, values and limits, by the rules that judge commands",
-    "that each voiding and unvoiding reverses exactly the points of its competition that are not undone, each undoing "
+    "that each voiding and striking, and what takes it back, reverses exactly the lines that count, each undoing "
     "and redoing those that it names, that voided competitions get none, and the index that finds the points of a "
     "competition",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",

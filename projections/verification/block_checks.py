@@ -6,7 +6,7 @@ judged from the stored digest. So each place that was tampered with is named onc
 Nothing here reads the database. `one_tournament.py` reads the blocks, and compares everything derived from the log.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, Literal
 
@@ -15,16 +15,20 @@ from msgspec import Struct, field
 from engine.domain.events import (
     CompetitionUnvoided,
     CompetitionVoided,
+    CompetitorsStruck,
+    CompetitorsUnstruck,
+    Delta,
     Event,
     EventSetAside,
     Points,
     PointsAdded,
     PointsReversed,
     Recorded,
+    Revaluation,
     TournamentOpened,
 )
 from engine.domain.rejudging import RULES, impossible
-from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, Sequence
+from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, RankingId, Sequence
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
 from projections.board.board import Board, Revisions, add_points, fold, reverse_points
@@ -58,16 +62,28 @@ class DifferenceCollector:
 
 
 class DueReversals(Struct):
-    """The points of a competition that must still be reversed because the event `sequence` voided or unvoided it:
-    taken back if `sign` is -1, given back if it is 1. `count` and `sum` as in CausedSum."""
+    """The points of a competition that must still be reversed because of `event`, the event `sequence`. `by_lines`: not
+    all of them, so the lines must be compared one by one. Otherwise `count` and `sum` tell, as in CausedSum."""
 
-    competition_id: CompetitionId
     sequence: Sequence
-    sign: int
+    event: Revaluation
+    by_lines: bool
     count: int
     sum: int
     lines: int = 0
     """Lines of deltas that have been reversed."""
+
+    @property
+    def sign(self) -> int:
+        """-1: points are taken back; 1: they are given back."""
+        return -1 if isinstance(self.event, CompetitionVoided | CompetitorsStruck) else 1
+
+    @property
+    def struck(self) -> bool | None:
+        """What its reversals say of that."""
+        if isinstance(self.event, CompetitionVoided | CompetitionUnvoided):
+            return None
+        return isinstance(self.event, CompetitorsStruck)
 
 
 class _BlockFacts(Struct):
@@ -220,18 +236,21 @@ class BlockChecks:
             case EventSetAside():
                 if sequence in self.faults:
                     self._differ(sequence, "event.body", self.faults[sequence])
-            case CompetitionVoided() | CompetitionUnvoided() if self.progress.foldable:
-                self._void(facts, sequence, event)
+            case CompetitionVoided() | CompetitionUnvoided() | CompetitorsStruck() | CompetitorsUnstruck() if (
+                self.progress.foldable
+            ):
+                self._revalue(facts, sequence, event)
 
     # ── Reversals ────────────────────────────────────────────────────────────────────────
 
-    def _void(self, facts: _BlockFacts, sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
-        """Notes that the rest of the block must reverse all points of the competition."""
-        if event.competition_id in facts.due:
-            self._differ(sequence, "event.body", "voids or unvoids a competition that its block voids or unvoids")
-        caused = self.progress.caused_sums.get(event.competition_id, CausedSum())
-        sign = -1 if isinstance(event, CompetitionVoided) else 1
-        facts.due[event.competition_id] = DueReversals(event.competition_id, sequence, sign, caused.count, caused.sum)
+    def _revalue(self, facts: _BlockFacts, sequence: Sequence, event: Revaluation) -> None:
+        """Notes that the rest of the block must reverse points of the competition."""
+        competition_id = event.competition_id
+        if competition_id in facts.due:
+            self._differ(sequence, "event.body", f"changes for whom competition {competition_id} counts a second time")
+        caused = self.progress.caused_sums.get(competition_id, CausedSum())
+        by_lines = isinstance(event, CompetitorsStruck | CompetitorsUnstruck) or competition_id in self.board.struck
+        facts.due[competition_id] = DueReversals(sequence, event, by_lines, caused.count, caused.sum)
 
     def _count_caused(
         self, competition_id: CompetitionId, sequence: Sequence, event: PointsAdded, times: Literal[1, -1]
@@ -265,8 +284,10 @@ class BlockChecks:
         if points is None:
             self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
             return
-        sign = 0 if points.competition_id in self.board.voided else -1 if event.undone else 1
-        if event.competition_id != points.competition_id or not are_reversed(event, points, sign):
+        lines = [] if points.competition_id in self.board.voided else self.lines_not_struck(points)
+        if event.competition_id != points.competition_id or not is_reversed(
+            event, points.ranking_id, lines, -1 if event.undone else 1
+        ):
             self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
         for other in request:
             if other not in together:
@@ -275,18 +296,25 @@ class BlockChecks:
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
+    def lines_not_struck(self, points: PointsAdded) -> list[Delta]:
+        """The lines of the points, without competitors who are struck from their competition."""
+        struck = () if points.competition_id is None else self.board.struck.get(points.competition_id, ())
+        return [delta for delta in points.deltas if delta.competitor_id not in struck]
+
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
         """Takes what was reversed off what is due to be reversed."""
         competition_id = event.competition_id
         due = None if competition_id is None else facts.due.get(competition_id)
-        if due is None:
-            wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
+        if due is None or event.struck != due.struck:
+            wrong = f"reverses points of competition {competition_id}, which nothing in this block is a reason for"
             self._differ(sequence, "event.body", wrong)
             return
         if due.lines <= REVERSED_LINES_MAX < due.lines + len(event.deltas):
             wrong = f"reverses more than {REVERSED_LINES_MAX:,} lines of competition {competition_id} at once"
             self._differ(sequence, "event.body", wrong)
         due.lines += len(event.deltas)
+        if due.by_lines:
+            return
         due.count -= 1
         due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, due.sign)) & _SUM_MASK
 
@@ -311,7 +339,7 @@ class BlockChecks:
                 wrong = f"is {block.created}; its events create {facts.created}"
                 self._differ(first, "block.created", wrong)
         for due in facts.due.values():
-            if due.count or due.sum:
+            if due.by_lines or due.count or due.sum:
                 if facts.doubtful:
                     sentence = f"what the event {due.sequence} had reversed: an event of its block was set aside"
                     progress.unchecked.append(sentence)
@@ -342,11 +370,10 @@ class BlockChecks:
             before = key
 
 
-def are_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
-    """Whether `event` has just these points, line by line, each amount times `sign`; with 0, no line."""
-    lines = [(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas] if sign else []
-    return event.ranking_id == points.ranking_id and lines == [
-        (d.competitor_id, d.unity_id, d.amount) for d in event.deltas
+def is_reversed(event: PointsReversed, ranking_id: RankingId, lines: Iterable[Delta], sign: int) -> bool:
+    """Whether `event` has just these lines of the ranking, each amount times `sign`."""
+    return event.ranking_id == ranking_id and list(event.deltas) == [
+        Delta(line.competitor_id, line.unity_id, sign * line.amount) for line in lines
     ]
 
 

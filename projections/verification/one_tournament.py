@@ -21,12 +21,19 @@ from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
 from engine.domain.errors import LogForked, TooMuchWork
-from engine.domain.events import PointsAdded, PointsReversed
+from engine.domain.events import (
+    CompetitionUnvoided,
+    CompetitionVoided,
+    Delta,
+    PointsAdded,
+    PointsReversed,
+    Revaluation,
+)
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import log
 from engine.log.log import Head
 from engine.process.turns import in_turns
-from projections.board.board import FOLD_VERSION, Board, Ranking
+from projections.board.board import FOLD_VERSION, Board, Ranking, left_out
 from projections.board.classification import Counted, classified, lacks_sums
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
@@ -35,7 +42,7 @@ from projections.board.order import OrderedLines
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
-from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, are_reversed
+from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, is_reversed
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
@@ -52,7 +59,7 @@ VIEW_LINES_MAX: Final = 200
 each group that it looks at."""
 VIEW_ROWS_MAX: Final = 200_000
 """Rows that PostgreSQL looks at for a classification that is compared: sums, and participants of competitions."""
-_UNORDERED: Final = ("totals", "sums", "undone")
+_UNORDERED: Final = ("totals", "sums", "undone", "struck")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
@@ -205,15 +212,17 @@ class TournamentVerification:
         self._checks.undone.clear()
 
     async def _report_unreversed(self, due: DueReversals) -> None:
-        """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
+        """Names the points that should have been reversed and were not, and those that were reversed without a
+        reason."""
         await self._wait_for_connection()
-        upto, wanted = self.progress.sequence, dict[Sequence, PointsAdded]()
+        competition_id = due.event.competition_id
+        upto, wanted = self.progress.sequence, dict[Sequence, tuple[RankingId, list[Delta]]]()
         taken: list[PointsReversed] = []
-        async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
+        async for recorded in log.points_of(self._connection, self.progress.tournament_id, competition_id, upto):
             event = recorded.event
             if isinstance(event, PointsAdded):
-                if recorded.sequence not in self._checks.board.rankings[event.ranking_id].undone:
-                    wanted[recorded.sequence] = event
+                if lines := self._lines_to_reverse(due.event, recorded.sequence, event):
+                    wanted[recorded.sequence] = event.ranking_id, lines
             elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
                 taken.append(event)
         wrong: list[str] = []
@@ -224,12 +233,25 @@ class TournamentVerification:
         wrong += [
             f"event {event.reverses} is reversed by other lines"
             for event in taken
-            if event.reverses in wanted and not are_reversed(event, wanted[event.reverses], due.sign)
+            if event.reverses in wanted and not is_reversed(event, *wanted[event.reverses], due.sign)
         ]
+        if not wrong:
+            return
         message = "; ".join(wrong[:UNREVERSED_MAX]) + (
             f"; and {len(wrong) - UNREVERSED_MAX} more" * (len(wrong) > UNREVERSED_MAX)
         )
-        self._differ(due.sequence, "event.reverses", f"of competition {due.competition_id}: {message}")
+        self._differ(due.sequence, "event.reverses", f"of competition {competition_id}: {message}")
+
+    def _lines_to_reverse(self, event: Revaluation, sequence: Sequence, points: PointsAdded) -> list[Delta]:
+        """The lines of `points`, the event `sequence`, that start or stop counting by `event`, which is in the last
+        block."""
+        if sequence in self._checks.board.rankings[points.ranking_id].undone:
+            return []
+        if isinstance(event, CompetitionVoided | CompetitionUnvoided):
+            return self._checks.lines_not_struck(points)
+        if event.competition_id in self._checks.board.voided:
+            return []
+        return [delta for delta in points.deltas if delta.competitor_id in event.competitors]
 
     async def _report_missing(self, block: StoredBlock) -> None:
         await self._wait_for_connection()
@@ -480,11 +502,11 @@ class TournamentVerification:
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """What the competitors of a ranking got in each competition up to this event."""
-        undone = self._checks.board.rankings[ranking_id].undone
+        without = left_out(self._checks.board, ranking_id)
         sums, after = CompetitionSums(), Sequence(0)
         while after < at:
             events = await log.slice_of(self._connection, self._tournament.tournament_id, after, at)
-            await in_turns(counting(sums, ranking_id, events, undone))
+            await in_turns(counting(sums, ranking_id, events, without))
             after = events[-1].sequence
         return sums
 

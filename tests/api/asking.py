@@ -47,11 +47,15 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings.json": lambda s: {"order": f"{s.closed_ranking_id},{s.ranking_id}"},
     "PUT tournament.json": lambda _: {"name": "Summer Open"},
     "PUT publication.json": lambda _: {"published": "true"},
+    "PUT competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
+    "PUT competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},
     "PUT rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
 }
 """Of each operation that changes something, a form that is accepted."""
 ASKED: dict[str, Callable[[Season], Form]] = {
     "GET rankings/{ranking_id}/explain.json": lambda s: {"competitor": s.ids[0]},
+    "GET competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
+    "GET competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},
     "GET rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},
 }
 """Of each operation that cannot be asked without one, a query."""
@@ -65,7 +69,8 @@ every_write = pytest.mark.parametrize("name", WRITES)
 
 
 async def with_points(season: Season) -> Season:
-    """The season after an event that adds points."""
+    """The season after an event that adds points, and one that strikes the second competitor from a competition."""
+    await season.client.put(f"competitions/{season.competition_id}/strike.json", {"competitors": season.ids[1]})
     form = {"participants_delta": deltas((season.ids[0], season.unity_id, 0))}
     added = await season.client.put(f"{season.path}/add.json", form)
     return replace(season, added=int(added.headers["Tallybook-Sequence"]))

@@ -34,12 +34,18 @@ from api.interface.declarations import method_of
 from api.service.app import serving
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
-from tests.api.asking import WRITES, ask, path_of, query_of
+from tests.api.asking import WRITES, ask, path_of, query_of, with_points
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service, serve
 from tests.api.test_fuzz import examples, header_bytes
 from tests.api.test_long import append, crowd
 from tests.desks import until
+
+
+@pytest.fixture
+async def season(season: Season) -> Season:
+    return await with_points(season)
+
 
 GZIP: Final = {"Accept-Encoding": "gzip"}
 ALWAYS: Final = {"Accept-Encoding": "gzip, identity;q=0"}

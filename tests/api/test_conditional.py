@@ -423,7 +423,9 @@ async def test_a_repeat_is_answered_as_accepted_though_its_own_effect_has_change
 ROUNDS: Final = 40
 RIVALS: Final = 8
 OFTEN: Final = [
-    name for name in CHANGES if not re.search(r"/(close|reopen|void|unvoid|add|visibility|reverse)\.json", name)
+    name
+    for name in CHANGES
+    if not re.search(r"/(close|reopen|void|unvoid|strike|unstrike|add|visibility|reverse)\.json", name)
 ]
 """Changes that can be repeated, and change their resource each time."""
 

@@ -231,6 +231,8 @@ INSTRUCTIONS: Final = {
     "PUT rankings/{ranking_id}/visibility.json": "whether it is hidden",
     "PUT tournament.json": "a name, which only the public is shown",
     "PUT points.json": "as add.json, for several rankings",
+    "PUT competitions/{competition_id}/strike.json": "who is to be struck",
+    "PUT competitions/{competition_id}/unstrike.json": "who is to be unstruck",
     "PUT rankings/{ranking_id}/reverse.json": "which points are to be undone or redone",
 }
 """Operations whose fields are not what is shown afterwards, and what they are."""

@@ -38,7 +38,7 @@ def natural(form: Form) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name, value in form.items():
         text = str(value)
-        if name in ("participants", "add", "remove"):
+        if name in ("participants", "competitors", "add", "remove"):
             said[name] = [int(item) for item in text.split(",")]
         elif text.isdigit():
             said[name] = int(text)

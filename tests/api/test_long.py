@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import socket
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import BytesIO
@@ -49,7 +49,7 @@ from engine.log.log import Appended, Block, Head, Request
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns, in_turns
 from projections.board.board import Board
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import ADD, BY_NAME, answered
@@ -127,9 +127,9 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
 
-    async def read(ranking_id: RankingId, _sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
+    async def read(ranking_id: RankingId, _sequence: Sequence, without: LeftOut) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, log, undone))
+        await in_turns(counting(sums, ranking_id, log, without))
         return sums
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:

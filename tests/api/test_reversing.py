@@ -1,4 +1,4 @@
-"""Points that are undone and redone, over HTTP."""
+"""Points that are undone and redone, and competitors who are struck and unstruck, over HTTP."""
 
 import json
 from typing import Any
@@ -140,3 +140,44 @@ async def test_an_undone_result_is_none_of_the_recent_and_of_the_best(season: Se
     assert await shown() == ([], [0])
     assert (await reverse(season, undone)).status == 200
     assert await shown() == ([(match, -7)], [-7])
+
+
+async def test_a_struck_competitor_has_no_result_there_and_gets_none(season: Season) -> None:
+    ada, ben, _ = season.ids
+    match = f"competitions/{season.competition_id}"
+    criteria = [{"unity": season.unity_id, "best": 1}]
+    await season.client.put(f"{season.path}/classification.json", {"criteria": json.dumps(criteria)})
+    form = {
+        "participants_delta": deltas((ada, season.unity_id, 3), (ben, season.unity_id, 1)),
+        "competition_id": season.competition_id,
+    }
+    await season.client.put(f"{season.path}/add.json", form)
+
+    async def shown() -> tuple[object, object]:
+        recent = (await season.client.get(f"{season.path}/form.json?competitors={ada},{ben}")).json["form"]
+        table = (await season.client.get(f"{season.path}/classification.json?top=1")).json["classification"]
+        sums = {one["competitor_id"]: [it["sum"] for it in one["competitions"]] for one in recent["competitors"]}
+        return sums, (table["standings"][0]["competitor_id"], table["standings"][0]["values"])
+
+    before = {ada: [3], ben: [1]}, (ada, [3])
+    assert await shown() == before
+    preview = (await season.client.get(f"{match}/strike.json?competitors={ada}")).json["rankings"][0]
+    moved = {one["competitor_id"]: one["position_after"] for one in preview["classification"]}
+    assert (moved[ben], moved[ada]) == (1, 2)
+    struck = await season.client.put(f"{match}/strike.json", {"competitors": ada})
+    assert struck.json["competition"]["struck"] == [ada]
+    assert await shown() == ({ada: [], ben: [1]}, (ben, [1]))
+    refused = await season.client.put(f"{season.path}/add.json", form)
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        [
+            {
+                "field": "competition_id",
+                "message": f"competitor {ada} is struck from competition {season.competition_id}",
+            }
+        ],
+    )
+    await season.client.put(f"{match}/void.json")
+    await season.client.put(f"{match}/unstrike.json", {"competitors": ada})
+    await season.client.put(f"{match}/unvoid.json")
+    assert await shown() == before

@@ -144,6 +144,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.PointsAdded, "part"): None,
         (events.PointsReversed, "competition_id"): None,
         (events.PointsReversed, "undone"): None,
+        (events.PointsReversed, "struck"): None,
         (events.PublicationRevealed, "to"): None,
     }
 

@@ -81,6 +81,8 @@ GIVEN: Final[tuple[Event, ...]] = (
     events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=RIGGED),
     events.CompetitionVoided(competition_id=RIGGED),
     events.PointsReversed(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, -3),), competition_id=RIGGED, reverses=15),
+    events.CompetitorsStruck(competition_id=RACE, competitors=(CARA, DORA)),
+    events.CompetitorsUnstruck(competition_id=RACE, competitors=(DORA,)),
 )
 """Anna is above Ben, who is above Cara. The ranking Overall is open, Finished is closed."""
 
@@ -243,6 +245,19 @@ LONGEST_DESCRIPTION: Final = "é" * DESCRIPTION_CHARACTERS_MAX
 MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
 
 # ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
+
+
+def strike(*competitors: int, competition_id: int = DUEL, caused: commands.CausedPoints | None = None) -> Command:
+    return commands.StrikeCompetitors(competition_id=competition_id, competitors=competitors, caused=caused or {})
+
+
+def unstrike(*competitors: int, competition_id: int = RACE, caused: commands.CausedPoints | None = None) -> Command:
+    return commands.UnstrikeCompetitors(competition_id=competition_id, competitors=competitors, caused=caused or {})
+
+
+def struck(*competitors: int, competition_id: int = DUEL, back: bool = False) -> Event:
+    kind = events.CompetitorsUnstruck if back else events.CompetitorsStruck
+    return kind(competition_id=competition_id, competitors=competitors)
 
 
 def reverse(
@@ -462,6 +477,13 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a competition without points may be voided": (void(), events.CompetitionVoided(competition_id=DUEL)),
     "a voided competition may be unvoided": (unvoid(), events.CompetitionUnvoided(competition_id=RIGGED)),
     "a voided competition may be reported": (report(RIGGED, result="0-0"), reported(RIGGED, result="0-0")),
+    # striking
+    "a competitor may be struck from a competition": (strike(ANNA), struck(ANNA)),
+    "from a voided one too": (
+        strike(ANNA, BEN, competition_id=RIGGED),
+        struck(ANNA, BEN, competition_id=RIGGED),
+    ),
+    "and be unstruck": (unstrike(CARA), struck(CARA, competition_id=RACE, back=True)),
     # undoing
     "points may be undone": (reverse(GIVEN_POINTS), reversal()),
     "points of a voided competition are undone without a line": (
@@ -763,6 +785,24 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a circle of three": (
         change(competitor_id=ANNA, parent_id=CARA),
         [("parent", f"competitor {CARA} is below competitor {ANNA}")],
+    ),
+    # striking
+    "nobody struck": (strike(), [("competitors", "must name at least one competitor")]),
+    "a stranger struck, and somebody twice": (
+        strike(NOBODY, ANNA, ANNA),
+        [
+            ("competitors", "competitor 99 is not in this tournament"),
+            ("competitors", f"competitor {ANNA} is named more than once"),
+        ],
+    ),
+    "a stranger unstruck": (unstrike(NOBODY), [("competitors", "competitor 99 is not in this tournament")]),
+    "points for a struck competitor": (
+        add((ANNA, POINTS, 1), (CARA, POINTS, 1), competition_id=RACE),
+        [("competition_id", f"competitor {CARA} is struck from competition {RACE}")],
+    ),
+    "points for a struck competitor in several rankings": (
+        add_to_rankings((OVERALL, ((CARA, POINTS, 1),)), competition_id=RACE),
+        [("competition_id", f"competitor {CARA} is struck from competition {RACE}")],
     ),
     # undoing
     "an event without points undone": (
@@ -1225,7 +1265,7 @@ def test_a_request_over_several_rankings_is_undone_whole_and_the_named_ranking_c
 
 def test_a_reversal_by_voiding_is_not_undone_but_unvoided(board: Board) -> None:
     with pytest.raises(Conflict, match="Event 17 came with the voiding or unvoiding of competition 23; unvoid or void"):
-        decide(board, reverse(GIVEN[-1], 17))
+        decide(board, reverse(GIVEN[-3], 17))
 
 
 def test_without_scope_admin_only_what_the_same_token_did_is_reversed(board: Board) -> None:
@@ -1244,6 +1284,42 @@ def test_20_000_events_of_a_ranking_can_be_undone_at_the_same_time_and_no_more(b
         decide(board, reverse(GIVEN_POINTS))
     del board.rankings[OVERALL].undone[100]
     assert decide(board, reverse(GIVEN_POINTS)) == (reversal(),)
+
+
+# ── Competitors for whom a competition does not count ───────────────────────────────────────────────────
+
+
+def test_striking_takes_back_only_the_lines_that_count(board: Board) -> None:
+    points = {
+        30: added((ANNA, POINTS, 3), (BEN, POINTS, 1), (ANNA, GOALS, 2), competition_id=DUEL),
+        31: added((BEN, POINTS, 5), competition_id=DUEL),
+        32: added((ANNA, POINTS, 7), competition_id=DUEL),
+    }
+    board.rankings[OVERALL].undone[32] = 33
+    hers = Delta(ANNA, POINTS, -3), Delta(ANNA, GOALS, -2)
+    taken = events.PointsReversed(ranking_id=OVERALL, competition_id=DUEL, deltas=hers, reverses=30, struck=True)
+    assert decide(board, strike(ANNA, caused=points)) == (struck(ANNA), taken)
+    fold_events(board, struck(ANNA))
+    with pytest.raises(Conflict, match="These competitors are struck already: 1"):
+        decide(board, strike(ANNA, BEN))
+    with pytest.raises(Conflict, match="These competitors are not struck: 2"):
+        decide(board, unstrike(ANNA, BEN, competition_id=DUEL))
+    _, of_30, of_31 = decide(board, void(DUEL, points))
+    assert (of_30.deltas, of_31.deltas) == ((Delta(BEN, POINTS, -1),), (Delta(BEN, POINTS, -5),))
+    _, given = decide(board, unstrike(ANNA, competition_id=DUEL, caused=points))
+    assert (given.deltas, given.struck) == ((Delta(ANNA, POINTS, 3), Delta(ANNA, GOALS, 2)), False)
+    assert decide(board, reverse(points[30], 30))[0].deltas == (Delta(BEN, POINTS, -1),)
+    with pytest.raises(Conflict, match="Event 34 came with a change of who is struck from competition 21"):
+        decide(board, reverse(taken, 34, {30: points[30]}))
+    fold_events(board, events.CompetitionVoided(competition_id=DUEL))
+    assert decide(board, unstrike(ANNA, competition_id=DUEL, caused=points)) == (struck(ANNA, back=True),)
+
+
+def test_a_closed_ranking_refuses_a_strike_only_where_it_would_change(board: Board) -> None:
+    points = {30: added((ANNA, TIMES, 1), (DORA, TIMES, 2), ranking_id=FINISHED, competition_id=DUEL)}
+    with pytest.raises(Conflict, match=r"gave points in closed rankings; have them reopened first: 31\."):
+        decide(board, strike(ANNA, caused=points))
+    assert decide(board, strike(BEN, caused=points)) == (struck(BEN),)
 
 
 # ── What the public sees ────────────────────────────────────────────────────────────────────────────────
@@ -1398,7 +1474,7 @@ def test_a_modification_leaves_the_other_unities(board: Board) -> None:
     [
         pytest.param(GIVEN[0], id="the opening"),
         pytest.param(added((ANNA, POINTS, 1)), id="points"),
-        pytest.param(GIVEN[-1], id="points taken back"),
+        pytest.param(GIVEN[-3], id="points taken back"),
         pytest.param(reported(DUEL, result="3-1", winner_id=ANNA), id="a result"),
         pytest.param(informed(name="All", description=None), id="a ranking's information"),
         pytest.param(redefined(sort=Sort.ASC), id="a unity's sort"),
@@ -1489,6 +1565,8 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (measured("Score"), modify(ANNA, main_unity_name="Score")),
     (events.CompetitionVoided(competition_id=DUEL), add((ANNA, POINTS, 1), competition_id=DUEL)),
     (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
+    (struck(ANNA), add((ANNA, POINTS, 1), competition_id=DUEL)),
+    (struck(CARA, competition_id=RACE, back=True), unstrike(CARA)),
     (reversal(), reverse(GIVEN_POINTS)),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),

@@ -1,5 +1,6 @@
 """The board, against what its log says when it is counted by hand."""
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -72,6 +73,7 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
     """As `judged_by`, from the events alone."""
     parents: dict[CompetitorId, CompetitorId | None] = {}
     competitions: dict[CompetitionId, tuple[tuple[CompetitorId, ...], bool]] = {}
+    struck: dict[CompetitionId, set[CompetitorId]] = defaultdict(set)
     is_open: dict[RankingId, bool] = {}
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
     unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
@@ -97,6 +99,10 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
             case events.CompetitionVoided() | events.CompetitionUnvoided():
                 participants, _ = competitions[event.competition_id]
                 competitions[event.competition_id] = participants, isinstance(event, events.CompetitionUnvoided)
+            case events.CompetitorsStruck(competition_id=competition_id, competitors=competitors):
+                struck[competition_id].update(competitors)
+            case events.CompetitorsUnstruck(competition_id=competition_id, competitors=competitors):
+                struck[competition_id].difference_update(competitors)
             case events.RankingCreated():
                 is_open[event.ranking_id] = True
                 enrolled[event.ranking_id] = frozenset(event.participants)
@@ -128,7 +134,8 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
     publication = Publication(
         published=published, frozen_at=frozen_at, seen_before=seen_before, hidden=frozenset(hidden)
     )
-    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r], undone[r]) for r in is_open}, publication
+    its = {c: (*said, struck[c]) for c, said in competitions.items()}
+    return parents, its, {r: (is_open[r], enrolled[r], unities[r], undone[r]) for r in is_open}, publication
 
 
 @every_log

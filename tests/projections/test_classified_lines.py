@@ -1,7 +1,7 @@
 """Every window of a classification is a part of the whole, now and while others change what it is counted from."""
 
 import asyncio
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -22,7 +22,7 @@ from projections.board import order as orders_of_lines
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, in_force, leading
 from projections.board.classified_lines import ClassifiedLines
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.board.order import OrderedLines
 from projections.live import orders
 from projections.live.classifications import HeldCounts
@@ -142,11 +142,9 @@ class RecordedLive(LiveTournament):
             self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
             self.fold(self.log[-1:], Head(sequence, b""))
 
-    async def read_sums(
-        self, ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]
-    ) -> CompetitionSums:
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, self.log[:sequence], undone))
+        await in_turns(counting(sums, ranking_id, self.log[:sequence], without))
         return sums
 
 

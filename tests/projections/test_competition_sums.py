@@ -2,18 +2,17 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
-from engine.domain.events import Delta, Event, Points, PointsReversed, Recorded
+from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold, give_sums
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.history import finished
-from tests.histories import board_of, counted_in, logs, undone_in, unhurried
+from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
 from tests.projections.test_classification import (
     COMPETITIONS,
     COMPETITORS,
@@ -32,7 +31,8 @@ def recounted(log: list[Recorded], ranking_id: RankingId) -> Sums:
     for recorded in counted_in(log):
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == ranking_id and event.competition_id is not None:
-            for delta in event.deltas:
+            struck = left_out_in(log).struck.get(event.competition_id, ())
+            for delta in [one for one in event.deltas if one.competitor_id not in struck]:
                 sums[delta.unity_id, delta.competitor_id][event.competition_id] += delta.amount
     return sums
 
@@ -65,14 +65,14 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
     board = board_of(log[:moment])
     for ranking_id in board.rankings:
         sums = CompetitionSums()
-        finished(counting(sums, ranking_id, log[:moment], undone_in(log[:moment])))
+        finished(counting(sums, ranking_id, log[:moment], left_out_in(log[:moment])))
         give_sums(board, ranking_id, sums)
     begun = list(board.rankings)
     for recorded in log[moment:]:
         fold(board, Revisions(), recorded)
     for ranking_id in begun:
         sums_now = board.rankings[ranking_id].competition_sums
-        if any(is_of(recorded, ranking_id) for recorded in log[moment:]):
+        if any(drops_sums(recorded, ranking_id) for recorded in log[moment:]):
             assert sums_now is None
         else:
             assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
@@ -80,9 +80,11 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
         assert board.rankings[ranking_id].competition_sums is None
 
 
-def is_of(recorded: Recorded, ranking_id: RankingId) -> bool:
-    """Whether an event undoes or redoes points of the ranking."""
+def drops_sums(recorded: Recorded, ranking_id: RankingId) -> bool:
+    """Whether an event undoes or redoes points of the ranking, or strikes or unstrikes competitors."""
     event = recorded.event
+    if isinstance(event, CompetitorsStruck | CompetitorsUnstruck):
+        return True
     return isinstance(event, PointsReversed) and event.undone is not None and event.ranking_id == ranking_id
 
 
@@ -121,9 +123,9 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     live = live_of(history)
     waiting = iter(meanwhile(more))
 
-    async def slowly(ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
+    async def slowly(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
         sums = CompetitionSums()
-        for _ in counting(sums, ranking_id, live.log[:sequence], undone):
+        for _ in counting(sums, ranking_id, live.log[:sequence], without):
             live.append(*[event for event in [next(waiting, None)] if event is not None])
             await asyncio.sleep(0)
         return sums
@@ -139,12 +141,12 @@ def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replace
     live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
     reads = []
 
-    async def read(ranking_id: RankingId, sequence: Sequence, undone: Collection[Sequence]) -> CompetitionSums:
+    async def read(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
         reads.append(sequence)
         if len(reads) == 2:
             live.board = board_of(live.log)  # as when it goes on from the tables
         await asyncio.sleep(0)
-        return await live.read_sums(ranking_id, sequence, undone)
+        return await live.read_sums(ranking_id, sequence, without)
 
     async def ask() -> None:
         await asyncio.gather(*[live.followed_sums.follow(RANKING, read) for _ in range(3)])

@@ -14,7 +14,7 @@ from projections.board.board import Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.past.history import finished
-from tests.histories import board_of, counted_in, logs, undone_in, unhurried
+from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
 
 
 def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
@@ -34,10 +34,11 @@ def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list
                 voided.add(event.competition_id)
             case events.CompetitionUnvoided():
                 voided.remove(event.competition_id)
+    struck = left_out_in(log).struck
     for event in [recorded.event for recorded in counted_in(log)]:
         if isinstance(event, Points) and event.competition_id is not None:
             for delta in event.deltas:
-                if delta.unity_id == unity_id:
+                if delta.unity_id == unity_id and delta.competitor_id not in struck.get(event.competition_id, ()):
                     sums[delta.competitor_id][event.competition_id] += delta.amount
     return {
         competitor_id: [
@@ -58,7 +59,7 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
             sums = CompetitionSums()
-            finished(counting(sums, ranking_id, log[:moment], undone_in(log[:moment])))
+            finished(counting(sums, ranking_id, log[:moment], left_out_in(log[:moment])))
             give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)

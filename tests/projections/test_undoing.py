@@ -1,4 +1,5 @@
-"""What counts: points that are undone and redone, of competitions that are voided and unvoided, in any order."""
+"""What counts: points that are undone and redone, of competitions that are voided and unvoided, for competitors who are
+struck and unstruck, in any order."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -56,6 +57,12 @@ class Void(Struct, frozen=True):
     back: bool
 
 
+class Strike(Struct, frozen=True):
+    competition_id: CompetitionId
+    competitor_id: CompetitorId
+    back: bool
+
+
 class Reverse(Struct, frozen=True):
     """`which` of the events of points so far, modulo their number."""
 
@@ -70,26 +77,42 @@ adds = st.builds(
     st.sampled_from([None, *COMPETITIONS]),
 )
 asks = st.lists(
-    adds | st.builds(Void, st.sampled_from(COMPETITIONS), st.booleans()) | st.builds(Reverse, st.integers(0, 30)),
+    adds
+    | st.builds(Void, st.sampled_from(COMPETITIONS), st.booleans())
+    | st.builds(Strike, st.sampled_from(COMPETITIONS), st.sampled_from(COMPETITORS), st.booleans())
+    | st.builds(Reverse, st.integers(0, 30)),
     max_size=25,
 )
+Ask = Add | Void | Strike | Reverse
 
 
 class Naive(Struct):
-    """What was added, and what became of it. A request counts unless it is undone or its competition is voided."""
+    """What was added, and what became of it. A line counts unless its request is undone, its competition is voided, or
+    its competitor is struck there."""
 
     added: list[Add] = field(default_factory=list)
     undone: dict[int, int] = field(default_factory=dict)
     """The number of each undone request, with the number of the command that undid it."""
     voided: set[CompetitionId] = field(default_factory=set)
+    struck: set[tuple[CompetitionId | None, CompetitorId]] = field(default_factory=set)
     means: list[tuple[str, int, int]] = field(default_factory=list)
     """What each event of points is: its kind, the number of the request that it is about, and that of its command."""
 
-    def take(self, ask: Add | Void | Reverse, number: int) -> int:
+    def lines(self, competition_id: CompetitionId) -> list[tuple[int, CompetitorId]]:
+        """Of the competition: the request and the competitor of each line that is not undone."""
+        return [
+            (n, competitor_id)
+            for n, one in enumerate(self.added)
+            if one.competition_id == competition_id and n not in self.undone
+            for competitor_id, _ in one.of.values()
+        ]
+
+    def take(self, ask: Ask, number: int) -> int:
         """How many events of points the command `number` leads to; -1: it is refused."""
         match ask:
             case Add():
-                if ask.competition_id in self.voided:
+                named = {(ask.competition_id, competitor_id) for competitor_id, _ in ask.of.values()}
+                if ask.competition_id in self.voided or named & self.struck:
                     return -1
                 self.added.append(ask)
                 self.means += [("added", len(self.added) - 1, number)] * len(ask.of)
@@ -98,11 +121,19 @@ class Naive(Struct):
                 if (ask.competition_id in self.voided) != ask.back:
                     return -1
                 (self.voided.discard if ask.back else self.voided.add)(ask.competition_id)
-                its = [n for n, one in enumerate(self.added) if one.competition_id == ask.competition_id]
-                counts = [n for n in its if n not in self.undone]
-                new = [("voided", n, number) for n in counts for _ in self.added[n].of]
-                self.means += new
-                return len(new)
+                its = [n for n, c in self.lines(ask.competition_id) if (ask.competition_id, c) not in self.struck]
+                self.means += [("voided", n, number) for n in its]
+                return len(its)
+            case Strike():
+                struck = ask.competition_id, ask.competitor_id
+                if (struck in self.struck) != ask.back:
+                    return -1
+                (self.struck.discard if ask.back else self.struck.add)(struck)
+                if ask.competition_id in self.voided:
+                    return 0
+                its = [n for n, competitor_id in self.lines(ask.competition_id) if competitor_id == ask.competitor_id]
+                self.means += [("struck", n, number) for n in its]
+                return len(its)
             case Reverse():
                 if not self.means:
                     return -1
@@ -122,11 +153,13 @@ class Naive(Struct):
         for n, one in enumerate(self.added):
             if n not in self.undone and one.competition_id not in self.voided:
                 for ranking_id, (competitor_id, amount) in one.of.items():
+                    if (one.competition_id, competitor_id) in self.struck:
+                        continue
                     found[ranking_id][competitor_id] += amount
         return found
 
 
-def command_of(ask: Add | Void | Reverse, history: list[Event]) -> Command:
+def command_of(ask: Ask, history: list[Event]) -> Command:
     match ask:
         case Add():
             lines = [RankingDeltas(r, (Delta(c, RANKINGS[r], amount),)) for r, (c, amount) in ask.of.items()]
@@ -135,12 +168,16 @@ def command_of(ask: Add | Void | Reverse, history: list[Event]) -> Command:
             kind: type[Any] = commands.UnvoidCompetition if ask.back else commands.VoidCompetition
             caused = caused_of(history, ask.competition_id)
             return kind(competition_id=ask.competition_id, caused=caused)  # type: ignore[no-any-return]
+        case Strike():
+            kind = commands.UnstrikeCompetitors if ask.back else commands.StrikeCompetitors
+            caused = caused_of(history, ask.competition_id)
+            return kind(competition_id=ask.competition_id, competitors=(ask.competitor_id,), caused=caused)  # type: ignore[no-any-return]
         case Reverse():
             points = [n for n, event in enumerate(history, start=2) if isinstance(event, events.Points)]
             return reverse(history, points[ask.which % len(points)] if points else 1)
 
 
-def played(asked: Iterable[Add | Void | Reverse], after: Callable[[Board, Naive], None]) -> list[tuple[Event, ...]]:
+def played(asked: Iterable[Ask], after: Callable[[Board, Naive], None]) -> list[tuple[Event, ...]]:
     """What the commands lead to, `after` each of which this is called. They are refused where they must be."""
     board, naive, history, blocks = Board(), Naive(), list(BEGINNING), []
     fold_events(board, *BEGINNING, first=2)
@@ -168,14 +205,14 @@ def assert_same(board: Board, naive: Naive) -> None:
 
 @settings(unhurried, max_examples=300)
 @given(asks)
-def test_the_order_of_adding_voiding_and_undoing_never_matters(asked: list[Add | Void | Reverse]) -> None:
+def test_the_order_of_adding_voiding_striking_and_undoing_never_matters(asked: list[Ask]) -> None:
     played(asked, assert_same)
 
 
 @settings(on_the_database, max_examples=8)
 @given(asks)
 async def test_a_log_with_undone_points_is_verified_and_its_tables_show_it(
-    database: Database, asked: list[Add | Void | Reverse]
+    database: Database, asked: list[Ask]
 ) -> None:
     blocks = played(asked, assert_same)
     tournament_id = await open_new_tournament(database, actor=OPERATOR)

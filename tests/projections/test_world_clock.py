@@ -18,7 +18,7 @@ from projections.past import past as past_module
 from projections.past.past import AtSequence, Past
 from projections.tables.worker import Worker
 from tests.desks import open_arena, record
-from tests.histories import board_of, dated_histories, undone_in
+from tests.histories import board_of, dated_histories, left_out_in
 from tests.projections.test_board import laid_out
 from tests.projections.test_past import a_few_times, drop_some, in_small_steps
 from tests.projections.test_tables import block_sizes, rich_histories, whole_log, written
@@ -90,10 +90,10 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                         assert unity.totals.get(competitor_id, 0) == sum(amounts)
                     unity.totals = ranking.unities[unity_id].totals
                 assert laid_out(then.board) == laid_out(board)  # all else is of the moment of the log
-                undone = undone_in(whole[:sequence])
-                for event in clock.points(ranking_id, without=undone):
-                    sums.count(event)
-                read = await past.competition_sums(tournament_id, ranking_id, then.sequence, undone, then.clock)
+                without = left_out_in(whole[:sequence])
+                for event in clock.points(ranking_id, without=without.undone):
+                    sums.count(event, without.struck.get(event.competition_id, ()))
+                read = await past.competition_sums(tournament_id, ranking_id, then.sequence, without, then.clock)
                 assert read == sums
 
 

@@ -110,6 +110,11 @@ def _named_competition(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=competition_text(board, competition_of(board, ids["competition_id"])))
 
 
+def _struck(board: Board, ids: PathIds) -> Beginning:
+    found = competition_of(board, ids["competition_id"])
+    return Beginning(about=competition_text(board, found), given={"competitors": ", ".join(map(str, found.struck))})
+
+
 def _ranking(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=ranking_of(board, ids["ranking_id"]).name)
 
@@ -186,6 +191,8 @@ _VISIBILITY: Final = _BY_NAME["PUT rankings/{ranking_id}/visibility.json"]
 _PUBLICATION: Final = _BY_NAME["PUT publication.json"]
 _REVERSE: Final = "rankings/{ranking_id}/reverse.json"
 _VOID: Final = "competitions/{competition_id}/void.json"
+_STRIKE: Final = "competitions/{competition_id}/strike.json"
+_UNSTRIKE: Final = "competitions/{competition_id}/unstrike.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 
 CONSOLE_CHANGES: Final = (
@@ -240,6 +247,26 @@ CONSOLE_CHANGES: Final = (
         begin=_named_competition,
         warning="The points that it gave before it was voided are given again.",
         preview=_PREVIEWS[_UNVOID],
+    ),
+    Change(
+        path="/competitions/{competition_id}/strike",
+        operation=_BY_NAME[f"PUT {_STRIKE}"],
+        title="Strike competitors",
+        button="Strike them",
+        back="/competitions",
+        begin=_named_competition,
+        warning="All points that the competition gave them are taken back. The log keeps both, and it can be made to "
+        "count for them again.",
+        with_competitors=True,
+    ),
+    Change(
+        path="/competitions/{competition_id}/unstrike",
+        operation=_BY_NAME[f"PUT {_UNSTRIKE}"],
+        title="Have a competition count again for struck competitors",
+        button="Have it count",
+        back="/competitions",
+        begin=_struck,
+        warning="The points that it gave them before they were struck are given again.",
     ),
     Change(
         path="/rankings/new",

@@ -71,8 +71,9 @@ def _competition(
 ) -> list[Child]:
     what = competition_text(board, found)
     voided = None if found.voided_at is None else element("span", "voided", class_="badge")
+    struck = element("span", f"{len(found.struck)} struck", class_="badge") if found.struck else None
     row: list[Child] = [
-        joined((what, voided)),
+        joined((what, voided, struck)),
         found.group_id,
         time_element(found.started_at),
         _result(board, found),
@@ -84,6 +85,9 @@ def _competition(
             is_voided = found.voided_at is not None
             change = ("Have it count", "unvoid") if is_voided else ("Void", "void")
             links.append(_link(venue, f"{below}/{change[1]}", change[0], what))
+            links.append(_link(venue, f"{below}/strike", "Strike", what))
+            if found.struck:
+                links.append(_link(venue, f"{below}/unstrike", "Unstrike", what))
         row.append(joined(links))
     return row
 

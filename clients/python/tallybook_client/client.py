@@ -206,6 +206,45 @@ class Client:
         path = _path(slug, "competitions", competition_id, "unvoid")
         return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
 
+    async def strike_competitors(
+        self,
+        slug: str,
+        competition_id: int,
+        competitors: Iterable[int],
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """Takes back all points that it gave these. Needs scope `admin`, as the next three do."""
+        path = _path(slug, "competitions", competition_id, "strike")
+        return await self._change("PUT", path, {"competitors": [*competitors]}, Done, idempotency_key, if_match)
+
+    async def unstrike_competitors(
+        self,
+        slug: str,
+        competition_id: int,
+        competitors: Iterable[int],
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        path = _path(slug, "competitions", competition_id, "unstrike")
+        return await self._change("PUT", path, {"competitors": [*competitors]}, Done, idempotency_key, if_match)
+
+    async def preview_strike_competitors(
+        self, slug: str, competition_id: int, competitors: Iterable[int]
+    ) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "competitions", competition_id, "strike")
+        query = {"competitors": ",".join(map(str, competitors))}
+        return await self._payload(path, query, "rankings", tuple[ComparedRanking, ...])
+
+    async def preview_unstrike_competitors(
+        self, slug: str, competition_id: int, competitors: Iterable[int]
+    ) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "competitions", competition_id, "unstrike")
+        query = {"competitors": ",".join(map(str, competitors))}
+        return await self._payload(path, query, "rankings", tuple[ComparedRanking, ...])
+
     async def preview_void_competition(self, slug: str, competition_id: int) -> tuple[ComparedRanking, ...]:
         path = _path(slug, "competitions", competition_id, "void")
         return await self._payload(path, {}, "rankings", tuple[ComparedRanking, ...])

@@ -147,7 +147,8 @@ class Participant(_Shape, frozen=True, kw_only=True):
 
 
 class Competition(_Shape, frozen=True, kw_only=True):
-    """`voided_at`: since when it does not count; None: it counts. `etag` as in Competitor."""
+    """`voided_at`: since when it does not count; None: it counts. `struck`: the competitors for whom it does not.
+    `etag` as in Competitor."""
 
     id: int
     group_id: int
@@ -159,6 +160,7 @@ class Competition(_Shape, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     voided_at: datetime | None
+    struck: tuple[int, ...]
     etag: str | None = None
 
 

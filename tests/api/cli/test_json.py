@@ -52,6 +52,8 @@ GIVEN: Final = {
     "explain": "{slug} Pyramid Ada",
     "chart": "{slug} Pyramid --output {picture}",
     "what-if": "{slug} Pyramid --without-competitor Ada",
+    "strike": "{slug} Ben~-~Cid Ben",
+    "unstrike": "{slug} Ben~-~Cid Ben",
     "void": "{slug} Ben~-~Cid",
     "unvoid": "{slug} Ben~-~Cid",
     "ranking close": "{slug} Pyramid",

@@ -62,6 +62,16 @@ async def test_points_are_undone_and_redone(tallybook: Tallybook, played: Season
     assert f"redo of {added}" in await tallybook.done("history", slug, ranking)
 
 
+async def test_a_competitor_is_struck_and_unstruck(tallybook: Tallybook, played: Season) -> None:
+    slug, match = played.client.tournament, str(played.competition_id)
+    assert places(await tallybook.json("strike", slug, match, "Ada", "--dry-run")) == WITHOUT_ADA
+    await tallybook.json("strike", slug, match, "Ada")
+    assert "struck already" in (await tallybook.refused("strike", slug, match, "Ada"))[0]
+    assert "no longer counts" in await tallybook.done("explain", slug, str(played.ranking_id), "Ada")
+    await tallybook.done("unstrike", slug, match, "Ada")
+    assert "not struck" in (await tallybook.refused("unstrike", slug, match, "Ada"))[0]
+
+
 async def test_voiding_what_gave_no_points_changes_no_ranking(tallybook: Tallybook, played: Season) -> None:
     said = await tallybook("unvoid", played.client.tournament, str(played.voided_competition_id), "--dry-run")
     assert (said.code, said.out) == (0, "")

@@ -138,6 +138,12 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert {move.total_after for move in undone.unities[0].moves} <= {0, 2}
     undo = await tallybook.reverse_points(slug, ranking, done.sequence)
     await tallybook.reverse_points(slug, ranking, undo.sequence)
+    (preview,) = await tallybook.preview_strike_competitors(slug, duel_id, [ada])
+    assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {0}
+    await tallybook.strike_competitors(slug, duel_id, [ada])
+    assert (await tallybook.show_competition(slug, duel_id)).struck == (ada,)
+    assert await tallybook.preview_unstrike_competitors(slug, duel_id, [ada])
+    await tallybook.unstrike_competitors(slug, duel_id, [ada])
     (preview,) = await tallybook.preview_void_competition(slug, duel_id)
     assert {move.total_after for move in preview.unities[0].moves if move.competitor_id == ada} == {0}
     await tallybook.void_competition(slug, duel_id)

@@ -75,6 +75,8 @@ EXPECTED: Final = {
     "/competitions/{competition_id}/record": Scope.WRITE,
     "/competitions/{competition_id}/void": Scope.ADMIN,
     "/competitions/{competition_id}/unvoid": Scope.ADMIN,
+    "/competitions/{competition_id}/strike": Scope.ADMIN,
+    "/competitions/{competition_id}/unstrike": Scope.ADMIN,
     "/rankings/new": Scope.WRITE,
     "/rankings/{ranking_id}/information": Scope.WRITE,
     "/rankings/{ranking_id}/participants": Scope.WRITE,
