@@ -30,6 +30,7 @@ POINTS: Final = (Point.APPEND_SENT, Point.APPEND_COMMITTED, Point.APPEND)
 """Where process 1 dies."""
 _HERE: Final = Path(__file__).parent
 _FIRSTS: Final = {"PointsAdded", "RankingClosed", "RankingReopened", "CompetitionVoided"}
+PLAY_SECONDS_MAX: Final = 120.0
 _PAUSE_SECONDS: Final = 0.05  # until a client asks again
 
 
@@ -43,7 +44,7 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
     variables[1][VARIABLE] = armed
     async with trial.stage(tournaments=tournaments, workers=0, variables=variables) as stage:
         players = [await _player(stage, folder, place) for place in range(tournaments)]
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(PLAY_SECONDS_MAX), asyncio.TaskGroup() as tasks:
             playing = [
                 tasks.create_task(player.play(n, clients, requests, Random(f"{trial.seed} {player.place} {n}")))
                 for player in players
