@@ -185,6 +185,7 @@ PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
         "competitions.json",
         {"group_id": 1, "participants": listed(s.ids), f"result[{it}]": "1"},
     ),
+    "PUT as struck": lambda s, it: (f"competitions/{s.competition_id}/strike.json", {"competitors": it}),
     "PUT as winner": lambda s, it: (f"competitions/{s.competition_id}.json", {"winner": it}),
     "POST as parent": lambda _, it: ("competitors.json", {"name": "Dan", "parent": it}),
     "PUT as parent": lambda s, it: (f"competitors/{s.ids[0]}.json", {"parent": it}),

@@ -137,6 +137,7 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
                 re.sub(r"{\w+}", str(it), name.split()[1])
                 + "?competitor=1" * ("explain" in name)
                 + "?sequence=1" * ("reverse" in name)
+                + "?competitors=1" * ("strike" in name)
             )
             assert answer.status == 404
 

@@ -294,7 +294,14 @@ def changed_by(event: Event) -> tuple[str, int] | None:
     match event:
         case events.CompetitorRegistered() | events.CompetitorChanged():
             return "competitor", event.competitor_id
-        case CompetitionAdded() | CompetitionChanged() | CompetitionVoided() | events.CompetitionUnvoided():
+        case (
+            CompetitionAdded()
+            | CompetitionChanged()
+            | CompetitionVoided()
+            | events.CompetitionUnvoided()
+            | events.CompetitorsStruck()
+            | events.CompetitorsUnstruck()
+        ):
             return "competition", event.competition_id
         case (
             events.RankingCreated()

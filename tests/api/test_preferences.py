@@ -119,9 +119,18 @@ async def test_nothing_is_rendered_for_a_minimal_answer(
         assert (await ask(name, season, season.client, keyed("k") | MINIMAL)).status == 200
         assert live.cache.size_bytes == 0
         assert (await ask(name, season, season.client, keyed("k"))).status == 200
-        # A unity, criteria, a few versions, a publication, or a competition without competitors is not worth keeping.
-        small = name.endswith(("points.json", "classification.json", "publication.json", "POST competitions.json"))
-        small = small or "/unities" in name
+        # What is short is not worth keeping.
+        small = "/unities" in name or name.endswith(
+            (
+                "points.json",
+                "classification.json",
+                "publication.json",
+                "POST competitions.json",
+                "visibility.json",
+                "PUT rankings.json",
+                "PUT tournament.json",
+            )
+        )
         assert (live.cache.size_bytes == 0) == small
 
 

@@ -161,9 +161,9 @@ async def test_what_was_done_is_told_in_json(tallybook: Tallybook, season: Seaso
 async def test_migrations_and_digests_are_told_in_json(
     tallybook: Tallybook, season: Season, administrator: Administrator, tmp_path: Path
 ) -> None:
-    form = "distributed" if isinstance(administrator, DistributedAdministrator) else "plain"
+    topology = "distributed" if isinstance(administrator, DistributedAdministrator) else "plain"
     assert await tallybook.json("migrate") == {"applied": [], "distributed": []}
-    assert await tallybook.json("migrate", "--status") == {"missing": [], "form": form}
+    assert await tallybook.json("migrate", "--status") == {"missing": [], "topology": topology}
     file = tmp_path / "digests"
     noted = await tallybook.json("digests", "--output", str(file))
     assert [json.loads(line) for line in file.read_text().splitlines()] == noted
