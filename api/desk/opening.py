@@ -17,9 +17,9 @@ SLUG_ATTEMPTS_MAX: Final = 1_000
 async def open_tournament(
     connection: Connection, name: str, *, actor: ActorId, tournament_id: TournamentId | None = None
 ) -> log.RegistryEntry:
-    """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 … `tournament_id`: its id; None: a
-    random one. If a tournament with that id was opened already, that one is returned. Raises Unacceptable and
-    Conflict."""
+    """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 … `tournament_id`: its id; if a
+    tournament with it was opened already, that one is returned. None: a random one. Raises Unacceptable and Conflict.
+    """
     name = name.strip()
     fault = name_fault(name)
     if fault:
@@ -27,6 +27,7 @@ async def open_tournament(
     stem = slugify(name, max_length=STEM_CHARACTERS_MAX)
     if not stem:
         raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
+    may_be_open = tournament_id is not None
     tournament_id = tournament_id or log.new_tournament_id()
     if is_distributed(connection) and await unlike_copies(connection, "tournament"):
         raise Conflict(
@@ -38,7 +39,7 @@ async def open_tournament(
         try:
             is_open = await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
         except UniqueViolationError as error:
-            opened = await log.slug_of(connection, tournament_id)
+            opened = await log.slug_of(connection, tournament_id) if may_be_open else None
             if opened is not None:
                 return log.RegistryEntry(tournament_id, opened, name, Sequence(1))
             raise Conflict(

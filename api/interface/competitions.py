@@ -5,7 +5,7 @@ from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final, Protocol
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, regrouped
 from api.http.times import timestamp, timestamp_or_none
@@ -52,7 +52,7 @@ class ParticipantShape(Struct, kw_only=True):
 
 class CompetitionShape(Struct, kw_only=True):
     """`voided_at`: since when the competition does not count; null: it counts. `struck`: the competitors for whom it
-    does not."""
+    does not, if there are any."""
 
     id: int
     group_id: int
@@ -64,7 +64,7 @@ class CompetitionShape(Struct, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     voided_at: Timestamp | None
-    struck: list[int]
+    struck: list[int] | UnsetType = UNSET
 
 
 class NewCompetitionsShape(Struct):
@@ -238,7 +238,7 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
             created_at=created_at,
             updated_at=updated_at,
             voided_at=timestamp_or_none(competition.voided_at),
-            struck=[*competition.struck],
+            struck=[*competition.struck] or UNSET,
         ),
         "participants",
     )

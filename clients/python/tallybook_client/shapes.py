@@ -160,7 +160,7 @@ class Competition(_Shape, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     voided_at: datetime | None
-    struck: tuple[int, ...]
+    struck: tuple[int, ...] = ()
     etag: str | None = None
 
 
