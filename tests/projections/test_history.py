@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 
 from engine.domain.events import (
     ClassificationDeclared,
-    CompetitionUnvoided,
     CompetitionVoided,
+    CompetitorsStruck,
+    CompetitorsUnstruck,
     Points,
     PointsAdded,
     PointsReversed,
     Recorded,
+    Revaluation,
 )
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
@@ -44,10 +46,15 @@ def reversal_in(log: list[Recorded], recorded: Recorded) -> Reversal | None:
         return None
     if event.undone is not None:
         return Reversal.UNDO if event.undone else Reversal.REDO
-    causes = [
-        one.event for one in log[: recorded.sequence] if isinstance(one.event, CompetitionVoided | CompetitionUnvoided)
-    ]
-    return Reversal.VOID if isinstance(causes[-1], CompetitionVoided) else Reversal.UNVOID
+    *_, cause = [one.event for one in log[: recorded.sequence] if isinstance(one.event, Revaluation)]
+    match cause:
+        case CompetitionVoided():
+            return Reversal.VOID
+        case CompetitorsStruck():
+            return Reversal.STRIKE
+        case CompetitorsUnstruck():
+            return Reversal.UNSTRIKE
+    return Reversal.UNVOID
 
 
 def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
