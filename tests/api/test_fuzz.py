@@ -413,7 +413,7 @@ async def test_any_path_is_answered(wire: Wire) -> None:
     @examples(800)
     @given(st.sampled_from(["GET", "POST", "PUT", "DELETE"]), st.sampled_from(shapes), segments | plain)
     def whatever_it_is(method: str, shape: str, segment: str) -> None:
-        assume(shape.format(segment) != "/")  # a page for people
+        assume(shape.format(segment).partition("?")[0] != "/")  # a page for people
         answer = wire.ask(method, shape.format(segment), None if method in ("GET", "DELETE") else b"name=Ada")
         assert answer["status"] in (200, 400, 404, 405, 409, 422)
 
