@@ -158,6 +158,7 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
         assert [workplace.recalled(made) for made in (harmful, harmless)] == [CAUGHT, SURVIVED]
 
 
+@pytest.mark.long
 def test_a_mutant_is_asked_of_the_tests_that_run_it_and_of_no_others(tmp_path: Path) -> None:
     own, other = "tests/projections/test_sorted_integers.py", "tests/engine/test_digest.py"
     covering = Covering.recorded(tmp_path, tests=[own, other])
