@@ -397,8 +397,15 @@ _BLOCK_AROUND: Final = """
     ORDER BY last_sequence
     LIMIT 1
 """
-# Uses the index `event_competition`, so the expression must be spelled as there. A chunk ends after $5 events, or with
-# the event that brings the bodies to $6 bytes.
+# As the index `event_competition` spells them: the competition that an event names, and which events name one.
+_COMPETITION: Final = """
+    rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C"
+"""
+_NAMES_COMPETITION: Final = """
+    kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
+"""
+# Uses the index `event_competition`. A chunk ends after $5 events, or with the event that brings the bodies to $6
+# bytes.
 _POINTS_EVENTS: Final = f"""
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM (
@@ -409,9 +416,8 @@ _POINTS_EVENTS: Final = f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1
-                AND rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}}')
-                    COLLATE "C" = $2
-                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
+                AND {_COMPETITION} = $2
+                AND {_NAMES_COMPETITION}
                 AND sequence > $3 AND sequence <= $4
                 AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence
@@ -434,9 +440,8 @@ _POINTS_OF_COMPETITIONS: Final = f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1
-                AND rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}}')
-                    COLLATE "C" = c.competition
-                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
+                AND {_COMPETITION} = c.competition
+                AND {_NAMES_COMPETITION}
                 AND sequence > c.after AND sequence <= $4
                 AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence
