@@ -112,8 +112,8 @@ CREATE TABLE unity (
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
-COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people are shown them with so many decimals.';
-COMMENT ON COLUMN unity.time IS 'People are shown totals as times of so many seconds (s) or milliseconds (ms). NULL: as numbers.';
+COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people see them with this number of decimals.';
+COMMENT ON COLUMN unity.time IS 'People see totals as times; the unit is seconds (s) or milliseconds (ms). NULL: they see numbers.';
 COMMENT ON COLUMN unity.version IS 'How many events have shaped its standing, counted from its creation as 1.';
 
 CREATE TABLE total (

@@ -21,7 +21,7 @@ from tests.running import Running, said, started
 
 CUT_SECONDS_MAX: Final = 60.0
 FAMILY: Final = 40
-"""Every so many lines one is below the line before it, so that a file is registered in many chunks."""
+"""One line in FAMILY has the line before it as its parent, so that a file is registered in many chunks."""
 _COUNT: Final = """
     SELECT count(*)
     FROM tallybook.event AS e

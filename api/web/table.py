@@ -154,8 +154,8 @@ class ShownTable(Struct, frozen=True, kw_only=True):
 
 
 async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
-    """The table that is asked for. Of the head, all is of one moment, but names, form, and values that decide nothing
-    may be some events younger. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
+    """The table that is asked for. At the head, names, form and values that decide nothing may be some events newer
+    than the rest. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
     live = context.live
     board, sequence = await board_at(context, asked.at)
     ranking_id = ranking_in(context, board, asked.ranking_id)

@@ -1,7 +1,7 @@
 """Which lines of a table are shown: those of a page, those of the competitors that were looked for, or those of a
 group, with positions counted again.
 
-All is in the state of one moment: that of now, or a board of the past.
+Everything comes from one board: the current one or a past one.
 """
 
 from collections.abc import Generator

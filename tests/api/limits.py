@@ -347,7 +347,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors that a race shows", f"the first {moments.RACERS_MAX}", "the others are left out"),
             ("lines of a picture", f"the first {picture.PICTURE_LINES}", "the number of the others is shown"),
             (
-                "pictures that a process draws; those of a moment are drawn once",
+                "pictures that a process draws; each picture of a past moment is drawn once",
                 f"{picture.PICTURES_AT_ONCE_MAX} at once, then {picture.PICTURES_PER_SECOND_MAX:g} a second",
                 "429",
             ),

@@ -1586,9 +1586,9 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 
 
 def test_what_is_structural() -> None:
-    """Whatever may overtake a decision. (And a new ranking, which cannot: nobody has named it. And a ranking's
-    information, classification and place, on which only conditions look. And what sets an event aside: who has not
-    stopped at that has folded it.)"""
+    """Whatever may overtake a decision. (Structural, too, though it cannot overtake: a new ranking, which
+    nobody has named; a ranking's information, classification and place, which only conditions look at; and an event
+    set aside, which every process that did not stop at it has folded.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
         events.RankingCreated,

@@ -8,8 +8,8 @@ model accepts the trace of each tournament, and refuses it with one line changed
 
     started                    the process begins a life
     asked      case, request, kind, keyed, refusals
-                               a docket was given this case; `request` is its key, or the points that it adds; so many
-                               refusals are known to it
+                               a docket was given this case; `request` is its key, or the points that it adds;
+                               `refusals` is how many refusals it knows of
     judged     taken, refused, sequence, digest, refusals
                                the docket judged cases by this head, and sends those that it took as a block
     locked     sequence, digest

@@ -19,9 +19,9 @@ export class Past {
   #wanted = 0;
   #rest = 0;
 
-  /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `folds`: whether passages are
-   * told of this ranking. `shown` is called with the lines of a moment that were folded here; `rested` where only the
-   * service can tell them, and when the slider rests. */
+  /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `folds`: whether the page
+   * can fold passages of this ranking. `shown` is called with the lines of a moment that the page folded; `rested` when
+   * only the service has them, and when the slider rests. */
   constructor({ asked, unity, folds, shown, rested }) {
     this.#asked = asked;
     this.#unity = unity;

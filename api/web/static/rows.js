@@ -34,7 +34,7 @@ export class Rows {
     this.#here = here;
   }
 
-  /** Whether there are columns for all that is told of the lines: for movement, if they are `compared`, and form. */
+  /** Whether the table has every column that the lines need: movement, if they are `compared`, and form. */
   fit(lines, compared) {
     return (this.#beside.moved || !compared) && (this.#beside.form || !lines.some(({ form }) => form.length));
   }

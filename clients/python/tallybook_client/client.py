@@ -215,7 +215,7 @@ class Client:
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """Takes back all points that it gave these. Needs scope `admin`, as the next three do."""
+        """Takes back all points that it gave these competitors."""
         path = _path(slug, "competitions", competition_id, "strike")
         return await self._change("PUT", path, {"competitors": [*competitors]}, Done, idempotency_key, if_match)
 
