@@ -36,8 +36,9 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import log
-from engine.log.log import Appended, Block, Head, Request
+from engine.log import appending, reading, registry
+from engine.log.appending import Appended, Block, Request
+from engine.log.reading import Head
 
 TOURNAMENTS_PER_APPEND: Final = 200
 DRAWN_MAX: Final = 50_000
@@ -139,16 +140,16 @@ async def open_tournaments(connection: asyncpg.Connection, name: str, count: int
 
 
 async def _open(connection: asyncpg.Connection, slug: str, field: Field) -> Tournament:
-    ids = iter(await log.next_ids(connection, 1 + field.unities + field.competitors + field.competitions))
+    ids = iter(await registry.next_ids(connection, 1 + field.unities + field.competitors + field.competitions))
     tournament = Tournament(
-        tournament_id=log.new_tournament_id(),
+        tournament_id=registry.new_tournament_id(),
         slug=slug,
         ranking_id=RankingId(next(ids)),
         unity_ids=tuple(UnityId(next(ids)) for _ in range(field.unities)),
         competitor_ids=tuple(CompetitorId(next(ids)) for _ in range(field.competitors)),
         competition_ids=tuple(CompetitionId(next(ids)) for _ in range(field.competitions)),
     )
-    opened = await log.open_tournament(connection, tournament.tournament_id, name=slug, slug=slug, actor=OPERATOR)
+    opened = await registry.open_tournament(connection, tournament.tournament_id, name=slug, slug=slug, actor=OPERATOR)
     assert opened, f"the slug {slug} is taken"
     return tournament
 
@@ -288,8 +289,8 @@ class Zipf:
 
 
 async def _append(connection: asyncpg.Connection, blocks: list[Block]) -> None:
-    heads = await log.heads(connection, [block.tournament_id for block in blocks])
-    for outcome in await log.append(connection, [judged(block, heads) for block in blocks], wait=True):
+    heads = await reading.heads(connection, [block.tournament_id for block in blocks])
+    for outcome in await appending.append(connection, [judged(block, heads) for block in blocks], wait=True):
         assert isinstance(outcome, Appended), outcome
 
 

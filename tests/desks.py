@@ -20,8 +20,8 @@ from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Appended, Block, Request
+from engine.log import appending, reading, registry
+from engine.log.appending import Appended, Block, Request
 from projections.live.pool import LIVE_BYTES_MAX
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
@@ -180,7 +180,7 @@ class Arena(Struct, frozen=True):
 async def open_arena(database: Database) -> Arena:
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
-        first, second, ranking, unity = await log.next_ids(connection, 4)
+        first, second, ranking, unity = await registry.next_ids(connection, 4)
         arena = Arena(tournament_id, RankingId(ranking), UnityId(unity), (CompetitorId(first), CompetitorId(second)))
         await record(
             connection,
@@ -203,9 +203,9 @@ async def record(
 ) -> Appended:
     """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
     request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
-    head = (await log.heads(connection, [tournament_id]))[tournament_id]
+    head = (await reading.heads(connection, [tournament_id]))[tournament_id]
     block = Block(tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=(request,))
-    (appended,) = await log.append(connection, [block], wait=True)
+    (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     return appended
 
@@ -272,7 +272,7 @@ async def submit(
 async def recorded(database: Database, tournament_id: TournamentId) -> list[Event]:
     """Every event of the tournament, in order; proved to be without a gap by the way it is read."""
     async with database.connection() as connection:
-        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10_000)
+        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10_000)
         assert [r.sequence for r in tail.events] == list(range(1, len(tail.events) + 1))
-        assert (await log.heads(connection, [tournament_id]))[tournament_id] == tail.head
+        assert (await reading.heads(connection, [tournament_id]))[tournament_id] == tail.head
     return [r.event for r in tail.events]

@@ -14,8 +14,8 @@ from engine.database.distribution import has_shards
 from engine.database.pool import Database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
-from engine.log import digest, log
-from engine.log.log import Head
+from engine.log import digest, reading, registry
+from engine.log.reading import Head
 from projections.board.board import Board, Revisions, fold
 from projections.tables import snapshots
 from projections.tables.snapshots import Snapshot
@@ -93,7 +93,7 @@ async def stage(database: Database) -> Stage:
     arena = await open_arena(database)
     tournament_id, (ann, bob) = arena.tournament_id, arena.competitors
     async with database.connection() as connection:
-        ids = await log.next_ids(connection, 4)
+        ids = await registry.next_ids(connection, 4)
         match, relay = CompetitionId(ids[0]), CompetitionId(ids[1])
         second, third = UnityId(ids[2]), CompetitorId(ids[3])
 
@@ -122,9 +122,9 @@ async def stage(database: Database) -> Stage:
 
 async def keep_snapshot(connection: asyncpg.Connection, tournament_id: TournamentId, at: Sequence) -> None:
     """Writes the snapshot of what the log gives up to `at`, the end of a block."""
-    board, revisions, head = Board(), Revisions(), log.beginning(tournament_id)
+    board, revisions, head = Board(), Revisions(), reading.beginning(tournament_id)
     while head.sequence < at:
-        tail = await log.tail(connection, tournament_id, head, blocks_max=1)
+        tail = await reading.tail(connection, tournament_id, head, blocks_max=1)
         for recorded in tail.events:
             fold(board, revisions, recorded)
         head = tail.head

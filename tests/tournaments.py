@@ -4,7 +4,7 @@ from itertools import count
 
 from engine.database.pool import Database
 from engine.domain.terms import ActorId, TournamentId
-from engine.log import log
+from engine.log import registry
 
 _numbers = count(1_000_001)
 """Ids of tournaments to test with. They are not random, so that a test that failed fails in the same way again, and so
@@ -19,5 +19,5 @@ async def open_new_tournament(
     tournament_id = TournamentId(number) if tournament_id is None else tournament_id
     async with database.connection() as connection:
         name, slug = f"Tournament {number}", f"tournament-{number}"
-        assert await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
+        assert await registry.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
     return tournament_id

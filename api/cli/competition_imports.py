@@ -29,7 +29,7 @@ from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable
 from engine.domain.events import CompetitionAdded, Ignored, PointsAdded
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId
-from engine.log import log
+from engine.log import reading, registry
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
@@ -67,7 +67,7 @@ async def play_competitions(
     known = await _known(desk, live, asked)
     await desk.live_pool.make_current(live)  # now it shows everything that _known found
     async with desk.database.connection() as connection:
-        ids = iter(await log.next_ids(connection, len(asked)))
+        ids = iter(await registry.next_ids(connection, len(asked)))
     for one in asked:
         one.competition_id = known.get(one.competition_key) or CompetitionId(next(ids))
         one.is_added = one.competition_key in known
@@ -149,10 +149,10 @@ async def _known(desk: Desk, live: LiveTournament, asked: Items[_Asked]) -> dict
     said something else then."""
     known: dict[str, CompetitionId] = {}
     faults: list[Fault] = []
-    for chunk in _chunks(asked, log.IDEMPOTENCY_KEYS_MAX // 2):
+    for chunk in _chunks(asked, reading.IDEMPOTENCY_KEYS_MAX // 2):
         keys = [key for one in chunk for key in (one.competition_key, one.points_key)]
         async with desk.database.connection() as connection:
-            found = await log.keyed(connection, live.tournament_id, keys)
+            found = await reading.keyed(connection, live.tournament_id, keys)
         for one in chunk:
             for key, its_print in ((one.competition_key, one.competition_print), (one.points_key, one.points_print)):
                 used = found.get(key)
@@ -167,7 +167,7 @@ async def _known(desk: Desk, live: LiveTournament, asked: Items[_Asked]) -> dict
     return known
 
 
-def _fault(used: log.KeyedEvent, its_print: bytes) -> str | None:
+def _fault(used: reading.KeyedEvent, its_print: bytes) -> str | None:
     """What keeps the line that has this fingerprint from being the one that was imported."""
     sequence = used.recorded.sequence
     match used.recorded.event:

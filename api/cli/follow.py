@@ -19,8 +19,8 @@ from api.stream.frames import SET_ASIDE, Frame, StreamFormat, Wanted
 from api.stream.pace import SPEED_MAX, Pace
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import Sequence
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from projections.live.tournament import LiveTournament
 
 _SPEED: Final = Number(gt=0, lte=SPEED_MAX)
@@ -84,7 +84,7 @@ async def _frames(
     while True:
         while after.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
-                events = await log.stored(connection, live.tournament_id, after, live.head.sequence)
+                events = await reading.stored(connection, live.tournament_id, after, live.head.sequence)
             for stored in events:
                 if (seconds := pace.pause_before(stored.recorded_at, clock())) > 0:
                     await asyncio.sleep(seconds)

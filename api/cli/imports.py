@@ -35,7 +35,7 @@ from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, U
 from engine.domain.events import CompetitorRegistered, Event, Ignored, Recorded
 from engine.domain.judging import State, decide
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
-from engine.log import log
+from engine.log import reading, registry
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
@@ -77,7 +77,7 @@ async def register_competitors(
     others_max = len(live.board.competitors)
     known = await _known(desk, live, asked, stop)
     async with desk.database.connection() as connection:
-        ids = await log.next_ids(connection, len(asked) - len(known))
+        ids = await registry.next_ids(connection, len(asked) - len(known))
     await desk.live_pool.make_current(live)  # now it shows everything that _known found
     commands = _judged(live, asked, known, ids, others_max)
     meanwhile = _RegisteredMeanwhile()
@@ -163,12 +163,12 @@ async def _known(
     """
     known: dict[str, CompetitorId] = {}
     faults: list[Fault] = []
-    for start in range(0, len(asked), log.IDEMPOTENCY_KEYS_MAX):
+    for start in range(0, len(asked), reading.IDEMPOTENCY_KEYS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(len(known), len(asked)))
-        chunk = asked[start : start + log.IDEMPOTENCY_KEYS_MAX]
+        chunk = asked[start : start + reading.IDEMPOTENCY_KEYS_MAX]
         async with desk.database.connection() as connection:
-            found = await log.keyed(connection, live.tournament_id, [one.key for one in chunk])
+            found = await reading.keyed(connection, live.tournament_id, [one.key for one in chunk])
         for one in chunk:
             used = found.get(one.key)
             if used is None:

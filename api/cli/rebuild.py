@@ -3,7 +3,7 @@
 from api.cli import printing
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, database_at, known
-from engine.log import log
+from engine.log import registry
 from projections.tables.rebuild import Rebuilt, rebuild
 
 
@@ -18,7 +18,7 @@ async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, wher
     async with database_at(where) as database:
         only = None if slug is None else await known(database, slug)
         async with database.connection() as connection:
-            registered = await log.tournaments(connection)
+            registered = await registry.tournaments(connection)
         for tournament in registered:
             if only in (None, tournament.tournament_id):
                 with progress(tournament.slug, total=tournament.sequence) as advance:
@@ -31,7 +31,7 @@ async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, wher
         printing.json(rows)
 
 
-def _row(tournament: log.RegistryEntry, rebuilt: Rebuilt) -> dict[str, object]:
+def _row(tournament: registry.RegistryEntry, rebuilt: Rebuilt) -> dict[str, object]:
     return {
         "id": tournament.tournament_id,
         "slug": tournament.slug,

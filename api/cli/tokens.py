@@ -13,7 +13,7 @@ from api.http.times import instant_or_none
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
-from engine.log import log
+from engine.log import registry
 
 
 async def create_token(
@@ -57,7 +57,7 @@ async def create_token(
 
 async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
-        slugs = {t.tournament_id: t.slug for t in await log.tournaments(connection)}
+        slugs = {t.tournament_id: t.slug for t in await registry.tournaments(connection)}
         rows = [_row(token, slugs) for token in await auth.listed(connection)]
     columns = ("id", "name", "scope", "tournaments", "created_at", "expires_at", "revoked_at")
     printing.rows(rows, columns, as_json=json)

@@ -10,7 +10,7 @@ from api.desk import opening
 from api.desk.desk import Desk
 from engine.domain.commands import RenameTournament
 from engine.domain.terms import OPERATOR
-from engine.log import log
+from engine.log import registry
 
 
 async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
@@ -26,7 +26,7 @@ async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         rows = [
             {"id": t.tournament_id, "slug": t.slug, "name": t.name, "events": t.sequence}
-            for t in await log.tournaments(connection)
+            for t in await registry.tournaments(connection)
         ]
     printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
 
@@ -44,7 +44,7 @@ async def rename_tournament(
     printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {name.strip()}")
 
 
-async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
+async def open_tournament(desk: Desk, name: str) -> registry.RegistryEntry:
     """As `opening.open_tournament`."""
     async with writing_to(desk.database) as connection:
         return await opening.open_tournament(connection, name, actor=OPERATOR)

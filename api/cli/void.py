@@ -24,7 +24,7 @@ from engine.domain.commands import (
     VoidCompetition,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
-from engine.log import log
+from engine.log import reading
 from engine.process.turns import in_turns
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
@@ -191,11 +191,11 @@ async def _replayed(
 ) -> tuple[Board, CompetitionSums]:
     """The board of the log up to the live's head, and the ranking's sums of competitions, without these. Raises
     LogForked and LogUnreadable."""
-    board, sums, head = Board(), CompetitionSums(), log.beginning(live.tournament_id)
+    board, sums, head = Board(), CompetitionSums(), reading.beginning(live.tournament_id)
     with progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
-                tail = await log.tail(connection, live.tournament_id, head)
+                tail = await reading.tail(connection, live.tournament_id, head)
             left = [
                 msgspec.structs.replace(recorded, event=event)
                 for recorded in tail.events

@@ -20,7 +20,7 @@ from engine.database.migrator import migrate
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unavailable
 from engine.domain.errors import NotFound, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
-from engine.log import log
+from engine.log import registry
 from projections.live.tournament import LiveTournament
 
 
@@ -106,7 +106,7 @@ async def find(database: Database, slug: str) -> TournamentId | None:
     if name_fault(slug):  # the slug may hold characters that no column can
         return None
     async with database.connection() as connection:
-        return await log.tournament_named(connection, slug)
+        return await registry.tournament_named(connection, slug)
 
 
 async def known(database: Database, slug: str) -> TournamentId:

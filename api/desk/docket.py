@@ -57,18 +57,10 @@ from engine.domain.events import (
 )
 from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
-from engine.log import log
+from engine.log import appending, reading
 from engine.log.appender import Appender, Outcome, portion
-from engine.log.log import (
-    Appended,
-    Block,
-    Head,
-    KeyOutcome,
-    NotAppended,
-    OvertakenBy,
-    Request,
-    UnconfirmedCommit,
-)
+from engine.log.appending import Appended, Block, KeyOutcome, NotAppended, OvertakenBy, Request, UnconfirmedCommit
+from engine.log.reading import Head
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.tracing import RequestSpan
@@ -378,7 +370,7 @@ class Docket:
         async def refuse() -> list[KeyOutcome]:
             async with self._means.database.connection_for(self.tournament_id) as connection:
                 epoch = self._means.database.epoch.number
-                answers = await log.refuse_keys(connection, self.tournament_id, keys)
+                answers = await appending.refuse_keys(connection, self.tournament_id, keys)
                 self._means.refusals.learn(self.tournament_id, answers[-1].refusals, epoch=epoch)
                 return answers
 
@@ -400,7 +392,7 @@ class Docket:
         try:
             async with self._means.database.connection_for(self.tournament_id) as connection:
                 epoch = self._means.database.epoch.number
-                count = await log.refusals(connection, self.tournament_id)
+                count = await appending.refusals(connection, self.tournament_id)
                 self._means.refusals.learn(self.tournament_id, count, epoch=epoch)
         except DatabaseUnavailable as error:
             case.fail(error)
@@ -413,7 +405,7 @@ class Docket:
 
         async def read() -> list[Recorded]:
             async with self._means.database.connection_for(self.tournament_id) as connection:
-                recorded = await log.request_at(connection, self.tournament_id, sequence, key)
+                recorded = await reading.request_at(connection, self.tournament_id, sequence, key)
             await self._means.live_pool.make_current(self.live)  # also: the log that was read is that of the live
             return recorded
 
@@ -433,7 +425,7 @@ class Docket:
         if self.live.dropped:
             return None
         try:
-            head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
+            head = (await reading.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
                 return None  # it has another history, and may be beyond this one's end
@@ -525,7 +517,7 @@ class Docket:
                 return
             landed = Head(appended.last_sequence, appended.digest)
             async with self._means.database.connection_for(self.tournament_id) as connection:
-                if not await log.has_head(connection, self.tournament_id, landed):  # it was replaced since
+                if not await reading.has_head(connection, self.tournament_id, landed):  # it was replaced since
                     raise LogForked(self.tournament_id, landed.sequence)
 
         try:

@@ -8,7 +8,7 @@ from slugify import slugify
 from engine.database.distribution import is_distributed, unlike_copies
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import ActorId, Sequence, TournamentId, name_fault
-from engine.log import log
+from engine.log import registry
 
 STEM_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
@@ -16,7 +16,7 @@ SLUG_ATTEMPTS_MAX: Final = 1_000
 
 async def open_tournament(
     connection: Connection, name: str, *, actor: ActorId, tournament_id: TournamentId | None = None
-) -> log.RegistryEntry:
+) -> registry.RegistryEntry:
     """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 … `tournament_id`: its id; if a
     tournament with it was opened already, that one is returned. None: a random one. Raises Unacceptable and Conflict.
     """
@@ -28,7 +28,7 @@ async def open_tournament(
     if not stem:
         raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
     may_be_open = tournament_id is not None
-    tournament_id = tournament_id or log.new_tournament_id()
+    tournament_id = tournament_id or registry.new_tournament_id()
     if is_distributed(connection) and await unlike_copies(connection, "tournament"):
         raise Conflict(
             "Nothing was created: the nodes do not agree on which tournaments there are. Was one restored alone? "
@@ -37,15 +37,15 @@ async def open_tournament(
     for number in range(1, SLUG_ATTEMPTS_MAX + 1):
         slug = stem if number == 1 else f"{stem}-{number}"
         try:
-            is_open = await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
+            is_open = await registry.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
         except UniqueViolationError as error:
-            opened = await log.slug_of(connection, tournament_id) if may_be_open else None
+            opened = await registry.slug_of(connection, tournament_id) if may_be_open else None
             if opened is not None:
-                return log.RegistryEntry(tournament_id, opened, name, Sequence(1))
+                return registry.RegistryEntry(tournament_id, opened, name, Sequence(1))
             raise Conflict(
                 f"Nothing was created: something of the id {tournament_id} or of the slug {slug} is there already, "
                 f"where it should not be; `tallybook verify` says what. ({error})"
             ) from error
         if is_open:
-            return log.RegistryEntry(tournament_id, slug, name, Sequence(1))
+            return registry.RegistryEntry(tournament_id, slug, name, Sequence(1))
     raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")

@@ -12,7 +12,7 @@ from typing import Final
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
-from engine.log import log
+from engine.log import registry
 
 IDS_RESERVED: Final = 32
 """Ids that a process draws at a time. Unused ones are dropped."""
@@ -50,7 +50,7 @@ class Ids:
                 if not self._has(count):
                     async with self._database.connection() as connection:
                         self._epoch = self._database.epoch.number
-                        self._ids = deque(await log.next_ids(connection, max(count, self._reserved)))
+                        self._ids = deque(await registry.next_ids(connection, max(count, self._reserved)))
 
     def _has(self, count: int) -> bool:
         return self._epoch == self._database.epoch.number and len(self._ids) >= count
@@ -83,7 +83,7 @@ class Slugs:
             if self._epoch != self._database.epoch.number:
                 self._epoch = self._database.epoch.number
                 self._ids.clear()
-            tournament_id = await log.tournament_named(connection, slug)
+            tournament_id = await registry.tournament_named(connection, slug)
         if tournament_id is not None and len(self._ids) < SLUGS_MAX:
             self._ids[slug] = tournament_id
         return tournament_id

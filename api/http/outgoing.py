@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import Turns
 
 LONG_BYTES: Final = 1_048_576

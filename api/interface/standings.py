@@ -48,7 +48,7 @@ from api.interface.rendering import (
 )
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import Turn, Turns
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked

@@ -27,7 +27,7 @@ from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, NotAcceptable, Unreadable
 from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
-from engine.log import codec, log
+from engine.log import codec, reading
 from projections.live.tournament import LiveTournament
 
 HEAD: Final = "head"
@@ -86,15 +86,15 @@ async def first_after(
     if start == HEAD:
         start = Position(end)
     if not isinstance(start, Position) or start.sequence == 0:
-        beginning = log.beginning(tournament_id)
+        beginning = reading.beginning(tournament_id)
         return Reached(beginning.sequence, beginning.digest, "0")
     if start.sequence > end:
         if start.digits is not None:
             return None
         raise Conflict(f"The log ends at sequence {end}; nothing follows {start.sequence} yet.")
     async with database.connection_for(tournament_id) as connection:
-        block = await log.block_around(connection, tournament_id, start.sequence)
-        is_changed = await log.set_aside_since(connection, tournament_id, start.sequence)
+        block = await reading.block_around(connection, tournament_id, start.sequence)
+        is_changed = await reading.set_aside_since(connection, tournament_id, start.sequence)
     if block is None or is_changed:
         return None
     reached = Reached(start.sequence, block[0], streamed.id_of(start.sequence, *block))

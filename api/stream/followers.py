@@ -42,8 +42,8 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Recorded
 from engine.domain.terms import RankingId, Sequence, TournamentId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from engine.process.background import background
 from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
 from engine.process.turns import Turns
@@ -220,7 +220,7 @@ class Follower:
         if self._ring and self._ring[0].stored.sequence <= after.sequence < self.position.sequence:
             return self._from_ring(after)
         async with self.node.readers, self.node.database.connection() as connection:
-            events = await log.stored(
+            events = await reading.stored(
                 connection,
                 self.live.tournament_id,
                 after,
@@ -230,7 +230,7 @@ class Follower:
             )
         return self._framed(events)
 
-    def _framed(self, events: Items[log.Stored]) -> list[Frame]:
+    def _framed(self, events: Items[reading.Stored]) -> list[Frame]:
         return [Frame(stored, self.streamed, self._hidden) for stored in events]
 
     def _from_ring(self, after: Head) -> list[Frame]:
@@ -246,7 +246,7 @@ class Follower:
             frames.append(frame)
         return frames
 
-    def take(self, events: list[log.Stored]) -> "Pieces":
+    def take(self, events: list[reading.Stored]) -> "Pieces":
         """Takes the events that follow `position`, read from the log, and returns those to be handed out."""
         pieces = Pieces(self.position, self._framed(events))
         self._keep(pieces.frames)
@@ -453,10 +453,10 @@ class Streams:
             await self.turns.work(work.timed(follower.telling_if_held()))
         if not spans:
             return
-        events_max, bytes_max = log.SLICE_EVENTS_MAX // len(spans), log.SLICE_BYTES_MAX // len(spans)
+        events_max, bytes_max = reading.SLICE_EVENTS_MAX // len(spans), reading.SLICE_BYTES_MAX // len(spans)
         try:
             async with node.database.connection() as connection:
-                found = await log.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
+                found = await reading.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
         except DatabaseUnavailable:
             for follower in followers:
                 node.wake(follower)
@@ -474,7 +474,7 @@ class Streams:
         self,
         followers: list[Follower],
         spans: Mapping[TournamentId, tuple[Head, Sequence]],
-        found: Mapping[TournamentId, list[log.Stored]],
+        found: Mapping[TournamentId, list[reading.Stored]],
     ) -> Iterator[None]:
         """Hands out the events found for each tournament, to one listener in each step."""
         for follower in followers:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from api.http.times import instant
 from engine.domain.events import EventSetAside
 from engine.domain.terms import RankingId, Sequence
-from engine.log.log import Head, Stored
+from engine.log.reading import Head, Stored
 from projections.board.publication import Publication
 
 ID_DIGITS: Final = 8

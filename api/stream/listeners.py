@@ -24,7 +24,7 @@ from api.stream.followers import OpenedBy, Pieces, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
 from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, Unavailable
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament

@@ -15,7 +15,7 @@ from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.web.search import named, tagged
 from engine.domain.terms import CompetitorId, RankingId, UnityId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board
 from projections.board.classification import Classified

@@ -16,8 +16,8 @@ from asyncpg import Connection
 
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, deltas_of
 from engine.domain.terms import CompetitorId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Head, Stored
+from engine.log import reading
+from engine.log.reading import Head, Stored
 from projections.past.past import Past
 from projections.tables import tables
 
@@ -79,8 +79,8 @@ class PastTotals:
                 before = await self._past_totals(tournament_id, after.sequence, named)
                 return TotalsWindow(after.sequence, end.sequence, before)
             async with self._asking() as connection:
-                most = min(log.SLICE_EVENTS_MAX, WINDOW_EVENTS_MAX)
-                events = await log.stored(connection, tournament_id, end, upto, events_max=most)
+                most = min(reading.SLICE_EVENTS_MAX, WINDOW_EVENTS_MAX)
+                events = await reading.stored(connection, tournament_id, end, upto, events_max=most)
 
     async def _past_totals(self, tournament_id: TournamentId, at: Sequence, named: Collection[_Key]) -> dict[_Key, int]:
         async with self._loading:

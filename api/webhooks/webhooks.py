@@ -19,8 +19,8 @@ from api.webhooks.addresses import private_fault, url_fault
 from api.webhooks.message import SECRET_BYTES
 from engine.domain.errors import Conflict, Fault, NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import codec, log
-from engine.log.log import Head
+from engine.log import codec, reading, registry
+from engine.log.reading import Head
 
 WebhookId = NewType("WebhookId", int)
 
@@ -162,7 +162,7 @@ async def add_webhook(
     if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
         raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, the limit; remove one first.")
     cursor = await _cursor_after(connection, tournament_id, after)
-    webhook_id = await log.next_webhook_id(connection)
+    webhook_id = await registry.next_webhook_id(connection)
     secret = secrets.token_bytes(SECRET_BYTES)
     wanted = None if kinds is None else sorted(set(kinds))
     await connection.execute(
@@ -215,12 +215,12 @@ async def _refuse_webhook_faults(url: str, kinds: Collection[str] | None, *, all
 
 
 async def _cursor_after(connection: Connection, tournament_id: TournamentId, after: Sequence | None) -> Head:
-    head = (await log.heads(connection, [tournament_id]))[tournament_id]
+    head = (await reading.heads(connection, [tournament_id]))[tournament_id]
     if after is None:
         return head
     if after == 0:
-        return log.beginning(tournament_id)
-    block = await log.block_around(connection, tournament_id, after)
+        return reading.beginning(tournament_id)
+    block = await reading.block_around(connection, tournament_id, after)
     if block is None:
         raise Conflict(f"The log ends at sequence {head.sequence}; nothing follows {after} yet.")
     return Head(after, block[0])

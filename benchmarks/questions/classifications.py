@@ -30,7 +30,7 @@ from benchmarks.table import TIMES, Findings, Grid
 from benchmarks.world import seeding, settle
 from engine.domain.events import CompetitionAdded, Delta, Event, PointsAdded
 from engine.domain.terms import CompetitionId
-from engine.log import log
+from engine.log import registry
 
 NUMBERS: Final = (21,)
 NEEDS: Final = ()
@@ -176,7 +176,7 @@ async def _played(setting: Setting, dsn: str, competitors: int) -> World:
             await wait_for_tables(connection)
             await enrol(service, world.tournament, world.not_yet_enrolled)
     async with seeding(dsn) as connection:
-        ids = await log.next_ids(connection, competitors // TOGETHER * COMPETITIONS_EACH)
+        ids = await registry.next_ids(connection, competitors // TOGETHER * COMPETITIONS_EACH)
         await worlds.append(connection, world.tournament, _season(world, iter(map(CompetitionId, ids))))
     await settle(dsn)
     return world

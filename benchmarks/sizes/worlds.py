@@ -36,8 +36,8 @@ from engine.domain.terms import (
     RankingId,
     UnityId,
 )
-from engine.log import codec, log
-from engine.log.log import Request
+from engine.log import codec, registry
+from engine.log.appending import Request
 
 BLOCK_EVENTS: Final = 5_000
 POINTS_BLOCK_EVENTS: Final = 512
@@ -154,20 +154,20 @@ async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = Tru
     """A new tournament of this size, and the others next to it. `connection` is one of `world.seeding`. `scores`: each
     participant that is enrolled has points."""
     ids = iter(
-        await log.next_ids(
+        await registry.next_ids(
             connection,
             2 + size.unities + size.participants + size.competitors + size.competitions + 2 * size.rankings,
         )
     )
     tournament = Tournament(
-        tournament_id=log.new_tournament_id(),
+        tournament_id=registry.new_tournament_id(),
         slug="measured",
         ranking_id=RankingId(next(ids)),
         unity_ids=tuple(map(UnityId, islice(ids, size.unities))),
         competitor_ids=tuple(map(CompetitorId, islice(ids, size.participants))),
         competition_ids=tuple(map(CompetitionId, islice(ids, size.competitions))),
     )
-    await log.open_tournament(
+    await registry.open_tournament(
         connection, tournament.tournament_id, name="Measured", slug=tournament.slug, actor=OPERATOR
     )
     made = World(
@@ -198,11 +198,11 @@ async def append(connection: asyncpg.Connection, tournament: Tournament, events:
 async def _others(connection: asyncpg.Connection, count: int, competitor_id: CompetitorId) -> str:
     """Opens `count` tournaments, the first with one competitor; returns the path of that."""
     for names in chunks((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
-        ids = [log.new_tournament_id() for _ in names]
+        ids = [registry.new_tournament_id() for _ in names]
         encoded = [codec.encode(TournamentOpened(name=name, slug=name)) for name in names]
         bodies = [body for _, body in encoded]
         await connection.execute(_OPEN, ids, names, [uuid4() for _ in names], bodies, OPERATOR, encoded[0][0])
-    first = await log.tournament_named(connection, "other-1")
+    first = await registry.tournament_named(connection, "other-1")
     assert first is not None
     beside = Tournament(
         tournament_id=first,

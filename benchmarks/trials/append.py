@@ -1,8 +1,8 @@
 """`engine.log` alone: appends one-delta requests over one connection, commit after commit, and nothing else.
 
 With one tournament all requests of a commit are one block; with several they are drawn Zipf-distributed and grouped
-into a block per tournament, as the product's appender does it. What is measured is `log.append`: encoding, the way
-to PostgreSQL, the function, the commit. The requests are made before. Figures: events a second, and the p50 of one
+into a block per tournament, as the product's appender does it. What is measured is `appending.append`: encoding, the
+way to PostgreSQL, the function, the commit. The requests are made before. Figures: events a second, and the p50 of one
 commit in microseconds.
 """
 
@@ -19,8 +19,9 @@ from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament, Zipf, judged
 from engine.database.pool import open_database
 from engine.domain.terms import TournamentId
-from engine.log import log
-from engine.log.log import Appended, Block, Head
+from engine.log import appending, reading
+from engine.log.appending import Appended, Block
+from engine.log.reading import Head
 
 SEED: Final = 10
 
@@ -38,7 +39,7 @@ async def run(settings: Settings) -> None:
     batches = list(Zipf(settings.tournaments).batches(random.Random(SEED), size=settings.size, count=settings.commits))
     stopwatch = Stopwatch()
     async with open_database(settings.database, name="bench") as database, database.connection() as connection:
-        heads = await log.heads(connection, [tournament.tournament_id for tournament in settings.tournaments])
+        heads = await reading.heads(connection, [tournament.tournament_id for tournament in settings.tournaments])
         with stopwatch.timing():
             took = [await _append(connection, batch, heads) for batch in batches]
     say(
@@ -51,7 +52,7 @@ async def _append(connection: asyncpg.Connection, batch: list[Block], heads: dic
     """Seconds that one commit took."""
     started_at = perf_counter()
     for block, outcome in zip(
-        batch, await log.append(connection, [judged(block, heads) for block in batch], wait=False), strict=True
+        batch, await appending.append(connection, [judged(block, heads) for block in batch], wait=False), strict=True
     ):
         assert isinstance(outcome, Appended), outcome
         assert outcome.last_sequence is not None

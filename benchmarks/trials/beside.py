@@ -31,8 +31,8 @@ from engine.database.pool import Database, open_database
 from engine.domain.commands import AddPoints
 from engine.domain.events import CompetitorRegistered, Delta, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appender, log
-from engine.log.log import Block, Request
+from engine.log import appender, appending, reading, registry
+from engine.log.appending import Block, Request
 
 TOURNAMENTS: Final = 200
 CLIENTS: Final = 32
@@ -49,9 +49,9 @@ class Place(Struct, frozen=True):
     @classmethod
     async def made(cls, database: Database) -> "Place":
         async with database.connection() as connection:
-            ids = await log.next_ids(connection, 3)
-            place = cls(log.new_tournament_id(), RankingId(ids[0]), UnityId(ids[1]), CompetitorId(ids[2]))
-            await log.open_tournament(
+            ids = await registry.next_ids(connection, 3)
+            place = cls(registry.new_tournament_id(), RankingId(ids[0]), UnityId(ids[1]), CompetitorId(ids[2]))
+            await registry.open_tournament(
                 connection, place.tournament_id, name="T", slug=f"t-{place.tournament_id}", actor=OPERATOR
             )
             events = (
@@ -64,14 +64,14 @@ class Place(Struct, frozen=True):
                     main_unity_name="P",
                 ),
             )
-            head = (await log.heads(connection, [place.tournament_id]))[place.tournament_id]
+            head = (await reading.heads(connection, [place.tournament_id]))[place.tournament_id]
             block = Block(
                 tournament_id=place.tournament_id,
                 judged_at=head.sequence,
                 judged_digest=head.digest,
                 requests=(Request(events=events, actor=OPERATOR),),
             )
-            await log.append(connection, [block], wait=True)
+            await appending.append(connection, [block], wait=True)
         return place
 
 

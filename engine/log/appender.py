@@ -34,8 +34,8 @@ from asyncpg import Connection
 from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, Kept, is_lost, is_of_lost_node
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
-from engine.log import clock, log
-from engine.log.log import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
+from engine.log import appending, clock
+from engine.log.appending import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
 from engine.process import failpoints, tracing
 from engine.process.failpoints import Point
 from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observer
@@ -216,7 +216,7 @@ class _Sending:
         began_at = time.perf_counter()
         try:
             share = UNSEEN_BYTES_MAX // len(blocks)
-            send = partial(log.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=kept.warnings)
+            send = partial(appending.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=kept.warnings)
             if tracing.spans is None:
                 outcomes = await self._send(kept, blocks, send)
             else:
@@ -259,8 +259,10 @@ class _Sending:
 
         async def send(connection: Connection) -> Items[Outcome]:
             if block.exact:
-                return [await log.append_exact(connection, block, judge_again, again=maybe_applied)]
-            return await log.append(connection, [block], wait=True, again=maybe_applied, unseen_bytes=UNSEEN_BYTES_MAX)
+                return [await appending.append_exact(connection, block, judge_again, again=maybe_applied)]
+            return await appending.append(
+                connection, [block], wait=True, again=maybe_applied, unseen_bytes=UNSEEN_BYTES_MAX
+            )
 
         attempts = 0
         while True:

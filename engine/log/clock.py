@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from engine.domain.terms import TournamentId
-from engine.log.log import Appended
+from engine.log.appending import Appended
 from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND, adder
 
 BEHIND_SECONDS_MAX: Final = 1.0

@@ -195,7 +195,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
         case events.TournamentOpened() | events.TournamentRenamed():
-            pass  # the log has the name (`name_at` in engine/log/log.py)
+            pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
             _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():

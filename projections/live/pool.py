@@ -44,8 +44,9 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Ignored, Points, Recorded, root
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
-from engine.log import log
-from engine.log.log import Appended, Block, Head, Unseen
+from engine.log import reading, registry
+from engine.log.appending import Appended, Block, Unseen
+from engine.log.reading import Head
 from engine.process.background import background
 from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
 from engine.process.telemetry import (
@@ -315,7 +316,7 @@ class LivePool:
         """Drops the live and raises NotFound if its tournament was deleted. The cached slug is dropped with the
         epoch."""
         async with self._reading(live.tournament_id) as connection:
-            if not await log.is_deleted(connection, live.tournament_id):
+            if not await registry.is_deleted(connection, live.tournament_id):
                 return
         self.drop(live)
         self._database.epoch.end()
@@ -341,11 +342,11 @@ class LivePool:
                     await live.catch_up(connection, to.sequence)
 
     async def points_of(self, live: LiveTournament, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
-        """As `log.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
+        """As `reading.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
             async with self._reading(live.tournament_id) as connection:
-                async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
+                async for recorded in reading.points_of(connection, live.tournament_id, competition_id, upto):
                     yield recorded
 
     async def named_event(self, live: LiveTournament, sequence: Sequence) -> NamedEvent:
@@ -354,9 +355,9 @@ class LivePool:
             return NamedEvent(Ignored(), OPERATOR, {})
         with self._watched(live):
             async with self._reading(live.tournament_id) as connection:
-                named = await log.event_at(connection, live.tournament_id, sequence)
+                named = await reading.event_at(connection, live.tournament_id, sequence)
                 added = root(sequence, named.event) if isinstance(named.event, Points) else sequence
-                request = await log.points_of_request(connection, live.tournament_id, added)
+                request = await reading.points_of_request(connection, live.tournament_id, added)
         return NamedEvent(named.event, named.actor, request)
 
     async def slices(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
@@ -366,7 +367,7 @@ class LivePool:
         with self._watched(live):
             while after < upto:
                 async with self._reading(live.tournament_id) as connection:
-                    events = await log.slice_of(connection, live.tournament_id, after, upto)
+                    events = await reading.slice_of(connection, live.tournament_id, after, upto)
                 yield events
                 after = events[-1].sequence
 
@@ -513,7 +514,7 @@ class _Node:
         stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                heads = await log.heads(connection, list(map(_ID, waiting)))
+                heads = await reading.heads(connection, list(map(_ID, waiting)))
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble
             if isinstance(trouble, DATABASE_TROUBLE):

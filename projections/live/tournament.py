@@ -21,8 +21,9 @@ from asyncpg import Connection
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import CompetitorChanged, Event, Points, Recorded
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import log
-from engine.log.log import Appended, Block, Head, Tail, Unseen
+from engine.log import appending, reading, registry
+from engine.log.appending import Appended, Block, Unseen
+from engine.log.reading import Head, Tail
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all
 from projections.live.cache import RenderCache
@@ -199,7 +200,7 @@ class LiveTournament:
             return False
         if appended.previous_digest != self.head.digest:
             raise LogForked(self.tournament_id, self.head.sequence)
-        self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
+        self.fold(appending.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
         return True
 
     def fold_unseen(self, block: Block, unseen: Unseen) -> bool:
@@ -209,7 +210,7 @@ class LiveTournament:
         """
         if block.judged_digest is None or self.head != Head(block.judged_at, block.judged_digest):
             return self.head.digest == unseen.digest  # it has been read meanwhile, or will be
-        tail = log.unseen_tail(self.tournament_id, self.head, unseen)
+        tail = reading.unseen_tail(self.tournament_id, self.head, unseen)
         if tail is None:
             return False
         self.fold(tail.events, tail.head)
@@ -235,7 +236,7 @@ class LiveTournament:
         """
         while True:
             at = self.head
-            tail = await log.tail(
+            tail = await reading.tail(
                 connection,
                 self.tournament_id,
                 at,
@@ -261,7 +262,7 @@ class LiveTournament:
         if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
             return
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            if not await log.has_head(connection, self.tournament_id, began_at):
+            if not await reading.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
             loaded = await _nearest_start(connection, self.tournament_id)
         if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
@@ -312,8 +313,8 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         live = await _nearest_start(connection, tournament_id)
-        reading = log.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
-        async with aclosing(reading) as tails:
+        all_tails = reading.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
+        async with aclosing(all_tails) as tails:
             async for tail in tails:
                 await _fold_in_turns(live, tail)
         live.mark_loaded()
@@ -333,18 +334,18 @@ async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
 
 async def _nearest_start(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
     """The tournament from its tables, from the last snapshot, or at the beginning of its log."""
-    slug = await log.slug_of(connection, tournament_id)
+    slug = await registry.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if (
         checkpoint is not None
         and checkpoint.fold_version == FOLD_VERSION
-        and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+        and not await reading.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
     ):
         board = await tables.load_board(connection, tournament_id)
         return LiveTournament(tournament_id, checkpoint.head, board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
         return LiveTournament(tournament_id, kept.head, kept.board, slug=slug)
-    return LiveTournament(tournament_id, log.beginning(tournament_id), Board(), slug=slug)
+    return LiveTournament(tournament_id, reading.beginning(tournament_id), Board(), slug=slug)
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
@@ -354,9 +355,9 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     except snapshots.SnapshotUndecodable as error:
         _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
         return None
-    if kept is None or not await log.has_head(connection, tournament_id, kept.head):
+    if kept is None or not await reading.has_head(connection, tournament_id, kept.head):
         return None
-    return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
+    return None if await reading.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
 
 
 def _nobody() -> None:

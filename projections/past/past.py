@@ -30,8 +30,8 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Points, PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from engine.process.pace import QueuePace
 from engine.process.turns import Turns, in_turns
 from projections.board.board import Board, folding, give_sums, left_out
@@ -193,7 +193,7 @@ class Past:
                     past_board = await self._at_sequence(tournament_id, moment.sequence, head)
                 case AtTime():
                     async with self._database.connection_for(tournament_id) as connection:
-                        last = await log.last_at(connection, tournament_id, moment.moment, head)
+                        last = await reading.last_at(connection, tournament_id, moment.moment, head)
                     if last == 0:
                         raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
                     past_board = await self._at_sequence(tournament_id, last, head)
@@ -209,20 +209,20 @@ class Past:
         """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all slices read
         since `head` was its head show one history."""
         async with self._database.connection_for(tournament_id) as connection:
-            if not await log.has_head(connection, tournament_id, head):
+            if not await reading.has_head(connection, tournament_id, head):
                 raise HistoryReplaced
 
     async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
         """When an existing event was recorded."""
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
-                return (await log.event_at(connection, tournament_id, sequence)).recorded_at
+                return (await reading.event_at(connection, tournament_id, sequence)).recorded_at
 
     async def name(self, tournament_id: TournamentId, sequence: Sequence) -> str:
         """The name of a tournament after this event."""
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
-                return await log.name_at(connection, tournament_id, sequence)
+                return await reading.name_at(connection, tournament_id, sequence)
 
     async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
         """The events up to `head` that lie within `bounds`."""
@@ -230,10 +230,10 @@ class Past:
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
                 if bounds.since is not None and bounds.since > _FIRST_TIME:
-                    earlier = await log.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
+                    earlier = await reading.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
                     first = max(first, Sequence(earlier + 1))
                 if bounds.until is not None:
-                    last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
+                    last = min(last, await reading.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
     async def last_competition(
@@ -304,7 +304,7 @@ class Past:
         """The same board, owned by this call, with the points that had taken place by `on`. Raises TooMuchWork."""
         board, upto = then.board, then.sequence
         async with self._database.connection_for(tournament_id) as connection:
-            last = await log.last_at(connection, tournament_id, on, upto)
+            last = await reading.last_at(connection, tournament_id, on, upto)
         clock = WorldClock(board, on, last)
         if last < upto:
             earlier = await self._board_at(tournament_id, last)
@@ -329,12 +329,12 @@ class Past:
             pending = deque([(one, after) for one in competition_ids] if after < last else [])
             while pending:
                 async with self._database.connection_for(tournament_id) as connection:
-                    events = await log.points_of_competitions(connection, tournament_id, pending, last)
+                    events = await reading.points_of_competitions(connection, tournament_id, pending, last)
                 yield sign, events
         after = clock.last
         while after < upto:
             async with self._database.connection_for(tournament_id) as connection:
-                events = await log.reversals(connection, tournament_id, after, upto)
+                events = await reading.reversals(connection, tournament_id, after, upto)
             yield 1, clock.undated(events)
             after = events[-1].sequence if events else upto
 
@@ -388,7 +388,7 @@ class Past:
                     snapshot = await snapshots.nearest(connection, tournament_id, upto, self._turns)
                     if snapshot is None:
                         break
-                    if await log.has_head(connection, tournament_id, snapshot.head):
+                    if await reading.has_head(connection, tournament_id, snapshot.head):
                         return snapshot.board, snapshot.head.sequence
                     sequence, reason = snapshot.head.sequence, "the log has no such block"
                 except snapshots.SnapshotUndecodable as error:
@@ -431,7 +431,7 @@ class Past:
 
     async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         async with self._database.connection_for(tournament_id) as connection:
-            return await log.slice_of(connection, tournament_id, after, upto)
+            return await reading.slice_of(connection, tournament_id, after, upto)
 
     async def passage(
         self, tournament_id: TournamentId, ranking_id: RankingId, at: Sequence, head: Sequence

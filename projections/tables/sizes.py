@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from engine.domain.terms import TournamentId
-from engine.log.log import Head
+from engine.log.reading import Head
 from projections.board.board import Board
 
 _BYTES: Final = 4_000

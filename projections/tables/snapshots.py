@@ -16,7 +16,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import Turn, Turns
 from projections.board.board import FOLD_VERSION, Board, board_like
 from projections.board.parts import parts_of, take_part

@@ -22,7 +22,7 @@ from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_struck

@@ -34,8 +34,8 @@ from engine.database.pool import DATABASE_TROUBLE, Database, DistributedDatabase
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.terms import TournamentId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
@@ -271,7 +271,7 @@ class Worker:
         started_at = time.perf_counter()
         try:
             async with self._database.connection() as connection:
-                beginnings = {t: log.beginning(t) for t in batch if t not in self._boards}
+                beginnings = {t: reading.beginning(t) for t in batch if t not in self._boards}
                 await tables.create_checkpoints(connection, beginnings)
                 try:
                     with tracing.fold() as attributes:
@@ -323,14 +323,14 @@ class Worker:
         outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
         claimed = set(batch) - checkpoints.keys()
         after = {t: c.head for t, c in checkpoints.items() if c.fold_version == FOLD_VERSION}
-        read = await log.tails(connection, after)
+        read = await reading.tails(connection, after)
         failpoints.reached(Point.FOLD_READ)
         if not read.tails:
             return Folded(outdated=outdated, claimed=claimed)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
         touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         for tournament_id in [t for t, on in touched.items() if on.set_aside]:
-            if await log.set_aside_since(connection, tournament_id, after[tournament_id].sequence):
+            if await reading.set_aside_since(connection, tournament_id, after[tournament_id].sequence):
                 outdated.add(tournament_id)  # a version that could fold it has put the result into the tables
                 del read.tails[tournament_id], touched[tournament_id], boards[tournament_id]
                 read.unread.discard(tournament_id)
@@ -397,7 +397,7 @@ class Worker:
             checkpoint = await tables.checkpoint(connection, tournament_id)
             if checkpoint is None or not (
                 checkpoint.fold_version < FOLD_VERSION
-                or await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+                or await reading.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
             ):
                 return 0  # another worker was there first
         started_at = time.perf_counter()

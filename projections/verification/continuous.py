@@ -15,7 +15,7 @@ from asyncpg import Connection
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
-from engine.log import log
+from engine.log import registry
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
@@ -127,7 +127,7 @@ class _Rounds:
                 self._witness.read()
             async with self._database.connection() as connection, stored_log.one_moment(connection):
                 found = await stored_log.registered_tournaments(connection, tournament_id)
-                if not found and await log.is_deleted(connection, tournament_id):
+                if not found and await registry.is_deleted(connection, tournament_id):
                     return
                 if not found:
                     gone = f"{tournament_id} is no longer registered"

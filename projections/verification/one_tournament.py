@@ -30,8 +30,8 @@ from engine.domain.events import (
     Revaluation,
 )
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from engine.process.turns import in_turns
 from projections.board.board import FOLD_VERSION, Board, Ranking, left_out
 from projections.board.classification import Counted, classified, lacks_sums
@@ -205,7 +205,7 @@ class TournamentVerification:
         together = {event.reverses for _, event in self._checks.undone}
         for sequence, event in self._checks.undone:
             try:
-                request = await log.points_of_request(self._connection, self.progress.tournament_id, event.reverses)
+                request = await reading.points_of_request(self._connection, self.progress.tournament_id, event.reverses)
             except LogForked:  # it is not there
                 request = {}
             self._checks.check_undone(sequence, event, request, together)
@@ -218,7 +218,7 @@ class TournamentVerification:
         competition_id = due.event.competition_id
         upto, wanted = self.progress.sequence, dict[Sequence, tuple[RankingId, list[Delta]]]()
         taken: list[PointsReversed] = []
-        async for recorded in log.points_of(self._connection, self.progress.tournament_id, competition_id, upto):
+        async for recorded in reading.points_of(self._connection, self.progress.tournament_id, competition_id, upto):
             event = recorded.event
             if isinstance(event, PointsAdded):
                 if lines := self._lines_to_reverse(due.event, recorded.sequence, event):
@@ -282,7 +282,7 @@ class TournamentVerification:
                 )
         checkpoint = await self._source.checkpoint()
         if checkpoint is None:  # then there must be no rows
-            checkpoint = Checkpoint(log.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
+            checkpoint = Checkpoint(reading.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
         if checkpoint.fold_version != FOLD_VERSION:
             progress.unchecked.append(f"tables: they are of version {checkpoint.fold_version} of the fold")
         elif checkpoint.head.sequence >= progress.sequence:
@@ -505,7 +505,7 @@ class TournamentVerification:
         without = left_out(self._checks.board, ranking_id)
         sums, after = CompetitionSums(), Sequence(0)
         while after < at:
-            events = await log.slice_of(self._connection, self._tournament.tournament_id, after, at)
+            events = await reading.slice_of(self._connection, self._tournament.tournament_id, after, at)
             await in_turns(counting(sums, ranking_id, events, without))
             after = events[-1].sequence
         return sums

@@ -15,8 +15,9 @@ from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogDisproved, NotFound, OutcomeUnknown
 from engine.domain.events import Event, EventSetAside, Ignored, Recorded
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.log import codec, digest, log
-from engine.log.log import Appended, Block, Head, Request, UnconfirmedCommit
+from engine.log import appending, codec, digest, reading
+from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
+from engine.log.reading import Head
 from projections.board.board import Board, Revisions, fold
 from projections.tables import tables
 from projections.verification import stored_log
@@ -55,13 +56,13 @@ async def find_unfoldable(
         if not await stored_log.registered_tournaments(connection, tournament_id):
             raise NotFound(f"There is no tournament {tournament_id}.")
         ignored = await stored_log.ignored(connection, tournament_id)
-        reading = _Reading(log.beginning(tournament_id), frozenset(ignored))
-        while blocks := await stored_log.blocks(connection, tournament_id, reading.head.sequence):
+        folding = _Folding(reading.beginning(tournament_id), frozenset(ignored))
+        while blocks := await stored_log.blocks(connection, tournament_id, folding.head.sequence):
             for block in blocks:
-                reading.take(block)
-            progress(reading.head.sequence)
-        found = Findings(reading.head, count=len(reading.faults))
-        for sequence, reason in list(reading.faults.items())[:2]:
+                folding.take(block)
+            progress(folding.head.sequence)
+        found = Findings(folding.head, count=len(folding.faults))
+        for sequence, reason in list(folding.faults.items())[:2]:
             event = await stored_log.stored_event(connection, tournament_id, sequence)
             assert event is not None
             if found.first is None:
@@ -71,7 +72,7 @@ async def find_unfoldable(
     return found
 
 
-class _Reading(Struct):
+class _Folding(Struct):
     """A log while it is folded. `faults`: why each event could not be folded, once those before it are set aside."""
 
     head: Head
@@ -131,7 +132,7 @@ async def set_aside(
                 requests=(Request(events=(event,), actor=OPERATOR),),
             )
             try:
-                (outcome,) = await log.append(connection, [block], wait=True)
+                (outcome,) = await appending.append(connection, [block], wait=True)
             except UnconfirmedCommit as error:
                 raise OutcomeUnknown from error
         if isinstance(outcome, Appended):

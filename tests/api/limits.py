@@ -23,7 +23,7 @@ from api.web.console import (
 )
 from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
 from engine.domain import terms
-from engine.log import log
+from engine.log import reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
 from projections.live import cache, orders, selections
@@ -244,7 +244,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a chunk for a listener",
-                f"{log.SLICE_EVENTS_MAX:,} events of {_bytes(log.SLICE_BYTES_MAX)}; one that is behind "
+                f"{reading.SLICE_EVENTS_MAX:,} events of {_bytes(reading.SLICE_BYTES_MAX)}; one that is behind "
                 f"fetches {followers.READ_EVENTS_MAX} of {_bytes(followers.READ_BYTES_MAX)}; or one larger event",
                 "the next chunk",
             ),

@@ -121,7 +121,7 @@ PLANTS: Final = {
     "making a block": ("api.desk.docket:Docket._block", ADD, {500}),
     "confirming a refusal": ("api.desk.docket:Docket._confirm_refusal", REFUSED, {500}),
     # appending
-    "sending a block": ("engine.log.log:append", ADD, {500}),
+    "sending a block": ("engine.log.appending:append", ADD, {500}),
     "settling a block": ("api.desk.docket:Docket._settle", ADD, {500, 503}),
     "answering a block": ("api.desk.docket:Docket._answer", ADD, {500, 503}),
     # folding
@@ -261,7 +261,7 @@ async def _answers(pair: Pair, ask: Ask) -> bool:
 STREAM_PLANTS: Final = {
     "what a follower takes": "api.stream.followers:Follower.take",
     "handing out": "api.stream.followers:Follower.handing_out",
-    "reading for a round": "engine.log.log:stored_of",
+    "reading for a round": "engine.log.reading:stored_of",
     "the next events of a listener": "api.stream.followers:Follower.next_frames",
     "making a live current": "projections.live.pool:LivePool.make_current",
 }
@@ -283,7 +283,7 @@ async def test_a_defect_while_loading_a_tournament_stops_it_alone(
     await until(lambda: _answers(pair, SHOWN))
 
 
-@pytest.mark.parametrize("place", ["engine.log.log:tail", "projections.live.tournament:fold"])
+@pytest.mark.parametrize("place", ["engine.log.reading:tail", "projections.live.tournament:fold"])
 async def test_a_defect_in_what_another_process_appended_is_met_by_nobody_else(
     pair: Pair, peer: Service, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -368,7 +368,7 @@ async def listening(service: Service, season: Season) -> AsyncIterator[Listened]
     [
         "api.webhooks.deliverer:message_of",
         "api.webhooks.webhooks:next_delivery",
-        "engine.log.log:stored",
+        "engine.log.reading:stored",
         "api.webhooks.webhooks:move_on",
     ],
 )

@@ -45,7 +45,7 @@ from engine.domain.events import (
     RankingReopened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, UnityId
-from engine.log import appender, log
+from engine.log import appender, appending, reading
 from projections.live.tournament import LiveTournament
 from projections.tables import wakeup
 from tests.desks import (
@@ -391,9 +391,9 @@ async def beside_each_other(dsn: str) -> set[str]:
 async def test_a_writer_among_others_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
-    assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND_ONE}
+    assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {appending._APPEND_ONE}
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
-    assert {log._BLOCKS_OF_ONE, log._EVENTS_OF_ONE, log._HEAD} <= await beside_each_other(dsn)
+    assert {reading._BLOCKS_OF_ONE, reading._EVENTS_OF_ONE, reading._HEAD} <= await beside_each_other(dsn)
 
 
 async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:

@@ -24,7 +24,7 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log import log
+from engine.log import reading, registry
 from projections.past.past import AtSequence, Past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
@@ -122,7 +122,7 @@ async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
     deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(year, [])
     for way in ("INTERVAL_EVENTS_MIN", "INTERVAL_EVENTS_PER_ROW"):
         monkeypatch.setattr(snapshots, way, 50 if way.endswith("MIN") else 0)
-    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 60)
+    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 60)
     ledger = await Ledger.kept(database, tournament_id, sorted({match["team1"] for match in matches}))
     await ledger.note(matches, deductions)
     await Worker(database).catch_up()
@@ -166,7 +166,7 @@ class Ledger:
     @classmethod
     async def kept(cls, database: Database, tournament_id: TournamentId, names: list[str]) -> "Ledger":
         async with database.connection() as connection:
-            ids = await log.next_ids(connection, len(names) + 1 + len(SORTS))
+            ids = await registry.next_ids(connection, len(names) + 1 + len(SORTS))
         ledger = cls(database, tournament_id, dict(zip(names, map(CompetitorId, ids), strict=False)))
         ledger.ranking_id = RankingId(ids[len(names)])
         ledger._unities = dict(zip(SORTS, map(UnityId, ids[len(names) + 1 :]), strict=True))
@@ -210,7 +210,7 @@ class Ledger:
         home, away = match["team1"], match["team2"]
         goals, conceded = match["score"]["ft"]
         async with self._database.connection() as connection:
-            competition_id = CompetitionId((await log.next_ids(connection, 1))[0])
+            competition_id = CompetitionId((await registry.next_ids(connection, 1))[0])
         participants = self._teams[home], self._teams[away]
         block.append(
             CompetitionAdded(

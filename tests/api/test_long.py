@@ -44,8 +44,9 @@ from engine.domain.events import (
 )
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Appended, Block, Head, Request
+from engine.log import appending, reading, registry
+from engine.log.appending import Appended, Block, Request
+from engine.log.reading import Head
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns, in_turns
 from projections.board.board import Board
@@ -308,17 +309,17 @@ def test_pages_past_the_end_are_not_kept_and_others_are_charged_for_what_is_arou
 async def append(dsn: str, slug: str, facts: list[Event]) -> TournamentId:
     """Has it happened, as another process would have recorded it."""
     async with open_database(dsn, name="test") as database, database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
+        tournament_id = await registry.tournament_named(connection, slug)
         assert tournament_id is not None
         run: list[Request] = []
         for n, fact in enumerate(facts, start=1):
             run.append(Request(events=(fact,), actor=OPERATOR))
             if fact.structural or len(run) == 500 or n == len(facts):
-                head = (await log.heads(connection, [tournament_id]))[tournament_id]
+                head = (await reading.heads(connection, [tournament_id]))[tournament_id]
                 block = Block(
                     tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=tuple(run)
                 )
-                (outcome,) = await log.append(connection, [block], wait=True)
+                (outcome,) = await appending.append(connection, [block], wait=True)
                 assert isinstance(outcome, Appended)
                 run = []
     return tournament_id

@@ -20,7 +20,7 @@ from engine.domain.errors import ListenersFull
 from engine.domain.events import Event
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.log import Stored
+from engine.log.reading import Stored
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of

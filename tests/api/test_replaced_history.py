@@ -17,7 +17,7 @@ from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompet
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, IdTaken, OutcomeUnknown, Unavailable
 from engine.domain.events import CompetitionVoided, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import log
+from engine.log import registry
 from projections.live.tournament import LiveTournament
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import (
@@ -132,7 +132,7 @@ async def test_lost_ids_are_given_to_nobody_once_they_are_skipped_as_operators_r
 
 async def _webhook(service: Service, slug: str) -> int:
     async with service.database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
+        tournament_id = await registry.tournament_named(connection, slug)
         assert tournament_id is not None
         webhook_id, *_ = await add_webhook(
             connection, tournament_id, "https://example.org/", kinds=None, allows_private=False, after=None

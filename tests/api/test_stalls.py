@@ -53,8 +53,8 @@ from engine.domain.terms import (
     Sequence,
     UnityId,
 )
-from engine.log import log
-from engine.log.log import Appended, Block, Request
+from engine.log import appending, registry
+from engine.log.appending import Appended, Block, Request
 from engine.process.telemetry import Lines
 from projections.past.explanation import OVERTAKINGS_MAX
 from tests.api.service import FORM, make_token, slug_of
@@ -288,13 +288,13 @@ def requests(watched: Watched) -> dict[str, bytes]:
 async def register(dsn: str, slug: str, number: int) -> None:
     """So many competitors, as another process would have done it."""
     async with open_database(dsn, name="test") as database, database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
+        tournament_id = await registry.tournament_named(connection, slug)
         assert tournament_id is not None
-        ids = await log.next_ids(connection, number)
+        ids = await registry.next_ids(connection, number)
         facts = tuple([CompetitorRegistered(competitor_id=CompetitorId(n), name=f"c{n}") for n in ids])
         asked = Request(events=facts, actor=OPERATOR)
         block = Block(tournament_id=tournament_id, judged_at=Sequence(1), judged_digest=None, requests=(asked,))
-        (outcome,) = await log.append(connection, [block], wait=True)
+        (outcome,) = await appending.append(connection, [block], wait=True)
         assert isinstance(outcome, Appended)
 
 

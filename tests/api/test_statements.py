@@ -19,7 +19,7 @@ from api.interface.operations import OPERATIONS
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.domain.terms import OPERATOR
-from engine.log import log
+from engine.log import appending, reading
 from projections.tables import snapshots, tables
 from projections.tables.worker import Worker
 from projections.verification import stored_log
@@ -32,13 +32,13 @@ from tests.engine.test_log import OWNERS_OWN, all_statements, flattened, stateme
 from tests.tournaments import open_new_tournament
 
 WITHOUT_TOURNAMENTS: Final = {
-    "engine.log.log._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
+    "engine.log.registry._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
     "projections.tables.tables._MOMENT": "whether anything is stopped, in a table that is nearly always empty",
     "projections.tables.tables._STOPPED": "how many are stopped, as above",
     "projections.tables.tables._STOPPED_AFTER": "the next stopped ones, as above",
     "projections.tables.tables._STOPPED_LAST": "those that stopped last, as above",
     "projections.tables.defects._RECENT": "the latest defects, in a table that is nearly always empty",
-    "engine.log.log._OPEN": "whether a deleted tournament had the slug of one that is opened",
+    "engine.log.registry._OPEN": "whether a deleted tournament had the slug of one that is opened",
     "api.webhooks.webhooks._COUNT": "how many webhooks there are, when one is added",
     "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",
     "api.webhooks.webhooks._DUE": "whom there is something new for, of a table of at most WEBHOOKS_MAX rows",
@@ -191,7 +191,14 @@ async def test_whatever_is_done_only_statements_that_are_written_down_are_sent(l
         found = sent(lines)
     written = {in_one_line(statement) for statement in all_statements().values()}
     assert {text for text in found if text not in written and not _DRIVERS.fullmatch(text)} == set()
-    seen = (log._APPEND_ONE, log._HEAD, tables._CLAIM, snapshots._SEQUENCES, stored_log._BLOCKS, auth._BY_HASH)
+    seen = (
+        appending._APPEND_ONE,
+        reading._HEAD,
+        tables._CLAIM,
+        snapshots._SEQUENCES,
+        stored_log._BLOCKS,
+        auth._BY_HASH,
+    )
     assert {in_one_line(statement) for statement in seen} <= found
 
 

@@ -25,7 +25,7 @@ from api.http.auth import Scope
 from api.stream import followers, frames, listeners, pace, tickets
 from engine.domain.events import CompetitorChanged, Event, EventSetAside
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence
-from engine.log import codec, log
+from engine.log import codec, reading
 from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.desks import GUARD_SECONDS
@@ -551,7 +551,7 @@ async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nob
             if isinstance(one, connections.Connection) and one.transport is not None
         ]
         assert sum(size > 0 for size in buffered) == 5
-        assert max(buffered) <= log.SLICE_BYTES_MAX + 300 * log.SLICE_EVENTS_MAX  # what is handed out at once
+        assert max(buffered) <= reading.SLICE_BYTES_MAX + 300 * reading.SLICE_EVENTS_MAX  # what is handed out at once
         monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", 0.5)
         while counted("tallybook_listeners_ended_total", why="unread") < before + 5:
             await add(season, 1)
@@ -801,10 +801,10 @@ async def test_a_stream_whose_token_nobody_can_look_up_ends_and_is_taken_up_agai
 # ── Forms ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def stored_of(event: Event) -> log.Stored:
+def stored_of(event: Event) -> reading.Stored:
     kind, body = codec.encode(event)
     moment = datetime(2026, 5, 2, 17, 4, 11, 5, UTC)
-    return log.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32, ends_block=True)
+    return reading.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32, ends_block=True)
 
 
 @given(any_event(), st.sampled_from(frames.StreamFormat))

@@ -27,8 +27,8 @@ from engine.domain.events import (
     TournamentOpened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import answered
@@ -403,12 +403,12 @@ async def test_the_points_of_a_competition_are_found_however_many_are_read_at_on
             await submit(desk, arena.tournament_id, gain(arena, amount, match if amount % 2 else other))
         history = (await recorded(desk.database, arena.tournament_id))[1:]
         for at_once in (1, 3, 100):
-            monkeypatch.setattr(log, "SLICE_EVENTS_MAX", at_once)
-            monkeypatch.setattr(log, "SLICE_BYTES_MAX", 1 if at_once == 3 else 10_000)
+            monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", at_once)
+            monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 1 if at_once == 3 else 10_000)
             async with desk.database.connection() as connection:
                 found = [
                     recorded.sequence
-                    async for recorded in log.points_of(connection, arena.tournament_id, match, len(history) + 1)
+                    async for recorded in reading.points_of(connection, arena.tournament_id, match, len(history) + 1)
                 ]
             assert found == list(caused_of(history, match))
             assert len(found) == 4

@@ -60,8 +60,8 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import codec, log
-from engine.log.log import Stored
+from engine.log import codec, reading, registry
+from engine.log.reading import Stored
 from projections.past.past import Past
 from projections.tables import sweep
 from projections.tables.worker import Worker
@@ -106,7 +106,7 @@ class World:
 
     async def head(self) -> int:
         async with self.database.connection() as connection:
-            return (await log.heads(connection, [self.tournament_id]))[self.tournament_id].sequence
+            return (await reading.heads(connection, [self.tournament_id]))[self.tournament_id].sequence
 
     async def add(
         self,
@@ -183,7 +183,9 @@ async def test_a_webhook_receives_every_event_in_order_signed_with_what_it_names
     assert receiver.sequences == list(range(1, head + 1))
     slug = await slug_of(world.database, world.tournament_id)
     async with world.database.connection() as connection:
-        events = await log.stored(connection, world.tournament_id, log.beginning(world.tournament_id), Sequence(head))
+        events = await reading.stored(
+            connection, world.tournament_id, reading.beginning(world.tournament_id), Sequence(head)
+        )
     for got, stored in zip(receiver.got, events, strict=True):
         event_id = f"{stored.sequence}-{stored.digest.hex()[:8]}"
         assert verify(world.secrets[webhook_id], got.headers, got.body) == f"{webhook_id}-{event_id}"
@@ -909,7 +911,7 @@ async def test_a_test_message_is_sent_at_once_whatever_the_state_and_changes_not
 ) -> None:
     slug, database = season.client.tournament, service.database
     async with database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
+        tournament_id = await registry.tournament_named(connection, slug)
         assert tournament_id
         webhook_id, head, secret = await webhooks.add_webhook(
             connection, tournament_id, receiver.url, kinds={"RankingClosed"}, allows_private=True, after=None
@@ -940,7 +942,7 @@ async def test_a_process_waits_for_a_bounded_number_of_tests_at_once(
     season: Season, service: Service, receiver: Receiver
 ) -> None:
     async with service.database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, season.client.tournament)
+        tournament_id = await registry.tournament_named(connection, season.client.tournament)
         assert tournament_id
         webhook_id, *_ = await webhooks.add_webhook(
             connection, tournament_id, receiver.url, kinds=None, allows_private=True, after=None

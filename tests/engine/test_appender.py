@@ -20,7 +20,7 @@ from engine.domain.events import CompetitorRegistered, Event, RankingClosed
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
-from engine.log.log import Appended, Block, NotAppended, Request
+from engine.log.appending import Appended, Block, NotAppended, Request
 from engine.process.telemetry import NODES_AVOIDED
 from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE, only_distributed
 from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, recorded, until, waiting_for_locks

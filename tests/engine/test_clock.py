@@ -9,8 +9,8 @@ from engine.database.pool import Database
 from engine.domain.events import CompetitorRegistered
 from engine.domain.terms import CompetitorId, TournamentId
 from engine.log import clock
+from engine.log.appending import NotAppended
 from engine.log.clock import BEHIND_SECONDS_MAX, Clock
-from engine.log.log import NotAppended
 from engine.process import telemetry
 from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
 from tests.desks import record

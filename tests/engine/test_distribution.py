@@ -18,7 +18,7 @@ from engine.database.migrator import as_owner, migrate, migrate_and_distribute, 
 from engine.database.pool import open_database
 from engine.domain.errors import Conflict, StartupRefused
 from engine.domain.terms import OPERATOR, TournamentId
-from engine.log import log
+from engine.log import registry
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import make_token, play_season, serve, slug_of
@@ -169,7 +169,7 @@ async def test_ids_come_from_one_place_whichever_node_is_asked(dsn: str, nodes: 
     for node in range(3):
         address = nodes.address(database_of(dsn), node=node)
         async with open_database(address, name="test") as database, database.connection() as connection:
-            drawn += await log.next_ids(connection, 2)
+            drawn += await registry.next_ids(connection, 2)
     assert drawn == [1, 2, 3, 4, 5, 6]
 
 
@@ -268,21 +268,21 @@ async def test_a_tournament_whose_id_is_there_already_is_refused_in_a_sentence(
 ) -> None:
     async with open_desk_at(dsn) as desk:
         there = await open_tournament(desk, "Open")
-        monkeypatch.setattr(log, "new_tournament_id", lambda: there.tournament_id)
+        monkeypatch.setattr(registry, "new_tournament_id", lambda: there.tournament_id)
         with pytest.raises(Conflict, match="is there already, where it should not be"):
             await open_tournament(desk, "Another")
 
 
 # ── Where statements go ─────────────────────────────────────────────────────────────────────────────────
 
-MANY_APPENDS: Final = {"engine.log.log._APPEND"}
+MANY_APPENDS: Final = {"engine.log.appending._APPEND"}
 """It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
 PLAIN_ONES: Final = {
-    "engine.log.log._HEADS",
-    "engine.log.log._BLOCKS",
-    "engine.log.log._EVENTS",
-    "engine.log.log._EVENTS_MARKING_SET_ASIDE",
-    "engine.log.log._STORED",
+    "engine.log.reading._HEADS",
+    "engine.log.reading._BLOCKS",
+    "engine.log.reading._EVENTS",
+    "engine.log.reading._EVENTS_MARKING_SET_ASIDE",
+    "engine.log.reading._STORED",
     "projections.verification.stored_log._PLAIN",
     "projections.verification.stored_log._ALL_BLOCKS",
     "projections.verification.stored_log._REGISTERED",
@@ -293,7 +293,7 @@ PLAIN_ONES: Final = {
 }
 """They ask of several tournaments at once, which only a plain database is asked; Citus refuses them."""
 EVERYWHERE: Final = {
-    "engine.log.log._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
+    "engine.log.registry._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
     "projections.tables.tables._BEHIND": "asked of a plain database only",
     "projections.verification.stored_log._IGNORED": "verification of one tournament",
     "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "verification of all",

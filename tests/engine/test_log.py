@@ -31,12 +31,14 @@ from engine.domain.events import (
     Event,
     EventSetAside,
     RankingClosed,
+    Recorded,
     TournamentOpened,
     TournamentRenamed,
 )
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import codec, digest, log
-from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
+from engine.log import appending, codec, digest, reading, registry
+from engine.log.appending import Appended, Block, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
+from engine.log.reading import Head
 from projections.verification import stored_log
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
@@ -83,7 +85,7 @@ async def append(
     database: Database, *blocks: Block, wait: bool = False, unseen_bytes: int = 0
 ) -> list[Appended | OvertakenBy | NotAppended]:
     async with database.raw_connection() as connection:
-        return await log.append(connection, blocks, wait=wait, unseen_bytes=unseen_bytes)
+        return await appending.append(connection, blocks, wait=wait, unseen_bytes=unseen_bytes)
 
 
 async def appended(database: Database, one: Block) -> Appended:
@@ -94,12 +96,12 @@ async def appended(database: Database, one: Block) -> Appended:
 
 async def head_of(database: Database, tournament_id: TournamentId) -> Head:
     async with database.connection() as connection:
-        return (await log.heads(connection, [tournament_id]))[tournament_id]
+        return (await reading.heads(connection, [tournament_id]))[tournament_id]
 
 
 async def whole(database: Database, tournament_id: TournamentId) -> list[Event]:
     async with database.connection() as connection:
-        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100_000)
+        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=100_000)
     assert [recorded.sequence for recorded in tail.events] == list(range(1, len(tail.events) + 1))
     return [recorded.event for recorded in tail.events]
 
@@ -152,7 +154,7 @@ async def test_a_block_that_is_not_appended_leaves_the_others_of_its_commit_alon
 class Model:
     """What `append_block` says it does, without a database. (Digests are made by `engine/log/digest.py`.)"""
 
-    def __init__(self, tournament_id: TournamentId, opened: list[log.Recorded], head: Head) -> None:
+    def __init__(self, tournament_id: TournamentId, opened: list[Recorded], head: Head) -> None:
         self.tournament_id = tournament_id
         self.head = head
         self.structure = 1
@@ -187,7 +189,7 @@ class Model:
         if outcome.last_sequence is None or outcome.last_sequence <= self.head.sequence:
             return
         assert outcome.recorded_at is not None
-        new = list(log.recorded_events(asked, outcome))
+        new = list(appending.recorded_events(asked, outcome))
         assert outcome.recorded_at >= self.recorded[-1].recorded_at
         kinds, keys, bodies = zip(*(tagged(r.event, r.idempotency_key) for r in new), strict=True)
         text = digest.block_text(new[0].sequence, outcome.recorded_at, [r.actor for r in new], kinds, keys, bodies)
@@ -223,7 +225,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
     """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order."""
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
-        opened = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+        opened = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
     model = Model(tournament_id, opened.events, opened.head)
     sent: list[Block] = []
     for first, last, lag, again in sequence_of_steps:
@@ -238,7 +240,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
         if isinstance(outcome, Appended):
             model.follow(asked, outcome)
     async with database.connection() as connection:
-        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100)
+        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=100)
     assert tail.events == model.recorded
     assert tail.head == model.head == await head_of(database, tournament_id)
 
@@ -325,7 +327,7 @@ async def test_a_block_sent_again_while_the_first_is_still_being_committed_waits
     async with database.raw_connection() as connection:
         transaction = connection.transaction()
         await transaction.start()
-        (first,) = await log.append(connection, [asked], wait=False)
+        (first,) = await appending.append(connection, [asked], wait=False)
         assert await append(database, asked) == [NotAppended.BUSY]
         again = asyncio.create_task(append(database, asked, wait=True))
         await until(lambda: waiting_for_locks(owner, "append_block"))
@@ -351,7 +353,7 @@ async def test_what_landed_since_is_searched_up_to_a_bound_where_a_block_is_sent
     assert await append(database, block(tournament_id)) == [NotAppended.OVERTAKEN]
     assert await append(database, asked) == [NotAppended.OVERTAKEN]
     async with database.raw_connection() as connection:
-        (again,) = await log.append(connection, [asked], wait=False, again=True)
+        (again,) = await appending.append(connection, [asked], wait=False, again=True)
     assert isinstance(again, Appended)
     assert again.answers == first.answers
 
@@ -412,19 +414,19 @@ async def test_a_process_of_the_version_before_goes_on_appending(
 # ── Refused keys ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[log.KeyOutcome]:
+async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[appending.KeyOutcome]:
     async with database.connection() as connection:
-        return await log.refuse_keys(connection, tournament_id, keys)
+        return await appending.refuse_keys(connection, tournament_id, keys)
 
 
 async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what_is_sent_later_is(
     database: Database, tournament_id: TournamentId
 ) -> None:
     asked = [request(key="other"), request(key="k"), request()]
-    assert await refuse(database, tournament_id, "k") == [log.KeyOutcome(None, 1)]
+    assert await refuse(database, tournament_id, "k") == [appending.KeyOutcome(None, 1)]
     outcome = await appended(database, block(tournament_id, *asked))
     assert outcome.answers == (2, None, 3)
-    assert await appended(database, block(tournament_id, asked[1], judged_at=3)) == log.Appended(
+    assert await appended(database, block(tournament_id, asked[1], judged_at=3)) == appending.Appended(
         answers=(None,),
         first_sequence=None,
         last_sequence=None,
@@ -437,13 +439,13 @@ async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what
         later = msgspec.structs.replace(asked[1], refusals=refusals)
         assert (await appended(database, block(tournament_id, later, judged_at=3))).answers == (answer,)
     async with database.connection() as connection:
-        assert await log.refusals(connection, tournament_id) == 2
-        assert await log.refusals(connection, TournamentId(10**9)) == 0
+        assert await appending.refusals(connection, tournament_id) == 2
+        assert await appending.refusals(connection, TournamentId(10**9)) == 0
 
 
 async def test_a_key_that_was_used_is_not_refused(database: Database, tournament_id: TournamentId) -> None:
     await appended(database, block(tournament_id, request(key="k", fingerprint=b"f")))
-    assert await refuse(database, tournament_id, "k") == [log.KeyOutcome(KeyUse(b"f", Sequence(2)), 0)]
+    assert await refuse(database, tournament_id, "k") == [appending.KeyOutcome(KeyUse(b"f", Sequence(2)), 0)]
     refused = await refuse(database, tournament_id, "new", "k", "new")
     assert [answer.used for answer in refused] == [None, KeyUse(b"f", Sequence(2)), None]
     assert {answer.refusals for answer in refused} == {1}
@@ -513,7 +515,7 @@ async def test_a_key_is_known_within_its_block_across_blocks_and_only_in_its_tou
     assert (await appended(database, across)).answers == (-2, 5, 0)
     assert (await appended(database, block(elsewhere, request(key="k", fingerprint=b"other")))).answers == (2,)
     async with database.connection() as connection:
-        here, there = [await log.keyed(connection, t, ["k", "K"]) for t in (tournament_id, elsewhere)]
+        here, there = [await reading.keyed(connection, t, ["k", "K"]) for t in (tournament_id, elsewhere)]
     used = [{key: (one.fingerprint, one.recorded.sequence) for key, one in found.items()} for found in (here, there)]
     assert used == [{"k": (b"f", 2)}, {"k": (b"other", 2)}]
 
@@ -526,12 +528,12 @@ async def test_of_many_keys_those_that_were_used_are_answered_with_what_they_led
     await appended(database, block(tournament_id, request(first, registered(), key="a"), request(second, key="b")))
     await appended(database, block(elsewhere, request(key="c")))
     async with database.connection() as connection:
-        found = await log.keyed(connection, tournament_id, ["b", "c", "none", "a"])
-        assert await log.keyed(connection, tournament_id, []) == {}
-        asked = [*map(str, range(log.IDEMPOTENCY_KEYS_MAX - 1)), "a"]
-        assert list(await log.keyed(connection, tournament_id, asked)) == ["a"]
+        found = await reading.keyed(connection, tournament_id, ["b", "c", "none", "a"])
+        assert await reading.keyed(connection, tournament_id, []) == {}
+        asked = [*map(str, range(reading.IDEMPOTENCY_KEYS_MAX - 1)), "a"]
+        assert list(await reading.keyed(connection, tournament_id, asked)) == ["a"]
         with pytest.raises(ValueError, match="more than"):
-            await log.keyed(connection, tournament_id, [*asked, "b"])
+            await reading.keyed(connection, tournament_id, [*asked, "b"])
     assert {key: (one.fingerprint, one.recorded.sequence, one.recorded.event) for key, one in found.items()} == {
         "a": (b"f", 2, first),
         "b": (b"f", 4, second),
@@ -571,7 +573,7 @@ async def test_a_key_that_was_not_committed_is_not_used(database: Database, tour
     async with database.raw_connection() as connection:
         transaction = connection.transaction()
         await transaction.start()
-        await log.append(connection, [block(tournament_id, request(key="k"))], wait=False)
+        await appending.append(connection, [block(tournament_id, request(key="k"))], wait=False)
         await transaction.rollback()
     assert (await appended(database, block(tournament_id, request(key="k")))).answers == (2,)
 
@@ -582,7 +584,7 @@ async def test_of_two_processes_with_one_key_at_once_the_second_is_told_of_the_f
     async with database.raw_connection() as connection:
         transaction = connection.transaction()
         await transaction.start()
-        await log.append(connection, [block(tournament_id, request(key="k"))], wait=False)
+        await appending.append(connection, [block(tournament_id, request(key="k"))], wait=False)
         second = asyncio.create_task(append(database, block(tournament_id, request(key="k"), request()), wait=True))
         await until(lambda: waiting_for_locks(owner, "append_block"))
         await transaction.commit()
@@ -675,7 +677,7 @@ async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
     for _ in range(3):
         assert (await appended(database, block(tournament_id))).recorded_at == future
     async with database.connection() as connection:
-        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
     assert [recorded.recorded_at for recorded in tail.events[2:]] == [future] * 3
 
 
@@ -689,8 +691,8 @@ async def test_the_last_event_at_the_very_moment_of_one_is_that_one(
     async with database.connection() as connection:
         for moment, last in zip(times, (2, 5, 6), strict=True):
             assert moment is not None
-            assert await log.last_at(connection, tournament_id, moment, Sequence(6)) == last
-            before = await log.last_at(connection, tournament_id, moment - timedelta(microseconds=1), Sequence(6))
+            assert await reading.last_at(connection, tournament_id, moment, Sequence(6)) == last
+            before = await reading.last_at(connection, tournament_id, moment - timedelta(microseconds=1), Sequence(6))
             assert before == {2: 1, 5: 2, 6: 5}[last]
 
 
@@ -703,8 +705,8 @@ async def test_a_slice_takes_just_as_many_bytes_as_it_may(
     async with database.connection() as connection:
         for count in range(1, 6):
             for spare, expected in ((0, count), (-1, max(1, count - 1))):
-                monkeypatch.setattr(log, "SLICE_BYTES_MAX", sum(sizes[:count]) + spare)
-                found = await log.slice_of(connection, tournament_id, Sequence(0), Sequence(5))
+                monkeypatch.setattr(reading, "SLICE_BYTES_MAX", sum(sizes[:count]) + spare)
+                found = await reading.slice_of(connection, tournament_id, Sequence(0), Sequence(5))
                 assert [recorded.sequence for recorded in found] == list(range(1, expected + 1))
 
 
@@ -717,7 +719,7 @@ async def test_a_slice_that_lacks_an_event_is_of_another_log_and_says_of_which_t
     assert after != tournament_id
     async with database.connection() as connection:
         with pytest.raises(LogForked) as missed:
-            await log.slice_of(connection, tournament_id, after, Sequence(4))
+            await reading.slice_of(connection, tournament_id, after, Sequence(4))
     assert (missed.value.tournament_id, missed.value.sequence) == (tournament_id, after)
 
 
@@ -726,8 +728,8 @@ async def test_a_slice_that_lacks_an_event_is_of_another_log_and_says_of_which_t
 
 async def open_named(database: Database, slug: str) -> tuple[bool, TournamentId]:
     async with database.connection() as connection:
-        tournament_id = log.new_tournament_id()
-        opened = await log.open_tournament(connection, tournament_id, name="A", slug=slug, actor=ActorId(3))
+        tournament_id = registry.new_tournament_id()
+        opened = await registry.open_tournament(connection, tournament_id, name="A", slug=slug, actor=ActorId(3))
         return opened, tournament_id
 
 
@@ -735,10 +737,10 @@ async def test_opening_a_tournament_enters_it_and_records_it(database: Database)
     opened, tournament_id = await open_named(database, "a")
     assert opened
     async with database.connection() as connection:
-        assert await log.tournament_named(connection, "a") == tournament_id
-        assert await log.tournament_named(connection, "A") is None
-        assert [r.tournament_id for r in await log.tournaments(connection)] == [tournament_id]
-        recorded = await log.event_at(connection, tournament_id, Sequence(1))
+        assert await registry.tournament_named(connection, "a") == tournament_id
+        assert await registry.tournament_named(connection, "A") is None
+        assert [r.tournament_id for r in await registry.tournaments(connection)] == [tournament_id]
+        recorded = await reading.event_at(connection, tournament_id, Sequence(1))
     assert recorded.event == TournamentOpened(name="A", slug="a")
     assert (recorded.actor, recorded.idempotency_key) == (3, None)
 
@@ -749,12 +751,15 @@ async def test_a_tournament_has_the_name_of_its_last_renaming_and_keeps_its_slug
     renamings = [request(TournamentRenamed(name=name)) for name in ("B", "C")]
     await appended(database, block(tournament_id, *renamings))
     async with database.connection() as connection:
-        named = [await log.name_at(connection, tournament_id, Sequence(upto)) for upto in (1, 2, 3)]
+        named = [await reading.name_at(connection, tournament_id, Sequence(upto)) for upto in (1, 2, 3)]
         assert named == ["A", "B", "C"]
-        for entries in (await log.tournaments(connection), await log.tournaments_after(connection, "", None, 9)):
+        for entries in (
+            await registry.tournaments(connection),
+            await registry.tournaments_after(connection, "", None, 9),
+        ):
             assert [(one.slug, one.name) for one in entries] == [("a", "C"), ("b", "A")]
-        assert await log.tournament_named(connection, "a") == tournament_id
-        assert await log.name_at(connection, other, Sequence(1)) == "A"
+        assert await registry.tournament_named(connection, "a") == tournament_id
+        assert await reading.name_at(connection, other, Sequence(1)) == "A"
 
 
 async def test_a_request_is_read_whole_and_alone(database: Database, tournament_id: TournamentId) -> None:
@@ -772,33 +777,33 @@ async def test_a_request_is_read_whole_and_alone(database: Database, tournament_
             assert sequence is not None
             if asked.idempotency_key is None:
                 continue
-            read = await log.request_at(connection, tournament_id, Sequence(sequence), asked.idempotency_key)
+            read = await reading.request_at(connection, tournament_id, Sequence(sequence), asked.idempotency_key)
             assert tuple(one.event for one in read) == asked.events
             assert [one.sequence for one in read] == list(range(sequence, sequence + len(asked.events)))
         for sequence in (4, 5, 99):  # another's, nobody's key, beyond the end
             with pytest.raises(LogForked):
-                await log.request_at(connection, tournament_id, Sequence(sequence), "one")
+                await reading.request_at(connection, tournament_id, Sequence(sequence), "one")
 
 
 async def test_a_slug_that_is_taken_opens_nothing(database: Database) -> None:
     _, first = await open_named(database, "a")
     assert (await open_named(database, "a"))[0] is False
     async with database.connection() as connection:
-        assert len(await log.tournaments(connection)) == 1
-        assert await log.tournament_named(connection, "a") == first
+        assert len(await registry.tournaments(connection)) == 1
+        assert await registry.tournament_named(connection, "a") == first
 
 
 async def test_of_many_who_open_one_slug_at_once_exactly_one_does(database: Database) -> None:
     outcomes = await asyncio.gather(*(open_named(database, "a") for _ in range(20)))
     (winner,) = [tournament_id for opened, tournament_id in outcomes if opened]
     async with database.connection() as connection:
-        assert [r.tournament_id for r in await log.tournaments(connection)] == [winner]
+        assert [r.tournament_id for r in await registry.tournaments(connection)] == [winner]
 
 
 async def test_ids_are_never_given_twice(database: Database) -> None:
     async def take(size: int) -> list[int]:
         async with database.connection() as connection:
-            return await log.next_ids(connection, size)
+            return await registry.next_ids(connection, size)
 
     given_out = await asyncio.gather(*(take(size) for size in [1, 32, 5] * 10))
     assert all(ids == sorted(ids) for ids in given_out)
@@ -814,9 +819,9 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
     for size in (1, 3, 2, 5):
         await appended(database, block(tournament_id, *(request() for _ in range(size))))
     async with database.connection() as connection:
-        at, sizes = log.beginning(tournament_id), []
+        at, sizes = reading.beginning(tournament_id), []
         while True:
-            tail = await log.tail(connection, tournament_id, at, blocks_max=2)
+            tail = await reading.tail(connection, tournament_id, at, blocks_max=2)
             if not tail.events:
                 assert tail.head == at
                 break
@@ -830,13 +835,13 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
 async def test_a_tail_holds_no_more_events_than_its_bound_unless_one_block_has_more(
     database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 4)
+    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 4)
     for size in (3, 1, 9, 2, 2, 1):
         await appended(database, block(tournament_id, *(request() for _ in range(size))))
     sizes = []
     async with database.connection() as connection:
-        at = log.beginning(tournament_id)
-        while (tail := await log.tail(connection, tournament_id, at, blocks_max=100)).events:
+        at = reading.beginning(tournament_id)
+        while (tail := await reading.tail(connection, tournament_id, at, blocks_max=100)).events:
             sizes.append(len(tail.events))
             at = tail.head
     assert sizes == [4, 1, 9, 4, 1]
@@ -847,10 +852,10 @@ async def test_heads_are_those_of_the_tournaments_that_exist(database: Database,
     other = await open_new_tournament(database, actor=OPERATOR)
     outcome = await appended(database, block(other))
     async with database.connection() as connection:
-        heads = await log.heads(connection, [tournament_id, other, TournamentId(10**9)])
+        heads = await reading.heads(connection, [tournament_id, other, TournamentId(10**9)])
         assert heads.keys() == {tournament_id, other}
         assert heads[other] == Head(Sequence(2), outcome.digest)
-        assert await log.heads(connection, []) == {}
+        assert await reading.heads(connection, []) == {}
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 9])
@@ -861,10 +866,12 @@ async def test_a_log_without_a_block_that_ends_in_this_head_is_another_one(
     await appended(database, block(tournament_id))
     async with database.connection() as connection:
         with pytest.raises(LogForked) as raised:
-            await log.tail(connection, tournament_id, Head(Sequence(after), b"\0" * 32), blocks_max=10)
+            await reading.tail(connection, tournament_id, Head(Sequence(after), b"\0" * 32), blocks_max=10)
         assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, after)
         with pytest.raises(LogForked):  # the beginning of another tournament
-            await log.tail(connection, tournament_id, log.beginning(TournamentId(tournament_id + 1)), blocks_max=10)
+            await reading.tail(
+                connection, tournament_id, reading.beginning(TournamentId(tournament_id + 1)), blocks_max=10
+            )
 
 
 async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
@@ -874,9 +881,9 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     await tamper(owner, "DELETE FROM event WHERE sequence = 3")
     async with database.connection() as connection:
         with pytest.raises(LogForked):
-            await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+            await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
         with pytest.raises(LogForked):
-            await log.event_at(connection, tournament_id, Sequence(3))
+            await reading.event_at(connection, tournament_id, Sequence(3))
 
 
 @pytest.mark.parametrize(
@@ -895,12 +902,12 @@ async def test_an_event_that_cannot_be_decoded_is_named_with_its_reason(
     await appended(database, block(tournament_id))
     sequence = await append_text(owner, tournament_id, kind, body)
     async with database.connection() as connection:
-        for reading in (
-            log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10),
-            log.event_at(connection, tournament_id, sequence),
+        for unreadable in (
+            reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10),
+            reading.event_at(connection, tournament_id, sequence),
         ):
             with pytest.raises(LogUnreadable, match=reason) as raised:
-                await reading
+                await unreadable
             assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 3)
 
 
@@ -953,7 +960,7 @@ async def tell(dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId)
     """The story with the log, such as it is in this database."""
 
     async def append_one(connection: asyncpg.Connection) -> None:
-        (outcome,) = await log.append(connection, [block(tournament_id)], wait=True)
+        (outcome,) = await appending.append(connection, [block(tournament_id)], wait=True)
         assert isinstance(outcome, Appended)
 
     async def read_after(last: int) -> list[int]:
@@ -1040,10 +1047,10 @@ async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_ord
 
     async def follow(where: TournamentId) -> list[str]:
         names: list[str] = []
-        at = log.beginning(where)
+        at = reading.beginning(where)
         async with database.connection() as connection:
             while len(names) < expected:
-                tail = await log.tail(connection, where, at, blocks_max=5)
+                tail = await reading.tail(connection, where, at, blocks_max=5)
                 names += [getattr(recorded.event, "name", "") for recorded in tail.events]
                 at = tail.head
         return names
@@ -1178,11 +1185,11 @@ async def test_an_append_tells_just_what_reading_the_log_would(
         ]
         await appended(database, judged(await head_of(database, tournament_id), tournament_id, *made, *last))
     async with database.raw_connection() as connection:
-        read = await log.tail(connection, tournament_id, at)
+        read = await reading.tail(connection, tournament_id, at)
     (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
     assert isinstance(outcome, OvertakenBy if structural else Appended)
     assert outcome.unseen is not None
-    assert log.unseen_tail(tournament_id, at, outcome.unseen) == read
+    assert reading.unseen_tail(tournament_id, at, outcome.unseen) == read
     if isinstance(outcome, Appended):
         assert (outcome.previous_digest, outcome.first_sequence) == (read.head.digest, read.head.sequence + 1)
 
@@ -1237,9 +1244,9 @@ async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(databas
         msgspec.structs.replace(outcome.unseen, digest=digest.genesis(tournament_id)),
     ):
         with pytest.raises(LogForked):
-            log.unseen_tail(tournament_id, at, forged)
+            reading.unseen_tail(tournament_id, at, forged)
     with pytest.raises(LogForked):
-        log.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
+        reading.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
 
 
 async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be_decoded_is_named(
@@ -1252,15 +1259,16 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
     assert isinstance(outcome, Appended)
     assert outcome.unseen is not None
     with pytest.raises(LogUnreadable) as unreadable:
-        log.unseen_tail(tournament_id, at, outcome.unseen)
+        reading.unseen_tail(tournament_id, at, outcome.unseen)
     assert unreadable.value.sequence == named
     aside = EventSetAside(sequence=named, digest="0" * 64)
     async with database.raw_connection() as connection:
-        await log.append(connection, [block(tournament_id, request(aside), judged_at=3)], wait=True)
+        await appending.append(connection, [block(tournament_id, request(aside), judged_at=3)], wait=True)
     (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
     assert isinstance(outcome, OvertakenBy)
     assert (
-        log.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b"")) is None
+        reading.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b""))
+        is None
     )
 
 
@@ -1312,7 +1320,7 @@ def all_statements() -> dict[str, str]:
 def test_the_statements_of_every_module_are_found() -> None:
     by_module = {name.rpartition(".")[0] for name in statements()}
     expected = {
-        "engine.log.log",
+        "engine.log.reading",
         "engine.database.migrator",
         "projections.tables.tables",
         "projections.tables.wakeup",
@@ -1360,38 +1368,38 @@ NOTHING: Final = sha256(b"").digest()
 
 
 HOT_READS: Final = [
-    ("_EVENTS", ([200], [240], [250]), "event_pkey", 10),
-    ("_EVENTS", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
-    ("_EVENTS_OF_ONE", (200, 240, 250), "event_pkey", 10),
-    ("_EVENTS_OF_ONE_MARKING_SET_ASIDE", (200, 240, 250), "event_pkey", 10),
-    ("_EVENTS_MARKING_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    ("_EVENTS_MARKING_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
-    ("_POINTS_EVENTS", (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
-    ("_POINTS_EVENTS", (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
-    ("_POINTS_OF_COMPETITIONS", (200, ["7", "9", "8"], [100, 0, 200], 120, 20, 10_000), "event_competition", 2),
-    ("_POINTS_OF_COMPETITIONS", (200, ["7", "8"], [0, 0], 250, 5, 10_000), "event_competition", 10),
-    ("_REVERSALS", (200, 0, 250, 20, 10_000), "event_reversal", 0),
-    ("_SET_ASIDE_SINCE", (200, 250), "event_set_aside", 0),
-    ("_EVENT", (200, 250), "event_pkey", 1),
-    ("_REQUEST", (200, 241, "key 241"), "event_pkey", 5 + 1),
-    ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
-    ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
-    ("_BLOCKS_OF_ONE", (200, 240, 2_002), "block_pkey", 3),
-    ("_HEADS", ([7, 200, 333],), "block_pkey", 3),
-    ("_HEAD", (200,), "block_pkey", 1),
-    ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
-    ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
-    ("_STORED_OF_ONE", (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    ("_STORED", ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    ("_STORED", ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
-    ("_BLOCK_AROUND", (200, 101), "block_pkey", 1),
-    ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
-    ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
-    ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
-    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
-    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
-    ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
+    (reading._EVENTS, ([200], [240], [250]), "event_pkey", 10),
+    (reading._EVENTS, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (reading._EVENTS, ([200], [250], [250]), "event_pkey", 0),
+    (reading._EVENTS_OF_ONE, (200, 240, 250), "event_pkey", 10),
+    (reading._EVENTS_OF_ONE_MARKING_SET_ASIDE, (200, 240, 250), "event_pkey", 10),
+    (reading._EVENTS_MARKING_SET_ASIDE, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (reading._EVENTS_MARKING_SET_ASIDE, ([200], [240], [250]), "event_set_aside", 10),
+    (reading._POINTS_EVENTS, (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
+    (reading._POINTS_EVENTS, (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
+    (reading._POINTS_OF_COMPETITIONS, (200, ["7", "9", "8"], [100, 0, 200], 120, 20, 10_000), "event_competition", 2),
+    (reading._POINTS_OF_COMPETITIONS, (200, ["7", "8"], [0, 0], 250, 5, 10_000), "event_competition", 10),
+    (reading._REVERSALS, (200, 0, 250, 20, 10_000), "event_reversal", 0),
+    (reading._SET_ASIDE_SINCE, (200, 250), "event_set_aside", 0),
+    (reading._EVENT, (200, 250), "event_pkey", 1),
+    (reading._REQUEST, (200, 241, "key 241"), "event_pkey", 5 + 1),
+    (reading._BLOCKS, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
+    (reading._BLOCKS, ([200], [0], 11), "block_pkey", 11),
+    (reading._BLOCKS_OF_ONE, (200, 240, 2_002), "block_pkey", 3),
+    (reading._HEADS, ([7, 200, 333],), "block_pkey", 3),
+    (reading._HEAD, (200,), "block_pkey", 1),
+    (reading._SLICE, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
+    (reading._SLICE, (200, 100, 250, 20, 1), "event_pkey", 20),
+    (reading._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    (reading._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    (reading._STORED, ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
+    (reading._BLOCK_AROUND, (200, 101), "block_pkey", 1),
+    (reading._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    (reading._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    (reading._BLOCK_DIGEST, (200, 250), "block_pkey", 1),
+    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
+    (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
+    (registry._BY_SLUG, ("slug-50",), "tournament_slug_key", 1),
 ]
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
 
@@ -1403,12 +1411,12 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
 ) -> None:
     await fill(owner)
     await owner.execute(f"SET plan_cache_mode = {plan_cache_mode}")
-    for name, arguments, index, rows_max in HOT_READS:
-        explained = await owner.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(log, name)}", *arguments)
+    for statement, arguments, index, rows_max in HOT_READS:
+        explained = await owner.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", *arguments)
         nodes = list(flattened(json.loads(explained)[0]["Plan"]))
-        assert index in {node.get("Index Name") for node in nodes}, name
-        assert "Seq Scan" not in {node["Node Type"] for node in nodes}, name
-        assert sum(map(rows_scanned, nodes)) <= rows_max, name
+        assert index in {node.get("Index Name") for node in nodes}, statement
+        assert "Seq Scan" not in {node["Node Type"] for node in nodes}, statement
+        assert sum(map(rows_scanned, nodes)) <= rows_max, statement
 
 
 @pytest.mark.one_postgresql(PLANS_OF_NODES)
@@ -1434,9 +1442,9 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
         tournament_id,
     )
     chunks = {
-        log._BLOCKS: ([tournament_id], [2], 1_000),
-        log._SLICE: (tournament_id, 2, 29_000, 1_000, log.SLICE_BYTES_MAX),
-        log._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, log.SLICE_BYTES_MAX),
+        reading._BLOCKS: ([tournament_id], [2], 1_000),
+        reading._SLICE: (tournament_id, 2, 29_000, 1_000, reading.SLICE_BYTES_MAX),
+        reading._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.SLICE_BYTES_MAX),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:
@@ -1493,12 +1501,12 @@ def rows_scanned(node: dict[str, Any]) -> float:
 async def test_a_tail_is_bounded_in_bytes_and_is_still_read_whole(
     database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "TAIL_BYTES_MAX", 50_000)
+    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 50_000)
     for _ in range(4):
         await appended(database, block(tournament_id, *(request(registered("x" * 200)) for _ in range(100))))
-    sizes, head = [], log.beginning(tournament_id)
+    sizes, head = [], reading.beginning(tournament_id)
     async with database.connection() as connection:
-        while (tail := await log.tail(connection, tournament_id, head, blocks_max=100)).events:
+        while (tail := await reading.tail(connection, tournament_id, head, blocks_max=100)).events:
             assert tail.events[0].sequence == head.sequence + 1
             sizes.append(len(tail.events))
             head = tail.head

@@ -23,8 +23,8 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Block, Request
+from engine.log import appending, reading, registry
+from engine.log.appending import Block, Request
 from tests.cut_imports import Cut, cut_import
 from tests.desks import until
 from tests.faults.clients import NotSent
@@ -51,7 +51,9 @@ async def cut_imports(trial: Trial) -> None:
         for n in range(rounds):
             slug = f"import-{n}"
             async with stage.cluster.owner() as owner:
-                opened = log.open_tournament(owner, log.new_tournament_id(), name=slug, slug=slug, actor=OPERATOR)
+                opened = registry.open_tournament(
+                    owner, registry.new_tournament_id(), name=slug, slug=slug, actor=OPERATOR
+                )
                 assert await opened
             folder = trial.folder / slug
             folder.mkdir()
@@ -192,9 +194,9 @@ async def _large(stage: Stage, count: int) -> Large:
     """Opened past the services, which load it when they are asked."""
     slug = "large"
     async with stage.cluster.owner() as owner:
-        ids = iter(await log.next_ids(owner, count + 1 + RANKINGS * (UNITIES + 1)))
-        tournament_id = log.new_tournament_id()
-        assert await log.open_tournament(owner, tournament_id, name="Large", slug=slug, actor=OPERATOR)
+        ids = iter(await registry.next_ids(owner, count + 1 + RANKINGS * (UNITIES + 1)))
+        tournament_id = registry.new_tournament_id()
+        assert await registry.open_tournament(owner, tournament_id, name="Large", slug=slug, actor=OPERATOR)
         competition_id = CompetitionId(next(ids))
         competitors = tuple(CompetitorId(next(ids)) for _ in range(count))
         await _record(
@@ -236,13 +238,13 @@ async def _large(stage: Stage, count: int) -> Large:
 async def _record(owner: object, tournament_id: TournamentId, events: list[Event]) -> None:
     """Each event is a request of its own, as if it had been asked for."""
     for start in range(0, len(events), EVENTS_AT_ONCE):
-        head = (await log.heads(owner, [tournament_id]))[tournament_id]  # type: ignore[arg-type]
+        head = (await reading.heads(owner, [tournament_id]))[tournament_id]  # type: ignore[arg-type]
         requests = tuple(Request(events=(event,), actor=OPERATOR) for event in events[start : start + EVENTS_AT_ONCE])
         block = Block(
             tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=requests
         )
-        (appended,) = await log.append(owner, [block], wait=True)  # type: ignore[arg-type]
-        assert isinstance(appended, log.Appended)
+        (appended,) = await appending.append(owner, [block], wait=True)  # type: ignore[arg-type]
+        assert isinstance(appended, appending.Appended)
 
 
 async def _whole(stage: Stage, path: str) -> bytes:

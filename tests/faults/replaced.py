@@ -21,8 +21,9 @@ from api.desk.remembered import IDS_RESERVED
 from engine.database.pool import open_database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Block, Head, Request
+from engine.log import appending, reading, registry
+from engine.log.appending import Block, Request
+from engine.log.reading import Head
 from tests.api.service import make_token
 from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait, waiting_for_locks
 from tests.faults import checker
@@ -453,9 +454,9 @@ async def _lost_names(trial: Trial, stage: Stage, n: int) -> list[int]:
 
 async def _opened(stage: Stage, slug: str, number: int = 0) -> int:
     """The id of a new tournament, which is `number` if one is given."""
-    number = number or log.new_tournament_id()
+    number = number or registry.new_tournament_id()
     async with stage.cluster.owner() as owner:
-        assert await log.open_tournament(owner, TournamentId(number), name=slug, slug=slug, actor=OPERATOR)
+        assert await registry.open_tournament(owner, TournamentId(number), name=slug, slug=slug, actor=OPERATOR)
     return number
 
 
@@ -704,7 +705,7 @@ async def old_snapshot(trial: Trial) -> None:
         deltas = (Delta(CompetitorId(arena.competitors[0]), UnityId(arena.unities[0]), 1),)
         request = Request(events=(PointsAdded(ranking_id=RankingId(arena.ranking_id), deltas=deltas),), actor=OPERATOR)
         async with stage.cluster.owner(synchronous_commit="off") as owner, _snapshot(stage.cluster):
-            head = (await log.heads(owner, [tournament_id]))[tournament_id]
+            head = (await reading.heads(owner, [tournament_id]))[tournament_id]
 
             async def append() -> None:
                 nonlocal head
@@ -715,14 +716,14 @@ async def old_snapshot(trial: Trial) -> None:
                     requests=(request,),
                     append_id=uuid4().hex,
                 )
-                (appended,) = await log.append(owner, [block], wait=True)
-                assert isinstance(appended, log.Appended)
+                (appended,) = await appending.append(owner, [block], wait=True)
+                assert isinstance(appended, appending.Appended)
                 assert appended.last_sequence is not None
                 assert appended.digest is not None
                 head = Head(appended.last_sequence, appended.digest)
 
             async def barrier() -> None:
-                await log.heads(owner, [tournament_id])
+                await reading.heads(owner, [tournament_id])
 
             async def many() -> None:
                 for _ in range(blocks):

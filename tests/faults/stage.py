@@ -22,7 +22,7 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
-from engine.log import log
+from engine.log import registry
 from tests.api.service import make_token
 from tests.desks import until
 from tests.faults.checker import Evidence, Head, Verdicts, judge, read_log
@@ -172,8 +172,8 @@ class Stage:
             ids = []
             async with database.connection() as connection:
                 for n in range(len(self.arenas), len(self.arenas) + number):
-                    tournament_id, slug = log.new_tournament_id(), f"cup-{n}"
-                    assert await log.open_tournament(
+                    tournament_id, slug = registry.new_tournament_id(), f"cup-{n}"
+                    assert await registry.open_tournament(
                         connection, tournament_id, name=f"Cup {n}", slug=slug, actor=OPERATOR
                     )
                     ids.append((tournament_id, slug))

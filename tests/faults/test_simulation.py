@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from asyncpg import Connection
 
-from engine.log import log
-from engine.log.log import Appended, Block, NotAppended, OvertakenBy
+from engine.log import appending
+from engine.log.appending import Appended, Block, NotAppended, OvertakenBy
 from tests.faults.simulation import play_schedules
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off
@@ -23,7 +23,7 @@ def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn: str) -> None
 def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append = log.append
+    append = appending.append
 
     async def anew(
         connection: Connection, blocks: Items[Block], **options: Any
@@ -31,6 +31,6 @@ def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
         renamed = [msgspec.structs.replace(block, append_id=uuid4().hex) for block in blocks]
         return await append(connection, renamed, **options)
 
-    monkeypatch.setattr(log, "append", anew)
+    monkeypatch.setattr(appending, "append", anew)
     with pytest.raises(AssertionError, match="recorded more than once"):
         play_schedules(dsn, 200, first_seed=3, shrink=False)

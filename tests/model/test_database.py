@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Appended, Block, Head, NotAppended, Request
+from engine.log import appending, reading
+from engine.log.appending import Appended, Block, NotAppended, Request
+from engine.log.reading import Head
 from tests.desks import fingerprint
 from tests.model import database as model
 from tests.model import state as values
@@ -106,7 +107,7 @@ class Both:
 
     async def _append(self, modelled: values.Block, block: Block) -> None:
         after, expected = model.execute(self._protocol, self.model, modelled)
-        (outcome,) = await log.append(self._connection, [block], wait=True, again=self._random.random() < 0.5)
+        (outcome,) = await appending.append(self._connection, [block], wait=True, again=self._random.random() < 0.5)
         if expected is model.OVERTAKEN:
             assert outcome is NotAppended.OVERTAKEN
             self.said.append(outcome)
@@ -122,7 +123,7 @@ class Both:
 
     async def _refuse(self, request: int) -> None:
         after = model.refuse(self._protocol, self.model, request)
-        (told,) = await log.refuse_keys(self._connection, self._tournament_id, [f"key {request}"])
+        (told,) = await appending.refuse_keys(self._connection, self._tournament_id, [f"key {request}"])
         used = [n for n, event in enumerate(after.log, 1) if event.request == request]
         assert (None if told.used is None else told.used.sequence) == (used[0] if used else None)
         assert told.refusals == after.refusals
@@ -157,7 +158,7 @@ async def _differs_somewhere(database: Database, protocol: Protocol) -> bool:
 async def _compared(database: Database, tournament_id: TournamentId, protocol: Protocol, seed: int) -> list[object]:
     """What both said; raises AssertionError where they do not say the same."""
     async with database.connection() as connection:
-        head = (await log.heads(connection, [tournament_id]))[tournament_id]
+        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
         both = Both(protocol, connection, tournament_id, head, Random(seed))
         for _ in range(STEPS):
             await both.step()
@@ -166,5 +167,5 @@ async def _compared(database: Database, tournament_id: TournamentId, protocol: P
 
 
 async def _stored(connection: Connection, tournament_id: TournamentId) -> list[object]:
-    tail = await log.tail(connection, tournament_id, log.beginning(tournament_id))
+    tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id))
     return [msgspec.structs.astuple(one) for one in tail.events]

@@ -19,7 +19,8 @@ CORE: Final = (
     "engine/domain/judging.py",
     "engine/log/codec.py",
     "engine/log/digest.py",
-    "engine/log/log.py",
+    "engine/log/appending.py",
+    "engine/log/reading.py",
     "engine/log/appender.py",
     "api/desk/docket.py",
     "api/desk/desk.py",
@@ -58,7 +59,7 @@ CORE: Final = (
     "api/interface/handlers.py",
 )
 """The modules of the core. The function that appends, in the migrations, belongs to it as well."""
-APPENDING: Final = "engine/log/log.py"
+APPENDING: Final = "engine/log/appending.py"
 """The module whose function `append` calls that one."""
 
 FUNCTION: Final = "FUNCTION append_block("

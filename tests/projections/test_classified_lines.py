@@ -15,7 +15,7 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import in_turns
 from projections.board import classified_lines
 from projections.board import order as orders_of_lines

@@ -16,8 +16,9 @@ from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Appended, Block, Head, Request
+from engine.log import appending, reading
+from engine.log.appending import Appended, Block, Request
+from engine.log.reading import Head
 from engine.process import turns
 from projections.live import tournament
 from projections.tables import tables
@@ -70,7 +71,7 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
             block = Block(
                 tournament_id=tournament_id, judged_at=last.sequence, judged_digest=last.digest, requests=requests
             )
-            (outcome,) = await log.append(connection, [block], wait=True)
+            (outcome,) = await appending.append(connection, [block], wait=True)
             assert isinstance(outcome, Appended)
             assert outcome.last_sequence is not None
             assert outcome.digest is not None
@@ -160,7 +161,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     monkeypatch.setattr(turns, "TURN_SECONDS_MAX", -1.0)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
-        await log.tail(connection, tournament_id, log.beginning(tournament_id))
+        await reading.tail(connection, tournament_id, reading.beginning(tournament_id))
         assert next(number) > MANY
     async with turns_of_others() as number, database.connection() as connection:
         await tournament.load(connection, tournament_id)

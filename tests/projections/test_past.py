@@ -14,8 +14,8 @@ from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
 from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingModified, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading
+from engine.log.reading import Head
 from projections.board.board import FOLD_VERSION, Board
 from projections.past import past as past_module
 from projections.past.explanation import Explainer
@@ -43,8 +43,8 @@ def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Snapshots every few events, and slices of a few."""
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(log, "SLICE_EVENTS_MAX", 3)
-    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 7)
+    monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", 3)
+    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 7)
 
 
 async def kept(database: Database, tournament_id: TournamentId) -> list[Sequence]:
@@ -182,7 +182,7 @@ async def add(database: Database, arena: Arena, *amounts: int) -> None:
 
 async def head_of(database: Database, arena: Arena) -> Sequence:
     async with database.connection() as connection:
-        return (await log.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence
+        return (await reading.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
     for moment in {edge for time in times for edge in (time - tick, time, time + tick)}:
         last = sum(time <= moment for time in times)
         async with database.connection() as connection:
-            assert await log.last_at(connection, arena.tournament_id, moment, head) == last
+            assert await reading.last_at(connection, arena.tournament_id, moment, head) == last
         if last >= 4:  # the ranking is there
             assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == last
     span = await past.span(arena.tournament_id, head, Range(since=times[5], until=times[8]))
@@ -325,20 +325,20 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
         async def sizes() -> list[int]:
             found, after = [], Sequence(0)
             while after < 7:
-                events = await log.slice_of(connection, tournament_id, after, Sequence(7))
+                events = await reading.slice_of(connection, tournament_id, after, Sequence(7))
                 assert events[0].sequence == after + 1
                 found.append(len(events))
                 after = events[-1].sequence
             return found
 
         assert await sizes() == [7]
-        monkeypatch.setattr(log, "SLICE_EVENTS_MAX", 3)
+        monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", 3)
         assert await sizes() == [3, 3, 1]
-        monkeypatch.setattr(log, "SLICE_BYTES_MAX", 250)
+        monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 250)
         assert await sizes() == [3, 1, 1, 1, 1]
-        monkeypatch.setattr(log, "SLICE_BYTES_MAX", 1)
+        monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 1)
         assert await sizes() == [1] * 7
-        assert await log.slice_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
+        assert await reading.slice_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
 
 
 # ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -449,7 +449,7 @@ async def test_the_worker_keeps_a_snapshot_whenever_enough_events_lie_behind(
             snapshot = await snapshots.nearest(connection, arena.tournament_id, Sequence(sequence + 4))
             assert snapshot is not None
             assert snapshot.head.sequence == sequence
-            assert await log.has_head(connection, arena.tournament_id, snapshot.head)
+            assert await reading.has_head(connection, arena.tournament_id, snapshot.head)
             assert laid_out(snapshot.board) == laid_out(board_of(events[:sequence]))
 
 
@@ -515,14 +515,14 @@ async def test_an_answer_reads_no_more_than_lies_between_a_snapshot_and_its_mome
     await add(database, arena, *range(40))
     await Worker(database).catch_up()
     read: list[tuple[int, int]] = []
-    slice_of = log.slice_of
+    slice_of = reading.slice_of
 
     async def noted(connection: Any, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         events = await slice_of(connection, tournament_id, after, upto)
         read.extend((upto, recorded.sequence) for recorded in events)
         return events
 
-    monkeypatch.setattr(log, "slice_of", noted)
+    monkeypatch.setattr(reading, "slice_of", noted)
     past, head = Past(database), await head_of(database, arena)
     for n in range(20, head + 1):
         await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(n)), head)
@@ -536,11 +536,11 @@ async def test_a_snapshot_holds_whatever_a_board_can(database: Database, arena: 
             arena.tournament_id,
             RankingModified(ranking_id=arena.ranking_id, participants=arena.competitors[::-1], main_unity_name="點"),
         )
-        head = (await log.heads(connection, [arena.tournament_id]))[arena.tournament_id]
+        head = (await reading.heads(connection, [arena.tournament_id]))[arena.tournament_id]
         board = board_of(await whole_log(database, arena.tournament_id))
         await snapshots.save(connection, {arena.tournament_id: Snapshot(head, board)})
         found = await snapshots.nearest(connection, arena.tournament_id, head.sequence)
         assert found is not None
         assert (found.head, laid_out(found.board)) == (head, laid_out(board))
         assert await snapshots.nearest(connection, arena.tournament_id, Sequence(head.sequence - 1)) is None
-        assert not await log.has_head(connection, arena.tournament_id, Head(head.sequence, b"other"))
+        assert not await reading.has_head(connection, arena.tournament_id, Head(head.sequence, b"other"))

@@ -21,7 +21,7 @@ from engine.domain.events import (
     Event,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
-from engine.log.log import Head
+from engine.log.reading import Head
 from engine.process.turns import Turns
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold

@@ -28,8 +28,8 @@ from engine.domain.events import (
     Recorded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
-from engine.log import log
-from engine.log.log import Head
+from engine.log import reading, registry
+from engine.log.reading import Head
 from projections.board.board import Board, Revisions, fold
 from projections.live import pool, tournament
 from projections.live.pool import open_live_pool
@@ -51,14 +51,14 @@ from tests.tournaments import open_new_tournament
 
 async def head_of(database: Database, tournament_id: TournamentId) -> Head:
     async with database.connection() as connection:
-        return (await log.heads(connection, [tournament_id]))[tournament_id]
+        return (await reading.heads(connection, [tournament_id]))[tournament_id]
 
 
 async def replayed(database: Database, tournament_id: TournamentId, upto: Sequence | None = None) -> Board:
     """The board as the log gives it, read from the beginning."""
-    board, revisions, head = Board(), Revisions(), log.beginning(tournament_id)
+    board, revisions, head = Board(), Revisions(), reading.beginning(tournament_id)
     async with database.connection() as connection:
-        while (tail := await log.tail(connection, tournament_id, head)).events:
+        while (tail := await reading.tail(connection, tournament_id, head)).events:
             for recorded in tail.events:
                 if upto is None or recorded.sequence <= upto:
                     fold(board, revisions, recorded)
@@ -122,7 +122,7 @@ async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_o
     assert await agreed(database, arena) == 7
     assert [line.delta for line in await history(database, arena)] == [1, 2, 4]
     async with database.connection() as connection:
-        recorded = await log.event_at(connection, arena.tournament_id, sequence)
+        recorded = await reading.event_at(connection, arena.tournament_id, sequence)
         assert recorded.event == Ignored()
     explained = await Past(database).explanation(
         arena.tournament_id,
@@ -183,7 +183,7 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
     assert (await find_unfoldable(database, tournament_id)).count == 0
     async with database.connection() as connection:
         loaded = await tournament.load(connection, tournament_id)
-        slug = await log.slug_of(connection, tournament_id)
+        slug = await registry.slug_of(connection, tournament_id)
     expected = board_of(
         [
             Recorded(moved[Sequence(n)], NOW, OPERATOR, None, _moved(event, moved))

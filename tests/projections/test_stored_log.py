@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.events import Event
 from engine.domain.terms import ID_MAX, OPERATOR, ActorId, Sequence
-from engine.log import digest, log
-from engine.log.log import Appended, Block, Request
+from engine.log import appending, digest, reading
+from engine.log.appending import Appended, Block, Request
 from projections.verification import stored_log
 from tests.desks import Arena, open_arena, record
 from tests.engine.test_log import NUMBER_OF_SHARD, flattened, rows_scanned
@@ -30,7 +30,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
         for block in blocks:
-            head = (await log.heads(connection, [tournament_id]))[tournament_id]
+            head = (await reading.heads(connection, [tournament_id]))[tournament_id]
             given_requests = tuple(
                 Request(
                     events=tuple(events),
@@ -43,7 +43,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             of_block = Block(
                 tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=given_requests
             )
-            (appended,) = await log.append(connection, [of_block], wait=True)
+            (appended,) = await appending.append(connection, [of_block], wait=True)
             assert isinstance(appended, Appended)
         known, last = digest.genesis(tournament_id), Sequence(0)
         for found in await stored_log.blocks(connection, tournament_id, last):
@@ -56,7 +56,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             assert found.count == len(columns.bodies) == found.last_sequence - last
             assert found.timely
             last = found.last_sequence
-        head = (await log.heads(connection, [tournament_id]))[tournament_id]
+        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
     assert (head.sequence, head.digest) == (last, known)
 
 
@@ -64,7 +64,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
 async def arena(database: Database) -> Arena:
     arena = await open_arena(database)
     async with database.connection() as connection:
-        tail = await log.tail(connection, arena.tournament_id, log.beginning(arena.tournament_id))
+        tail = await reading.tail(connection, arena.tournament_id, reading.beginning(arena.tournament_id))
         for _ in range(10):
             await record(connection, arena.tournament_id, tail.events[1].event)
     return arena
@@ -94,7 +94,7 @@ async def test_others_see_the_same_moment_by_its_name(database: Database, arena:
         stored_log.one_moment(one) as moment,
     ):
         before = await stored_log.registered_tournaments(one, arena.tournament_id)
-        tail = await log.tail(third, arena.tournament_id, log.beginning(arena.tournament_id))
+        tail = await reading.tail(third, arena.tournament_id, reading.beginning(arena.tournament_id))
         await record(third, arena.tournament_id, tail.events[1].event)
         async with stored_log.one_moment(other, moment):
             assert await stored_log.registered_tournaments(other, arena.tournament_id) == before

@@ -22,8 +22,8 @@ from engine.domain.events import (
     Recorded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import log
-from engine.log.log import Appended, Block, Request
+from engine.log import appending, reading
+from engine.log.appending import Appended, Block, Request
 from projections.board.board import FOLD_VERSION, Board
 from projections.board.standing import standings
 from projections.live import tournament
@@ -56,9 +56,9 @@ async def append(database: Database, tournament_id: TournamentId, run: list[Even
     """Appends one block, a request each event; answers the head."""
     requests = tuple(Request(events=(event,), actor=OPERATOR) for event in run)
     async with database.connection() as connection:
-        judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
+        judged_at = (await reading.heads(connection, [tournament_id]))[tournament_id].sequence
         block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=requests)
-        (appended,) = await log.append(connection, [block], wait=True)
+        (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     assert appended.last_sequence == judged_at + len(run)
     return appended.last_sequence
@@ -74,10 +74,10 @@ async def written(database: Database, history: list[Event], sizes: Iterable[int]
 
 async def whole_log(database: Database, tournament_id: TournamentId) -> list[Recorded]:
     recorded: list[Recorded] = []
-    head = log.beginning(tournament_id)
+    head = reading.beginning(tournament_id)
     async with database.connection() as connection:
         while True:
-            tail = await log.tail(connection, tournament_id, head, blocks_max=7)
+            tail = await reading.tail(connection, tournament_id, head, blocks_max=7)
             if not tail.events:
                 return recorded
             recorded += tail.events
@@ -108,7 +108,7 @@ async def assert_live_shows_the_log(database: Database, tournament_id: Tournamen
     replayed = await whole_log(database, tournament_id)
     loaded_live = await loaded(database, tournament_id)
     async with database.connection() as connection:
-        heads = await log.heads(connection, [tournament_id])
+        heads = await reading.heads(connection, [tournament_id])
     assert loaded_live.head == heads[tournament_id]
     assert loaded_live.head.sequence == len(replayed)
     assert laid_out(loaded_live.board) == laid_out(board_of(replayed))
@@ -164,7 +164,7 @@ async def test_many_tournaments_folded_together_give_the_rows_that_each_gives_al
     await owner.execute(_EMPTY)
     tournaments = [await written(database, history, sizes) for history, sizes in many]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log, "TAIL_EVENTS_MAX", events_max)
+        patched.setattr(reading, "TAIL_EVENTS_MAX", events_max)
         worker = Worker(database)
         left = set(tournaments)
         while left:

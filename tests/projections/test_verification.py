@@ -44,8 +44,8 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import log
-from engine.log.log import Appended, Block, Request
+from engine.log import appending, reading
+from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
 from projections.tables import tables
@@ -112,7 +112,7 @@ async def test_a_clean_log_has_no_difference_and_its_head_is_named(database: Dat
     assert report.differences == []
     (head,) = report.heads
     async with database.connection() as connection:
-        there = (await log.heads(connection, [staged.tournament_id]))[staged.tournament_id]
+        there = (await reading.heads(connection, [staged.tournament_id]))[staged.tournament_id]
     assert (head.slug, head.sequence, head.digest) == (staged.slug, there.sequence, there.digest.hex())
     assert (head.events, head.blocks, head.tables_at, head.snapshots) == (LAST, 8, LAST, 1)
     assert report.events == LAST
@@ -164,9 +164,9 @@ async def appended_with_keys(
         actor = ActorId(data.draw(st.integers(0, 3)))
         requests.append(Request(events=events, actor=actor, idempotency_key=key, fingerprint=fingerprint))
     async with database.connection() as connection:
-        judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
+        judged_at = (await reading.heads(connection, [tournament_id]))[tournament_id].sequence
         block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=tuple(requests))
-        (appended,) = await log.append(connection, [block], wait=True)
+        (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     assert appended.last_sequence is not None
     return appended.last_sequence
@@ -192,7 +192,7 @@ async def test_appends_and_folds_meanwhile_make_no_difference(
         done.set()
 
     async with database.connection() as connection:
-        tail = await log.tail(connection, staged.tournament_id, log.beginning(staged.tournament_id))
+        tail = await reading.tail(connection, staged.tournament_id, reading.beginning(staged.tournament_id))
     events = cycle([tail.events[-1].event])
     await asyncio.gather(grow(), look())
 
@@ -834,14 +834,14 @@ async def test_a_repeat_in_a_block_may_leave_its_ids_in_the_list(database: Datab
         event = CompetitorRegistered(competitor_id=CompetitorId(competitor_id), name="Eve")
         return Request(events=(event,), actor=OPERATOR, idempotency_key="same", fingerprint=b"same")
 
-    head = (await log.heads(owner, [arena.tournament_id]))[arena.tournament_id]
+    head = (await reading.heads(owner, [arena.tournament_id]))[arena.tournament_id]
     block = Block(
         tournament_id=arena.tournament_id,
         judged_at=head.sequence,
         judged_digest=head.digest,
         requests=(request(901), request(902)),
     )
-    (appended,) = await log.append(owner, [block], wait=True)
+    (appended,) = await appending.append(owner, [block], wait=True)
     assert isinstance(appended, Appended)
     assert appended.answers == (5, -5)
     assert await owner.fetchval("SELECT created FROM block WHERE last_sequence = 5") == [901, 902]
@@ -868,7 +868,7 @@ async def test_blocks_that_were_written_before_structure_was_kept_count_as_struc
 
 async def test_a_refusal_is_no_difference(database: Database, owner: asyncpg.Connection, staged: Stage) -> None:
     for key in ("a", "b", "a"):
-        await log.refuse_keys(owner, staged.tournament_id, [key])
+        await appending.refuse_keys(owner, staged.tournament_id, [key])
     assert (await verified(database)).differences == []
 
 

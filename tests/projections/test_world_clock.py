@@ -12,7 +12,7 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import CompetitionId, RankingId, Sequence
-from engine.log import log
+from engine.log import reading
 from projections.board.competition_sums import CompetitionSums
 from projections.past import past as past_module
 from projections.past.past import AtSequence, Past
@@ -67,8 +67,8 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
 ) -> None:
     """Of whatever moment of the log, whatever dates were declared and changed, and whatever was voided."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log, "COMPETITIONS_AT_ONCE_MAX", 2)
-        patched.setattr(log, "EVENTS_OF_COMPETITION_AT_ONCE_MAX", 1)
+        patched.setattr(reading, "COMPETITIONS_AT_ONCE_MAX", 2)
+        patched.setattr(reading, "EVENTS_OF_COMPETITION_AT_ONCE_MAX", 1)
         tournament_id = await written(database, history, sizes)
         await Worker(database).catch_up()
         await drop_some(database, tournament_id, dropped)

@@ -17,9 +17,9 @@ from api.desk.docket import Case, Docket, Receipt
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
 from engine.domain.errors import OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
-from engine.log import log
+from engine.log import appending
 from engine.log.appender import Outcome
-from engine.log.log import Appended, Block, KeyOutcome
+from engine.log.appending import Appended, Block, KeyOutcome
 from tests.model.state import Kind
 from tests.traces.lines import Did, Line, Said
 
@@ -81,7 +81,7 @@ def record() -> None:
     recorder = Recorder(Path(os.environ[PLACE]))
     _wrap_docket(recorder)
     _wrap_case(recorder)
-    refuse_keys = log.refuse_keys
+    refuse_keys = appending.refuse_keys
 
     async def noting(connection: Connection, tournament_id: TournamentId, keys: list[str]) -> list[KeyOutcome]:
         outcomes = await refuse_keys(connection, tournament_id, keys)
@@ -90,7 +90,7 @@ def record() -> None:
             recorder.write(tournament_id, Did.NOTED, request=key, sequence=used, refusals=outcome.refusals)
         return outcomes
 
-    log.refuse_keys = noting
+    appending.refuse_keys = noting
 
 
 def _wrap_docket(recorder: Recorder) -> None:

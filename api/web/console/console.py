@@ -101,8 +101,8 @@ from engine.domain.errors import (
 )
 from engine.domain.notation import Notation
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import log
-from engine.log.log import TOURNAMENT_ID_MAX, RegistryEntry
+from engine.log import registry
+from engine.log.registry import TOURNAMENT_ID_MAX, RegistryEntry
 from projections.past.past import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
@@ -269,7 +269,7 @@ class ConsoleHandlers:
         after = read_query(incoming.request.query, (_AFTER,)).get("after", "")
         among = viewer.token.tournament_ids
         async with self._database.connection() as connection:
-            found = await log.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
+            found = await registry.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
             entries = found[:TOURNAMENTS_SHOWN]
             ids = [entry.tournament_id for entry in entries]
             checkpoints, stops = await tables.checkpoints(connection, ids), await tables.stops(connection, ids)
@@ -339,7 +339,7 @@ class ConsoleHandlers:
         found: list[TournamentId] = []
         async with self._database.connection() as connection:
             for slug in slugs:
-                tournament_id = await log.tournament_named(connection, slug)
+                tournament_id = await registry.tournament_named(connection, slug)
                 if tournament_id is None or not viewer.token.allows(tournament_id):
                     raise unacceptable_token(Fault("tournaments", f"{slug!r} is none that your token is for"))
                 found.append(tournament_id)

@@ -21,7 +21,7 @@ from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text, time_element
 from engine.domain.terms import RankingId
-from engine.log.log import RegistryEntry
+from engine.log.registry import RegistryEntry
 from projections.board.board import Board
 from projections.tables.tables import Checkpoint
 from projections.verification.noted import LastVerified

@@ -12,7 +12,7 @@ from api.web.console.inputs import Filling, complaint, form, text_input
 from api.web.html import Child, Html, element
 from api.web.page import number_text, time_element
 from engine.domain.terms import TournamentId
-from engine.log.log import RegistryEntry
+from engine.log.registry import RegistryEntry
 from projections.tables.tables import Checkpoint, Stop
 from projections.verification.noted import LastVerified
 

@@ -18,7 +18,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import LogDisproved, Unreadable
 from engine.domain.terms import OPERATOR, CompetitorId
-from engine.log import archive, digest, log
+from engine.log import archive, digest, registry
 from projections.tables.worker import Worker
 from projections.verification.archives import IDS_FOLLOWED_MAX
 from tests.api.cli.conftest import Tallybook
@@ -74,7 +74,7 @@ async def slug(tallybook: Tallybook, desk: Desk) -> str:
 async def register(desk: Desk, slug: str, competitor_id: CompetitorId, key: str) -> CompetitorId:
     """The id under which Eve is registered by the request of this key."""
     async with desk.database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
+        tournament_id = await registry.tournament_named(connection, slug)
     assert tournament_id is not None
     async with desk.live_pool.pinned(tournament_id) as live:
         command = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
@@ -170,7 +170,7 @@ async def test_what_was_set_aside_stays_set_aside_and_a_stopped_tournament_stays
     tmp_path: Path,
 ) -> None:
     arena = await open_arena(database)
-    slug, file = str(await log.slug_of(owner, arena.tournament_id)), tmp_path / "arena.archive"
+    slug, file = str(await registry.slug_of(owner, arena.tournament_id)), tmp_path / "arena.archive"
     poisoned = await poison(owner, arena, "unknown unity")
     await tallybook.done("tournament", "export", slug, "--output", str(file))
     (reason,) = await other.refused("tournament", "import", str(file))

@@ -21,7 +21,7 @@ from api.cli.imports import Interrupted
 from api.cli.names import Names
 from api.desk.desk import Desk
 from api.interface.fields import FORM_OF_TIMES
-from engine.log import log
+from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.api.test_football import FOOTBALL, SEASONS, SORTS
 from tests.conftest import EMPTY, Administrator
@@ -484,7 +484,7 @@ async def test_cut_off_after_a_chunk_it_continues(
     file = tmp_path / "week.csv"
     file.write_text("\n".join(["date,participants,score", *rows]))
     async with desk.database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, imported.slug)
+        tournament_id = await registry.tournament_named(connection, imported.slug)
     assert tournament_id is not None
 
     async def play(stop_at: int | None) -> ImportedCompetitions:
@@ -564,7 +564,7 @@ async def test_each_of_two_imports_of_a_file_at_once_tells_what_it_did_itself(
         rows = [f"2024-03-{day:02},Ajax|Brest,{day}:0" for day in days]
         file.write_text("\n".join(["date,participants,score", *rows]))
         async with desk.database.connection() as connection:
-            tournament_id = await log.tournament_named(connection, imported.slug)
+            tournament_id = await registry.tournament_named(connection, imported.slug)
         assert tournament_id is not None
         async with desk.live_pool.pinned(tournament_id) as live:
             await desk.live_pool.make_current(live)
@@ -577,14 +577,14 @@ async def test_each_of_two_imports_of_a_file_at_once_tells_what_it_did_itself(
             )
 
     async with desk_at(dsn) as other:
-        draw = log.next_ids
+        draw = registry.next_ids
 
         async def after_the_other(connection: asyncpg.Connection, count: int) -> list[int]:
-            monkeypatch.setattr(log, "next_ids", draw)
+            monkeypatch.setattr(registry, "next_ids", draw)
             assert (await play(other, range(1, 4))).imported == 3
             return await draw(connection, count)
 
-        monkeypatch.setattr(log, "next_ids", after_the_other)
+        monkeypatch.setattr(registry, "next_ids", after_the_other)
         late = await play(desk, range(1, 6))
         assert (late.imported, late.already_imported) == (2, 3)
         monkeypatch.setattr(competition_imports, "IMPORT_REQUESTS_MAX", 2)

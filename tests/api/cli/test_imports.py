@@ -29,7 +29,7 @@ from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, EventSetAside
 from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
-from engine.log import log
+from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
 from tests.desks import HOLD_HEAD, desk_at, desks_at, holding, record, recorded, until
@@ -401,7 +401,7 @@ async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> Non
     after = await desk.new_id()
     async with desk.database.connection() as connection:
         taken = await connection.fetch("SELECT body FROM event WHERE kind <> 'tournament-opened'")
-        (fresh,) = await log.next_ids(connection, 1)
+        (fresh,) = await registry.next_ids(connection, 1)
     ids = [body["competitor_id"] for body in (json.loads(row["body"]) for row in taken) if "competitor_id" in body]
     assert len(set(ids)) == 100
     assert not {before, after, fresh} & set(ids)
@@ -549,17 +549,17 @@ async def test_an_import_does_not_take_for_others_whom_another_import_of_the_fil
 ) -> None:
     """Between what it finds to be registered and what it judges by."""
     content = "name,parent\nAnn,\nBob,Ann\nCid,Bob\n"
-    draw = log.next_ids
+    draw = registry.next_ids
     async with desk_at(dsn) as desk:
         (tmp_path / "other").mkdir()
         other = Import(desk, tournament_id, tmp_path / "other")
 
         async def after_the_other(connection: asyncpg.Connection, count: int) -> list[int]:
-            monkeypatch.setattr(log, "next_ids", draw)
+            monkeypatch.setattr(registry, "next_ids", draw)
             assert (await other.result(content)).registered == 3
             return await draw(connection, count)
 
-        monkeypatch.setattr(log, "next_ids", after_the_other)
+        monkeypatch.setattr(registry, "next_ids", after_the_other)
         assert (await imported.result(content)).already_registered == 3
     assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
 

@@ -30,7 +30,7 @@ from engine.database.pool import Database
 from engine.domain.commands import AddPoints, CreateRanking, RegisterCompetitor
 from engine.domain.events import Delta
 from engine.domain.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import log
+from engine.log import registry
 from tests.api.cli.conftest import Tallybook, commands, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
@@ -58,8 +58,8 @@ async def slug(tallybook: Tallybook) -> str:
 async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tuple[str, ...] = ("Ann", "Bob")) -> str:
     """The id of a new ranking in which the first of new competitors has 3 points, the second 2, and so on."""
     async with desk.database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
-        unity_id, ranking_id, *ids = await log.next_ids(connection, 2 + len(competitors))
+        tournament_id = await registry.tournament_named(connection, slug)
+        unity_id, ranking_id, *ids = await registry.next_ids(connection, 2 + len(competitors))
     assert tournament_id is not None
     commands = [
         *(RegisterCompetitor(competitor_id=CompetitorId(i), name=n) for i, n in zip(ids, competitors, strict=True)),

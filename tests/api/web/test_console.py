@@ -18,7 +18,7 @@ from api.web.console import lists_pages
 from api.web.console.changes import CONSOLE_CHANGES
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.log.log import tournament_named
+from engine.log.registry import tournament_named
 from engine.process.telemetry import Lines
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log

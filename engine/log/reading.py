@@ -1,48 +1,26 @@
-"""The log of events in PostgreSQL: all appends, and all reads of events that are to be folded.
+"""All reads of events that are to be folded or sent.
 
 Verification reads the stored bytes by SQL of its own (`projections/verification/stored_log.py`).
 
-An essay at the function `append_block` in `migrations/0001_log.sql` says what the database promises: sequences without
-gaps in the order of commits, one way to append, one chain of digests. This module puts that into Python values. It adds
-one thing, which only the client can know: whether a commit was confirmed.
-
-Times are UTC, digests 32 bytes. Functions take a connection and do not translate driver errors: the appender tells them
-apart, readers use `pool.unavailable`.
+Times are UTC, digests 32 bytes. Functions take a connection and do not translate driver errors: readers use
+`pool.unavailable`.
 """
 
 import asyncio
-import os
-import secrets
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sized,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sized
 from collections.abc import Sequence as Items
-from contextlib import contextmanager, suppress
 from datetime import datetime
-from enum import StrEnum
-from itertools import accumulate, count, repeat
-from random import Random
+from itertools import count, repeat
 from typing import Any, Final
-from uuid import uuid4
 
 import msgspec
-from asyncpg import Connection, InterfaceError, Record
-from msgspec import Struct, field
+from asyncpg import Connection, Record
+from msgspec import Struct
 
-from engine.database.distribution import is_coordinator, is_distributed
-from engine.database.pool import casts_doubt
-from engine.domain.errors import DatabaseUnavailable, LogForked, LogUnreadable
+from engine.database.distribution import is_distributed
+from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import (
-    Event,
     EventSetAside,
     Ignored,
     Points,
@@ -53,95 +31,9 @@ from engine.domain.events import (
 )
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
-from engine.process import failpoints
-from engine.process.tracing import RequestSpan
+from engine.log.appending import Unseen
 from engine.process.turns import Turn
 
-# Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number, tag or
-# JSON text has either in it. Making arrays, or executing one statement per block, takes the driver many times as long.
-# The name stands first because pg_stat_activity shows the first thousand characters.
-_APPEND: Final = """
-    SELECT /* append_block */
-        r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers, r.unseen
-    FROM
-        unnest(
-            string_to_array($3, chr(30))::bigint[],
-            string_to_array($4, chr(30))::uuid[],
-            string_to_array($5, chr(30))::bigint[],
-            string_to_array($6, chr(30), '')::bytea[],
-            string_to_array($7, chr(30))::boolean[],
-            string_to_array($8, chr(30))::boolean[],
-            string_to_array($9, chr(30), ''),
-            string_to_array($10, chr(30))::bigint[],
-            string_to_array($11, chr(30), ''),
-            string_to_array($12, chr(30), ''),
-            string_to_array($13, chr(30), ''),
-            string_to_array($14, chr(30)),
-            string_to_array($15, chr(30)),
-            string_to_array($16, chr(30))
-        ) WITH ORDINALITY AS b (
-            tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
-            keys, fingerprints, actors, kinds, bodies, n
-        ),
-        append_block(
-            b.tournament_id,
-            b.append_id,
-            $2,
-            b.judged_at,
-            b.judged_digest,
-            b.structural,
-            b.exact,
-            $1,
-            string_to_array(b.created, chr(10))::bigint[],
-            b.refusals,
-            $17,
-            string_to_array(b.event_counts, chr(10))::int[],
-            CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
-            string_to_array(b.fingerprints, chr(10), '')::bytea[],
-            string_to_array(b.actors, chr(10))::bigint[],
-            string_to_array(b.kinds, chr(10)),
-            string_to_array(b.bodies, chr(10))
-        ) AS r
-    ORDER BY b.n
-"""
-# A single block costs the server less than an array of one. On a distributed database the whole call goes to the node
-# of its tournament: the function is all that is asked, and no argument is a subquery.
-_APPEND_ONE: Final = """
-    SELECT /* append_block */
-        status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, unseen
-    FROM append_block(
-        $3::text::bigint,
-        $4::text::uuid,
-        $2,
-        $5::text::bigint,
-        nullif($6::text, '')::bytea,
-        $7::text::boolean,
-        $8::text::boolean,
-        $1,
-        string_to_array(nullif($9::text, ''), chr(10))::bigint[],
-        $10::text::bigint,
-        $17,
-        string_to_array(nullif($11::text, ''), chr(10))::int[],
-        $12::text[],
-        string_to_array(nullif($13::text, ''), chr(10), '')::bytea[],
-        string_to_array($14, chr(10))::bigint[],
-        string_to_array($15, chr(10)),
-        string_to_array($16, chr(10))
-    )
-"""
-# No other tournament ever gets the slug of a deleted one. A slug that is taken must not reach the function: a node
-# whose copy of the registry lacks it would enter it there.
-_OPEN: Final = """
-    SELECT CASE
-        WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
-        WHEN EXISTS (SELECT FROM tournament WHERE slug = $2) THEN false
-        ELSE open_tournament($1, $2, $3, $4, $5, $6, $7)
-    END
-"""
-_IS_DELETED: Final = """
-    SELECT EXISTS (SELECT FROM deleted_tournament WHERE tournament_id = $1)
-        AND NOT EXISTS (SELECT FROM tournament WHERE tournament_id = $1)
-"""
 # The head is the last block. The view `head` would find it by way of another table.
 _HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
 _HEADS: Final = """
@@ -281,11 +173,6 @@ _NAMING: Final = f"""
         1
     )
 """  # noqa: S608 # the columns are written down above
-_RENAMED: Final = """
-    SELECT DISTINCT tournament_id
-    FROM event
-    WHERE tournament_id = ANY($1::bigint[]) AND kind = 'TournamentRenamed'
-"""
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
 _SLICE: Final = f"""
     SELECT {_COLUMNS}
@@ -473,7 +360,6 @@ _REVERSALS: Final = f"""
 _SET_ASIDE_SINCE: Final = f"""
     SELECT EXISTS (SELECT FROM ({_SET_ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
 """  # noqa: S608 # written down above
-_REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 # The events of one request are in one block, one after the other.
 _REQUEST: Final = f"""
     SELECT {_COLUMNS}
@@ -483,8 +369,6 @@ _REQUEST: Final = f"""
     ) AND idempotency_key = $3
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
-_REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
-_SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
 # Like _EVENTS, one walk along each index for each key, whatever the statistics say.
 _KEYED: Final = f"""
     SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
@@ -502,306 +386,6 @@ _KEYED: Final = f"""
         LIMIT 1
     ) AS e
 """  # noqa: S608 # the columns are written down above
-_BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
-_TOURNAMENTS: Final = """
-    SELECT t.tournament_id, t.slug, t.name, h.sequence
-    FROM tournament AS t
-    JOIN head AS h ON h.tournament_id = t.tournament_id
-    ORDER BY t.slug
-"""
-_TOURNAMENTS_AFTER: Final = """
-    SELECT tournament_id, slug, name
-    FROM tournament
-    WHERE slug > $1 AND ($2::bigint[] IS NULL OR tournament_id = ANY($2))
-    ORDER BY slug
-    LIMIT $3
-"""
-_NEXT_IDS: Final = "SELECT nextval($1::text::regclass) AS id FROM generate_series(1, $2)"
-# The ids are in one text, because a node answers another in texts.
-_NEXT_IDS_OF_COORDINATOR: Final = """
-    SELECT success, result
-    FROM run_command_on_coordinator(format(
-        'SELECT string_agg(nextval(''tallybook.%I'')::text, '' '') FROM generate_series(1, %s)', $1::text, $2::bigint
-    ))
-"""
-
-
-# ── Appending ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """What one request asks to have recorded: whole or not at all, once per idempotency key.
-
-    `exact`: it may be appended only at the very sequence it was judged at, even if its events do not demand that.
-    `refusals`: the tournament's number of refusals when the request came in. If its key has been refused since, it is
-    not recorded (see `refuse_keys`).
-    """
-
-    events: tuple[Event, ...]
-    actor: ActorId
-    idempotency_key: str | None = None
-    fingerprint: bytes | None = None
-    exact: bool = False
-    refusals: int = 0
-
-
-def _new_append_id() -> str:
-    return f"{_RANDOM.getrandbits(128):032x}"
-
-
-_RANDOM: Final = Random()  # noqa: S311 - no secret; `uuid4` asks the system each time, which takes as long as judging
-os.register_at_fork(after_in_child=_RANDOM.seed)  # or two processes would draw the same ids
-
-
-class Block(Struct, frozen=True, kw_only=True):
-    """Requests to append to one tournament in one commit.
-
-    All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural, so no request depends on what another of the block changes. A request
-    that is exact, or whose first event is, has a block of its own. `spans` are those of the requests that are traced.
-    `append_id`, 128 random bits in hexadecimal digits, stays the same when the block is sent again because the answer
-    was lost.
-    """
-
-    tournament_id: TournamentId
-    judged_at: Sequence
-    judged_digest: bytes | None
-    requests: tuple[Request, ...]
-    spans: tuple[RequestSpan, ...] = ()
-    append_id: str = field(default_factory=_new_append_id)
-
-    @property
-    def exact(self) -> bool:
-        return self.requests[0].exact or self.requests[0].events[0].exact
-
-
-class Unseen(Struct, frozen=True):
-    """The blocks that landed between where a block was judged and the log's head at the append, as `text`: that of each
-    (see `digest.block_text`), one a line. `digest`: what their chain leads to. `unseen_tail` reads it."""
-
-    text: str
-    digest: bytes
-
-
-class Appended(Struct, frozen=True, kw_only=True):
-    """What became of each request of a block.
-
-    `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
-    has sequence -n; 0, its key belongs to another request; None, its key has been refused since it was taken. The other
-    fields describe the block that was recorded; they are None if no request was. `previous_digest` is None if an
-    earlier sending had recorded the block. `unseen`: what landed before it since it was judged; None: nothing, or it
-    was not asked for, or it was too much.
-    """
-
-    answers: tuple[int | None, ...]
-    first_sequence: Sequence | None
-    last_sequence: Sequence | None
-    recorded_at: datetime | None
-    previous_digest: bytes | None
-    digest: bytes | None
-    unseen: Unseen | None = None
-
-
-class OvertakenBy(Struct, frozen=True):
-    """Nothing of a block was recorded, because of something in `unseen`, which leads to the head. (Not of one that is
-    exact: it is NotAppended.OVERTAKEN.)"""
-
-    unseen: Unseen
-
-
-class NotAppended(StrEnum):
-    """Why a block was not recorded."""
-
-    OVERTAKEN = "overtaken"
-    """It was judged against another log, too far behind the head, or before something that it depends on landed. (If
-    the answer contains everything that landed since, the outcome is an OvertakenBy.)"""
-    BUSY = "busy"
-    """The tournament's lock is held, and the call was not to wait."""
-    UNKNOWN = "unknown"
-    """There is no such tournament."""
-
-
-class UnconfirmedCommit(Exception):
-    """The server committed, but warned that it did not do so as configured (a standby did not confirm)."""
-
-
-async def append(
-    connection: Connection,
-    blocks: Items[Block],
-    *,
-    wait: bool,
-    again: bool = False,
-    unseen_bytes: int = 0,
-    warnings: list[object] | None = None,
-) -> list[Appended | OvertakenBy | NotAppended]:
-    """Appends `blocks`, of different tournaments, in one commit. Returns their outcomes in the same order.
-
-    `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
-    one block this can deadlock unless the tournaments ascend. `again`: the blocks may have been sent, and appended,
-    before. `unseen_bytes`: how many bytes of blocks that landed after the judging the outcome of each block may hold.
-    `warnings`: a list in which the caller collects notices on this connection that may be about the commit; if None,
-    the call listens for them itself.
-
-    Raises a driver error (nothing was recorded, or, if the connection was lost, the outcome is unknown), ValueError (a
-    block cannot be encoded for the wire) and UnconfirmedCommit (everything was recorded, but may be lost).
-    """
-    if warnings is None:
-        with _noted(connection) as noted:
-            return await append(connection, blocks, wait=wait, again=again, unseen_bytes=unseen_bytes, warnings=noted)
-    warnings.clear()
-    outcomes = await _append(connection, blocks, wait=wait, again=again, unseen_bytes=unseen_bytes)
-    _refuse_unconfirmed(warnings)
-    return outcomes
-
-
-async def append_exact(
-    connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
-) -> Appended | OvertakenBy | NotAppended:
-    """Appends one exact block. If it was overtaken, has it judged again under the lock, where nothing can overtake it.
-
-    An append that was overtaken holds the lock until its transaction ends. So `judge_again`, which reads over the same
-    connection, sees everything that precedes its block. It returns None if there is nothing to append after all.
-    Raises as `append` does, and what `judge_again` raises.
-    """
-    with _noted(connection) as warnings:
-        async with connection.transaction():
-            (outcome,) = await _append(connection, [block], wait=True, again=again)
-            if outcome is NotAppended.OVERTAKEN and (rejudged := await judge_again(connection)):
-                (outcome,) = await _append(connection, [rejudged], wait=True, again=False)
-    _refuse_unconfirmed(warnings)
-    return outcome
-
-
-async def _append(
-    connection: Connection, blocks: Items[Block], *, wait: bool, again: bool, unseen_bytes: int = 0
-) -> list[Appended | OvertakenBy | NotAppended]:
-    failpoints.reached_next(failpoints.Point.APPEND_SENT)
-    if len(blocks) == 1:
-        rows = await connection.fetch(_APPEND_ONE, wait, again, *_row(blocks[0]), unseen_bytes)
-    else:
-        columns = map("\x1e".join, zip(*map(_part, blocks), strict=True))
-        rows = await connection.fetch(_APPEND, wait, again, *columns, unseen_bytes)
-    return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
-
-
-def _refuse_unconfirmed(warnings: list[object]) -> None:
-    if warnings:
-        # "canceling wait for synchronous replication", or of Citus: "failed to commit transaction".
-        raise UnconfirmedCommit(str(warnings[0]))
-
-
-@contextmanager
-def _noted(connection: Connection) -> Iterator[list[object]]:
-    """Collects notices from the server that may be about the commit."""
-    warnings: list[object] = []
-
-    def note(_connection: object, warning: object) -> None:
-        if casts_doubt(warning):
-            warnings.append(warning)
-
-    connection.add_log_listener(note)
-    try:
-        yield warnings
-    finally:
-        with suppress(InterfaceError):  # the connection was lost, and the pool has taken it back already
-            connection.remove_log_listener(note)
-
-
-def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
-    """The events of `block` that were recorded, as the log holds them, in its order. Repeats are left out."""
-    if appended.recorded_at is None:
-        return
-    for request, answer in zip(block.requests, appended.answers, strict=True):
-        if answer is not None and answer > 0:
-            for n, event in enumerate(request.events):
-                yield Recorded(
-                    Sequence(answer + n), appended.recorded_at, request.actor, request.idempotency_key, event
-                )
-
-
-def _part(block: Block) -> list[str]:
-    """The block's part of each column of _APPEND."""
-    row = _row(block)
-    keys = row[_KEYS]
-    row[_KEYS] = "" if keys is None else msgspec.json.encode(keys).decode()
-    return row
-
-
-_KEYS: Final = 9
-
-
-def _row(block: Block) -> list[Any]:
-    """The parameters of _APPEND_ONE for the block: texts, except the idempotency keys at _KEYS, which are a list or
-    None."""
-    requests = block.requests
-    events: list[Event] = []
-    actors: list[str] = []
-    created: list[str] = []
-    keys: list[str | None] = []
-    structural = False
-    for request in requests:
-        keys.append(request.idempotency_key)
-        for event in request.events:
-            events.append(event)
-            actors.append(str(request.actor))
-            structural = structural or event.structural  # only the last request may be
-            if event.creates:
-                created += [str(getattr(event, name)) for name in event.creates]
-    kinds, bodies = codec.encode_lines(events)
-    counts = fingerprints = ""
-    refusals = 0
-    keyed = keys.count(None) < len(keys)
-    if keyed:
-        refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
-        counts = "\n".join([str(len(request.events)) for request in requests])
-        fingerprints = "\n".join(map(_fingerprint, requests))
-    return [
-        str(block.tournament_id),
-        block.append_id,
-        str(block.judged_at),
-        "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
-        "t" if structural else "f",
-        "t" if block.exact else "f",
-        "\n".join(created),
-        str(refusals),
-        counts,
-        keys if keyed else None,
-        fingerprints,
-        "\n".join(actors),
-        "\n".join(kinds),
-        bodies,
-    ]
-
-
-def _fingerprint(request: Request) -> str:
-    return "" if request.fingerprint is None else rf"\x{request.fingerprint.hex()}"
-
-
-def _outcome(block: Block, row: Any) -> Appended | OvertakenBy | NotAppended:
-    status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, text = row
-    unseen = None if text is None else Unseen(text, previous_digest)
-    if status != "appended":
-        return NotAppended(status) if unseen is None else OvertakenBy(unseen)
-    return Appended(
-        answers=_consecutive(block, first_sequence) if answers is None else tuple(answers),
-        first_sequence=first_sequence,
-        last_sequence=last_sequence,
-        recorded_at=recorded_at,
-        previous_digest=previous_digest,
-        digest=digest,
-        unseen=unseen,
-    )
-
-
-def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ...]:
-    """The first sequence of each request, when all were appended."""
-    counts = [len(request.events) for request in block.requests]
-    return tuple(accumulate(counts[:-1], initial=first_sequence))
-
-
-# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
@@ -1260,43 +844,6 @@ async def reversals(
     return await _recorded_in_turns(rows)
 
 
-class KeyUse(Struct, frozen=True):
-    """The request that used an idempotency key: its fingerprint, and the sequence of its first event."""
-
-    fingerprint: bytes
-    sequence: Sequence
-
-
-class KeyOutcome(Struct, frozen=True):
-    """What became of a key that was to be refused. `used`: the request that has used it, so it is not refused.
-    `refusals`: how many refusals the tournament has had, this one included."""
-
-    used: KeyUse | None
-    refusals: int
-
-
-async def refuse_keys(
-    connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
-) -> list[KeyOutcome]:
-    """Refuses those keys that no request has used: what was sent with them before is never recorded.
-
-    Returns what became of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
-    Raises driver errors, and UnconfirmedCommit: the refusals may not last.
-    """
-    with _noted(connection) as warnings:
-        rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
-    _refuse_unconfirmed(warnings)
-    return [
-        KeyOutcome(None if sequence is None else KeyUse(fingerprint, sequence), refusals)
-        for fingerprint, sequence, refusals in rows
-    ]
-
-
-async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
-    """How many refusals the tournament has had; 0 if there is no such tournament."""
-    return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
-
-
 IDEMPOTENCY_KEYS_MAX: Final = 1_000
 """Keys that one query looks up."""
 
@@ -1344,109 +891,9 @@ def _recorded(row: Any) -> Recorded:
 
 _IGNORED: Final = Ignored()
 
-# ── The registry ────────────────────────────────────────────────────────────────────────────────────────
-
-
-class RegistryEntry(Struct, frozen=True):
-    """A tournament with its present name, and the last sequence of its log."""
-
-    tournament_id: TournamentId
-    slug: str
-    name: str
-    sequence: Sequence
-
-
-async def open_tournament(
-    connection: Connection, tournament_id: TournamentId, *, name: str, slug: str, actor: ActorId
-) -> bool:
-    """Enters a tournament in the registry and records its opening. Returns False if the slug is taken."""
-    kind, body = codec.encode(TournamentOpened(name=name, slug=slug))
-    opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
-    return opened
-
-
-async def tournament_named(connection: Connection, slug: str) -> TournamentId | None:
-    """The tournament with this slug; None: there is none."""
-    tournament_id: TournamentId | None = await connection.fetchval(_BY_SLUG, slug)
-    return tournament_id
-
-
-async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | None:
-    """The slug of this tournament; None: there is no such tournament."""
-    slug: str | None = await connection.fetchval(_SLUG_OF, tournament_id)
-    return slug
-
-
-async def is_deleted(connection: Connection, tournament_id: TournamentId) -> bool:
-    """Whether this tournament was deleted, and has not been imported again."""
-    found: bool = await connection.fetchval(_IS_DELETED, tournament_id)
-    return found
-
-
-async def tournaments(connection: Connection) -> list[RegistryEntry]:
-    """All tournaments, in the order of their slugs."""
-    return await _named(connection, [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)])
-
-
-async def tournaments_after(
-    connection: Connection, after: str, among: Iterable[TournamentId] | None, limit: int
-) -> list[RegistryEntry]:
-    """The next tournaments after a slug, `among` these or, None, all, in the order of their slugs: at most `limit`."""
-    bound = None if among is None else list(among)
-    rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
-    found = await heads(connection, [row["tournament_id"] for row in rows])
-    entries = [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
-    return await _named(connection, entries)
-
-
-async def _named(connection: Connection, entries: list[RegistryEntry]) -> list[RegistryEntry]:
-    """The entries, with the names that renamed tournaments have now."""
-    rows = await connection.fetch(_RENAMED, [entry.tournament_id for entry in entries])
-    renamed = {row["tournament_id"] for row in rows}
-    return [entry if entry.tournament_id not in renamed else await _renamed(connection, entry) for entry in entries]
-
-
-async def _renamed(connection: Connection, entry: RegistryEntry) -> RegistryEntry:
-    """The entry with the present name. That of a tournament which has stopped there keeps the first one."""
-    try:
-        name = await name_at(connection, entry.tournament_id, entry.sequence)
-    except LogUnreadable:
-        return entry
-    return msgspec.structs.replace(entry, name=name)
-
 
 async def name_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> str:
     """The name of a tournament after this event. Raises LogUnreadable."""
     naming = _recorded(await connection.fetchrow(_NAMING, tournament_id, sequence)).event
     assert isinstance(naming, TournamentOpened | TournamentRenamed)  # the opening cannot be set aside
     return naming.name
-
-
-TOURNAMENT_ID_MAX: Final = 2**52 - 1
-
-
-def new_tournament_id() -> TournamentId:
-    """A random id from 1 to TOURNAMENT_ID_MAX, so that tournaments can move between databases: the digests of a log
-    begin with its tournament's id, which therefore never changes."""
-    return TournamentId(1 + secrets.randbelow(TOURNAMENT_ID_MAX))
-
-
-async def next_ids(connection: Connection, count: int) -> list[int]:
-    """`count` ids, ascending, for what is in tournaments. Nothing that was drawn in this database has one of them, or
-    will have. Raises DatabaseUnavailable if the node that gives them does not answer."""
-    return await _next_of("resource_id", connection, count)
-
-
-async def next_webhook_id(connection: Connection) -> int:
-    """An id that no other webhook has or will have. Raises as `next_ids`."""
-    (webhook_id,) = await _next_of("webhook_id", connection, 1)
-    return webhook_id
-
-
-async def _next_of(sequence: str, connection: Connection, count: int) -> list[int]:
-    if not is_coordinator(connection):
-        is_given, ids = await connection.fetchrow(_NEXT_IDS_OF_COORDINATOR, sequence, count)
-        if not is_given:
-            raise DatabaseUnavailable from ConnectionError(ids)
-        return [int(number) for number in ids.split()]
-    return [row["id"] for row in await connection.fetch(_NEXT_IDS, sequence, count)]
