@@ -4,7 +4,7 @@ Pure. Compares structs by fields, dictionaries by keys and tuples by places, as 
 compared as well. A path reads as Python would: `rankings[7].unities[9].totals[3]`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, Final, Generic, TypeVar
 
@@ -15,6 +15,8 @@ from projections.board.enrolment import Enrolment
 from projections.board.packed import Packed
 
 SHOWN_CHARACTERS_MAX: Final = 80
+UNORDERED: Final = ("totals", "sums", "undone", "struck")
+"""The fields of a board whose order is never shown."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -62,51 +64,45 @@ class Unmatched(Generic[_Key, _Value]):
                     unmatched[key] = value
 
 
-def differences(
-    expected: object, found: object, *, unordered: Collection[str] = (), path: str = ""
-) -> Iterator[Unlike]:
-    """Each part of `found` that is not as in `expected`. The order of keys counts, but for fields in `unordered`."""
+def differences(expected: object, found: object, *, path: str = "") -> Iterator[Unlike]:
+    """Each part of `found` that is not as in `expected`. The order of keys counts, except in fields UNORDERED."""
     if type(expected) is not type(found):
         yield _unlike(path, expected, found)
     elif isinstance(expected, Struct):
         for name in expected.__struct_fields__:
             ours, theirs = getattr(expected, name), getattr(found, name)
-            if name in unordered and ours == theirs:
+            if name in UNORDERED and ours == theirs:
                 continue
-            yield from differences(ours, theirs, unordered=unordered, path=f"{path}.{name}" if path else name)
+            yield from differences(ours, theirs, path=f"{path}.{name}" if path else name)
     elif isinstance(expected, Packed) and isinstance(found, Packed) and expected.is_just(found):
         return
     elif isinstance(expected, Mapping) and isinstance(found, Mapping):
-        yield from _of_mappings(expected, found, unordered, path)
+        yield from _of_mappings(expected, found, path)
     elif expected != found:
         if isinstance(expected, tuple) and isinstance(found, tuple):
-            yield from _of_tuples(expected, found, unordered, path)
+            yield from _of_tuples(expected, found, path)
         elif isinstance(expected, Enrolment) and isinstance(found, Enrolment):
             yield from _of_enrolments(expected, found, path)
         else:
             yield _unlike(path, expected, found)
 
 
-def _of_mappings(
-    expected: Mapping[Any, object], found: Mapping[Any, object], unordered: Collection[str], path: str
-) -> Iterator[Unlike]:
+def _of_mappings(expected: Mapping[Any, object], found: Mapping[Any, object], path: str) -> Iterator[Unlike]:
     for key, ours in expected.items():
         at = f"{path}[{key!r}]"
         if key not in found:
             yield Unlike(at, _shown(ours), NOTHING)
         elif not _simply_same(ours, found[key]):
-            yield from differences(ours, found[key], unordered=unordered, path=at)
+            yield from differences(ours, found[key], path=at)
     for key, theirs in found.items():
         if key not in expected:
             yield Unlike(f"{path}[{key!r}]", NOTHING, _shown(theirs))
     name = path.rpartition(".")[2].partition("[")[0]
-    if name not in unordered and expected.keys() == found.keys() and list(expected) != list(found):
+    if name not in UNORDERED and expected.keys() == found.keys() and list(expected) != list(found):
         yield Unlike(f"{path}.order" if path else "order", _shown(list(expected)), _shown(list(found)))
 
 
-def _of_tuples(
-    expected: tuple[object, ...], found: tuple[object, ...], unordered: Collection[str], path: str
-) -> Iterator[Unlike]:
+def _of_tuples(expected: tuple[object, ...], found: tuple[object, ...], path: str) -> Iterator[Unlike]:
     for place in range(max(len(expected), len(found))):
         at = f"{path}[{place}]"
         if place >= len(expected):
@@ -114,13 +110,13 @@ def _of_tuples(
         elif place >= len(found):
             yield Unlike(at, _shown(expected[place]), NOTHING)
         else:
-            yield from differences(expected[place], found[place], unordered=unordered, path=at)
+            yield from differences(expected[place], found[place], path=at)
 
 
 def _of_enrolments(expected: Enrolment, found: Enrolment, path: str) -> Iterator[Unlike]:
     """The differences of the lists; where these are the same, those of the places."""
-    lists = list(_of_tuples(tuple(expected), tuple(found), (), path))
-    yield from lists or _of_tuples(tuple(expected.places), tuple(found.places), (), f"{path}.places")
+    lists = list(_of_tuples(tuple(expected), tuple(found), path))
+    yield from lists or _of_tuples(tuple(expected.places), tuple(found.places), f"{path}.places")
 
 
 def _simply_same(ours: object, theirs: object) -> bool:

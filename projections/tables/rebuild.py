@@ -110,9 +110,7 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
 def _told(expected: Board, found: Board) -> list[str]:
     """The first REBUILD_DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these
     boards."""
-    return [
-        str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), REBUILD_DIFFERENCES_MAX)
-    ]
+    return [str(unlike) for unlike in islice(differences(expected, found), REBUILD_DIFFERENCES_MAX)]
 
 
 class _Folded:

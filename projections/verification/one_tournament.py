@@ -59,8 +59,6 @@ VIEW_LINES_MAX: Final = 200
 each group that it looks at."""
 VIEW_ROWS_MAX: Final = 200_000
 """Rows that PostgreSQL looks at for a classification that is compared: sums, and participants of competitions."""
-_UNORDERED: Final = ("totals", "sums", "undone", "struck")
-"""The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
 """Events that are named in one difference."""
@@ -516,7 +514,7 @@ class TournamentVerification:
 
     def _compare_board(self, board: Board, what: str) -> None:
         """Names every field in which `board` differs from the one that the log gives."""
-        for unlike in differences(self._checks.board, board, unordered=_UNORDERED, path=what):
+        for unlike in differences(self._checks.board, board, path=what):
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
@@ -554,7 +552,7 @@ class TournamentVerification:
             folded = {u: unity.totals for r in rankings for u, unity in r.unities.items()}
             if not _are_same(progress.sums, folded):
                 expected, found = _not_zero(progress.sums), _not_zero(folded)
-                for unlike in differences(expected, found, unordered=_UNORDERED, path="sums"):
+                for unlike in differences(expected, found, path="sums"):
                     wrong = f"the fold has {unlike.found}, its deltas add up to {unlike.expected}"
                     self._differ(last, unlike.path, wrong)
         else:

@@ -17,7 +17,7 @@ from tests.histories import board_of, copied, logs, unhurried
 
 
 def paths(expected: object, found: object) -> list[str]:
-    return [unlike.path for unlike in differences(expected, found, unordered=("totals",))]
+    return [unlike.path for unlike in differences(expected, found)]
 
 
 def board(**totals: int) -> Board:

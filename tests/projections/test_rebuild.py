@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogUnreadable
-from engine.domain.events import Event, PointsAdded
+from engine.domain.events import Event, PointsAdded, PointsReversed
+from engine.domain.terms import Sequence
 from engine.log import reading
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
@@ -86,6 +87,13 @@ async def test_what_was_different_is_told(
 async def test_tables_that_are_right_are_not_written(
     database: Database, owner: asyncpg.Connection, arena: Arena
 ) -> None:
+    await point(database, arena)
+    undone = arena.points(-1).deltas
+    async with database.connection() as connection:
+        for sequence in (Sequence(5), Sequence(4)):  # the tables have them in another order than the fold
+            event = PointsReversed(ranking_id=arena.ranking_id, deltas=undone, reverses=sequence, undone=True)
+            await record(connection, arena.tournament_id, event)
+    await Worker(database).catch_up()
     before = await owner.fetchval(_ROW_VERSIONS, arena.tournament_id)
     assert not (await rebuild(database, arena.tournament_id)).replaced
     assert await owner.fetchval(_ROW_VERSIONS, arena.tournament_id) == before
