@@ -45,14 +45,9 @@ from engine.domain.errors import (
 )
 from engine.domain.events import (
     CompetitionAdded,
-    CompetitorsStruck,
-    CompetitorsUnstruck,
     Event,
     Ignored,
-    ParticipantsChanged,
     PointsAdded,
-    RankingCreated,
-    RankingModified,
     Recorded,
 )
 from engine.domain.judging import decide
@@ -615,14 +610,10 @@ def _lines(event: Event) -> int:
     match event:
         case PointsAdded():
             return len(event.deltas)
-        case RankingCreated() | RankingModified() | CompetitionAdded():
+        case CompetitionAdded():
             return len(event.participants)
-        case ParticipantsChanged():
-            return len(event.added) + len(event.removed)
-        case CompetitorsStruck() | CompetitorsUnstruck():
-            return len(event.competitors)
         case _:
-            return 1
+            return 1  # also a structural event: no request follows it in its block
 
 
 def _fail(cases: Iterable[Case], error: Exception) -> None:

@@ -291,15 +291,27 @@ _COMPETITION: Final = """
 _NAMES_COMPETITION: Final = """
     kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
 """
-# Uses the index `event_competition`. A chunk ends after $5 events, or with the event that brings the bodies to $6
-# bytes.
-_POINTS_EVENTS: Final = f"""
+
+
+def _chunk_of(events: str, *, bytes_max: str) -> str:
+    """The statement that reads those of `events` (a subquery) which begin within the first `bytes_max` bytes of
+    bodies."""
+    return f"""
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM (
         SELECT
             tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
             sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM (
+        FROM ({events}) AS e
+    ) AS s
+    WHERE size - octet_length(body) < {bytes_max}
+    ORDER BY sequence
+    """  # noqa: S608 # written down below
+
+
+# Uses the index `event_competition`.
+_POINTS_EVENTS: Final = _chunk_of(
+    f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1
@@ -309,11 +321,9 @@ _POINTS_EVENTS: Final = f"""
                 AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $5
-        ) AS e
-    ) AS s
-    WHERE size - octet_length(body) < $6
-    ORDER BY sequence
-"""  # noqa: S608 # written down above
+    """,  # noqa: S608 # written down above
+    bytes_max="$6",
+)
 # One row for each event, after its competition's `after`; one of nulls for a competition without any. Of a competition
 # at most $5 events, of all as many as `_POINTS_EVENTS` with $6 bytes. Uses the same index.
 _POINTS_OF_COMPETITIONS: Final = f"""
@@ -339,24 +349,17 @@ _POINTS_OF_COMPETITIONS: Final = f"""
     ORDER BY n, sequence
 """  # noqa: S608 # written down above
 # Uses the index `event_reversal`.
-_REVERSALS: Final = f"""
-    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM (
-        SELECT
-            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM (
+_REVERSALS: Final = _chunk_of(
+    f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1 AND kind = 'PointsReversed' AND sequence > $2 AND sequence <= $3
                 AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $4
-        ) AS e
-    ) AS s
-    WHERE size - octet_length(body) < $5
-    ORDER BY sequence
-"""  # noqa: S608 # written down above
+    """,  # noqa: S608 # written down above
+    bytes_max="$5",
+)
 _SET_ASIDE_SINCE: Final = f"""
     SELECT EXISTS (SELECT FROM ({_SET_ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
 """  # noqa: S608 # written down above

@@ -16,6 +16,7 @@ from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from engine.database import nodes
 from engine.domain.commands import (
+    AddCompetition,
     AddPoints,
     AddUnity,
     ChangeRankingInformation,
@@ -160,6 +161,28 @@ async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refuse
             await for_it
         await asyncio.gather(voided, free)
         assert await amounts(desk, arena) == [5, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [AddPoints, AddCompetition])
+async def test_a_block_with_enough_deltas_or_participants_takes_no_further_request(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, kind: type[Command]
+) -> None:
+    monkeypatch.setattr(docket, "BLOCK_LINES_MAX", 3)
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        commands: list[Command] = []
+        for _ in range(5):
+            if kind is AddPoints:
+                deltas = tuple(Delta(one, arena.unity_id, 1) for one in arena.competitors)
+                commands.append(AddPoints(ranking_id=arena.ranking_id, deltas=deltas))
+            else:
+                match = CompetitionId(await desk.new_id())
+                commands.append(AddCompetition(competition_id=match, group_id=1, participants=arena.competitors))
+        async with gathered(dsn, owner, desk, arena, *commands) as waiting:
+            pass
+        await asyncio.gather(*waiting)
+    ends = "SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence > 5 ORDER BY last_sequence"
+    assert [end for (end,) in await owner.fetch(ends, arena.tournament_id)] == [7, 9, 10]
 
 
 @pytest.mark.parametrize("kind", [VoidCompetition, UnvoidCompetition])
