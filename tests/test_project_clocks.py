@@ -6,7 +6,6 @@ busy machine cannot miss. A guard is generous: ten seconds and more. All other u
 """
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -63,6 +62,11 @@ SHORT: Final = {
 """Functions that wait for a short time, and what for."""
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 class Found:
     """What a test file does with time, outside of tests that are `long`."""
 
@@ -70,7 +74,7 @@ class Found:
         self.name = path.relative_to(root).as_posix()
         self.clocks: dict[str, int] = {}
         self.short: dict[str, int] = {}
-        self._look(ast.parse(path.read_text(encoding="utf-8")), "")
+        self._look(parsed(path), "")
 
     def _look(self, node: ast.AST, function: str) -> None:
         for child in ast.iter_child_nodes(node):
@@ -119,29 +123,25 @@ def _figures() -> dict[str, list[float]]:
     figures: dict[str, list[float]] = {}
     for folder in ("tests", *PACKAGES):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in parsed(path).body:
                 match node:
                     case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=int() | float() as figure)):
                         figures.setdefault(name, []).append(figure)
     return figures
 
 
-def found() -> Iterator[Found]:
-    for path in sorted((ROOT / "tests").rglob("*.py")):
-        if path.relative_to(ROOT / "tests").parts[0] not in ELSEWHERE and path != Path(__file__):
-            yield Found(path)
-
-
-def test_no_test_judges_by_the_wall_clock() -> None:
-    seen = {use: line for one in found() for use, line in one.clocks.items()}
-    assert {f"{use} (line {line})" for use, line in seen.items() if use not in USES} == set()
-    assert USES.keys() <= seen.keys(), "a use that is no longer there"
-
-
-def test_no_test_gives_up_before_it_can_be_sure_that_something_hangs() -> None:
-    seen = {use: line for one in found() for use, line in one.short.items()}
-    assert {f"{use} (line {line})" for use, line in seen.items() if use not in SHORT} == set()
-    assert SHORT.keys() <= seen.keys(), "a use that is no longer there"
+def test_no_test_judges_by_the_clock_or_gives_up_before_it_is_sure() -> None:
+    found = [
+        Found(path)
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if path.relative_to(ROOT / "tests").parts[0] not in ELSEWHERE and path != Path(__file__)
+    ]
+    for seen, expected in (
+        ({use: line for one in found for use, line in one.clocks.items()}, USES),
+        ({use: line for one in found for use, line in one.short.items()}, SHORT),
+    ):
+        assert {f"{use} (line {line})" for use, line in seen.items() if use not in expected} == set()
+        assert expected.keys() <= seen.keys(), "a use that is no longer there"
 
 
 @pytest.mark.parametrize(
