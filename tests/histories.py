@@ -36,9 +36,9 @@ from engine.domain.terms import (
 )
 from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
+from projections.columns.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
 

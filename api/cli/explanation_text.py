@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from api.http.times import timestamp
-from api.interface.classifications import criterion_text
 from api.interface.competition_names import result_text
+from api.interface.resources.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId

@@ -13,7 +13,7 @@ from api.cli.where import HERE, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.http.times import timestamp
 from api.interface.lookup import ranking_of
-from api.interface.stream import first_after, parse_start
+from api.interface.resources.stream import first_after, parse_start
 from api.stream.followers import NEWS_SECONDS
 from api.stream.frames import SET_ASIDE, Frame, StreamFormat, Wanted
 from api.stream.pace import SPEED_MAX, Pace

@@ -17,7 +17,7 @@ from api.cli.names import cut_apart
 from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
 from api.interface.competition_names import competition_name
-from api.interface.history import line_shape
+from api.interface.resources.history import line_shape
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
 from projections.past.history import AnyLine, DeclarationLine, HistoryLine

@@ -33,11 +33,11 @@ from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface.form import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
-from api.interface.history import explanation_shape
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.questions import TableQuestion
-from api.interface.standings import PastRankingShape, answer_standings
+from api.interface.resources.history import explanation_shape
+from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
+from api.interface.resources.standings import PastRankingShape, answer_standings
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board

@@ -23,7 +23,7 @@ from api.desk.desk import Desk, open_desk
 from api.http.auth import Scope
 from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
 from api.interface.questions import TableQuestion
-from api.interface.standings import PastRankingShape, answer_standings
+from api.interface.resources.standings import PastRankingShape, answer_standings
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
 from api.service.supervisor import PROCESSES_MAX, SideTask, refuse_unless_free, run_service

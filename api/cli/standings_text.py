@@ -8,10 +8,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
-from api.interface.classifications import ClassificationLineShape
 from api.interface.questions import PastWindow, TableQuestion
-from api.interface.standings import PastRankingShape, StandingShape
-from api.interface.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
+from api.interface.resources.classifications import ClassificationLineShape
+from api.interface.resources.standings import PastRankingShape, StandingShape
+from api.interface.resources.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board

@@ -14,7 +14,7 @@ from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown
-from api.interface.voiding import ComparedRankingShape, compared, foreseen_comparisons
+from api.interface.resources.voiding import ComparedRankingShape, compared, foreseen_comparisons
 from engine.domain.commands import (
     Previewed,
     ReversePoints,

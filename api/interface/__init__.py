@@ -1,1 +1,1 @@
-"""The interface: its operations, how they are parsed, answered and described."""
+"""The interface: how operations are declared, parsed, answered and described."""

@@ -9,7 +9,7 @@ from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
 from api.http.sessions import Opener, Session, open_session, session_digest
 from api.http.throttle import Throttle, address_of
-from api.interface.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.tickets import use_ticket
 from engine.database.pool import Database
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound, Unauthenticated

@@ -46,9 +46,9 @@ from api.interface.declarations import (
 from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import ACTIONS, OPERATIONS
-from api.interface.public_view import PublicViews
+from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode
-from api.interface.stream import (
+from api.interface.resources.stream import (
     EVENTS,
     StreamQuestion,
     first_after,
@@ -56,8 +56,8 @@ from api.interface.stream import (
     refuse_unknown_ranking,
     start_of,
 )
-from api.interface.tournaments import pin_named
-from api.interface.voiding import answer_preview
+from api.interface.resources.tournaments import pin_named
+from api.interface.resources.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply

@@ -15,8 +15,6 @@ import msgspec
 from api.desk.conditions import IF_MATCH_TAGS_MAX
 from api.http import problems
 from api.http.reply import JSON
-from api.interface.classifications import Criteria
-from api.interface.competitors import CompetitorShape
 from api.interface.declarations import (
     TOURNAMENT,
     Action,
@@ -32,11 +30,13 @@ from api.interface.declarations import (
 )
 from api.interface.fields import EMPTY, FROM_1, SHORT, Field, Fields, items_field, json_object_of
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
-from api.interface.points import DELTA_SCHEMA, Deltas, RankingsDeltas
-from api.interface.public import PUBLIC, PUBLIC_READS, PublicRead
-from api.interface.public_stream import PUBLIC_EVENTS
-from api.interface.rankings import BriefRankingShape
+from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
+from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.rendering import Answer
+from api.interface.resources.classifications import Criteria
+from api.interface.resources.competitors import CompetitorShape
+from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
+from api.interface.resources.rankings import BriefRankingShape
 from api.stream.frames import StreamFormat
 from engine.domain.terms import ITEMS_MAX
 

@@ -2,30 +2,30 @@
 
 from typing import Final
 
-from api.interface import (
+from api.interface.declarations import Action, Operation, Stream
+from api.interface.resources import (
     classifications,
     competitions,
     competitor_standings,
     competitors,
-    form,
     history,
     points,
     publication,
     rankings,
+    recent_results,
     standings,
     stream,
     tournaments,
     voiding,
     webhooks,
 )
-from api.interface.declarations import Action, Operation, Stream
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
     *classifications.OPERATIONS,
     *rankings.OPERATIONS,
     *standings.OPERATIONS,
-    *form.OPERATIONS,
+    *recent_results.OPERATIONS,
     *competitor_standings.OPERATIONS,
     *history.OPERATIONS,
     *competitions.OPERATIONS,

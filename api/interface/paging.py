@@ -11,8 +11,8 @@ from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
 from engine.domain.errors import Fault, Unreadable
 from engine.process.turns import Turns
-from projections.board.packed import Packed
 from projections.board.selection import ListFilter, Selection
+from projections.columns.packed import Packed
 from projections.live.selections import Selections
 
 PER_PAGE_DEFAULT: Final = 100

@@ -19,9 +19,9 @@ from api.http.outgoing import Outgoing
 from api.http.router import Router
 from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
 from api.http.traced_front import TracedFront
-from api.interface import public, public_stream
 from api.interface.access import Access
 from api.interface.handlers import Handlers
+from api.interface.public import reads, stream
 from api.service import health
 from api.stream.followers import LISTENERS_SHARE, Streams
 from api.web.board import BoardHandlers
@@ -55,8 +55,8 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     handlers = Handlers(desk, access, outgoing, compression, streams)
     handlers.add_to(router)
     visits = None if settings.requests_per_second is None else throttle.visits(settings.requests_per_second)
-    public.add_to(router, compression, handlers.public_views, visits=visits, proxies=settings.proxies)
-    public_stream.add_to(router, handlers.public_views, streams, desk.database, visits=visits, proxies=settings.proxies)
+    reads.add_to(router, compression, handlers.public_views, visits=visits, proxies=settings.proxies)
+    stream.add_to(router, handlers.public_views, streams, desk.database, visits=visits, proxies=settings.proxies)
     health.add_to(
         router,
         compression,

@@ -10,7 +10,8 @@
     /board/<slug>/race.json             a unity through time, for a race
     /board/<slug>/picture.png           the first lines, for those who show a link to the page
 
-Each is made from what the public sees (`public_view.py`), once for all who ask the same before the next event.
+Each is made from what the public sees (`api/interface/public/view.py`), once for all who ask the same before the next
+event.
 """
 
 import re
@@ -44,9 +45,9 @@ from api.interface.fields import (
     read_query,
 )
 from api.interface.lookup import competitor_of, unity_of
-from api.interface.public_view import PublicViews
+from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
-from api.interface.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from api.web.page import signed_text
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition
-from projections.board.enrolment import Enrolment
+from projections.columns.enrolment import Enrolment
 
 RESULTS_SHOWN: Final = 6
 FIXTURES_SHOWN: Final = 6

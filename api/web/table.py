@@ -11,13 +11,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from api.interface.classifications import criterion_text, lines_then
 from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
-from api.interface.form import CompetitionSumShape
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
-from api.interface.standings import recorded_at_head
+from api.interface.resources.classifications import criterion_text, lines_then
+from api.interface.resources.recent_results import CompetitionSumShape
+from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
 from api.web.search import is_searched, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
@@ -27,11 +27,11 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.process.turns import in_turns
 from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, in_force
-from projections.board.enrolment import Totals
-from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
+from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable
+from projections.columns.enrolment import Totals
 from projections.past.past import AtSequence, LastCompetition, PastBoard
 
 BOARD_LINES: Final = 100

@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 
 from msgspec import Struct, structs
 
-from api.interface.classifications import lines_then
 from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
+from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.log.reading import Head

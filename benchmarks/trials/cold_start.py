@@ -10,9 +10,9 @@ from time import perf_counter
 import uvloop
 from msgspec import Struct
 
-from api.interface.rankings import RankingQuestion
 from api.interface.rendering import whole
-from api.interface.standings import STANDINGS, render_standings
+from api.interface.resources.rankings import RankingQuestion
+from api.interface.resources.standings import STANDINGS, render_standings
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.forms import parse_form
-from api.interface import points
+from api.interface.resources import points
 from benchmarks.traffic import body_of, stored
 from benchmarks.trials import Stopwatch, say, told
 

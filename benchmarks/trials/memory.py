@@ -14,9 +14,9 @@ from msgspec import Struct
 from api.interface.declarations import Read
 from api.interface.operations import OPERATIONS
 from api.interface.paging import PER_PAGE_MAX, PageQuestion
-from api.interface.rankings import RankingQuestion, RankingsQuestion
 from api.interface.rendering import whole
-from api.interface.standings import STANDINGS, render_standings
+from api.interface.resources.rankings import RankingQuestion, RankingsQuestion
+from api.interface.resources.standings import STANDINGS, render_standings
 from benchmarks.trials import say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database

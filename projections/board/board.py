@@ -32,9 +32,9 @@ from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, LeftOut
-from projections.board.enrolment import Enrolment, Totals
-from projections.board.packed import Packed
 from projections.board.publication import Publication
+from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.packed import Packed
 
 FOLD_VERSION: Final = 6
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made

@@ -27,9 +27,9 @@ from projections.board.classification import (
     in_force,
     leading,
 )
-from projections.board.enrolment import Enrolment, HeldList
 from projections.board.order import PLACE_BITS, HeldLines, OrderedLines
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
+from projections.columns.enrolment import Enrolment, HeldList
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
 """Sums of competitions that one question may look at."""

@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from projections.board.enrolment import Enrolment
-from projections.board.packed import Packed
+from projections.columns.enrolment import Enrolment
+from projections.columns.packed import Packed
 
 SHOWN_CHARACTERS_MAX: Final = 80
 UNORDERED: Final = ("totals", "sums", "undone", "struck")

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.errors import Impossible
-from projections.board.sorted_integers import Counts, SortedIntegers
+from projections.columns.sorted_integers import Counts, SortedIntegers
 
 LEAF_STOPS_MAX: Final = 512
 """Places of the tour in a leaf. Searching a leaf of this size takes as long as finding the leaf."""

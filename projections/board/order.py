@@ -5,9 +5,9 @@ This is one of the forms of the position rule, whose sentence stands in `standin
 A line is one whole number: its total, negated where needed so that better ones are smaller, and in the lowest
 PLACE_BITS the competitor's place in the enrolment. So ascending numbers are the order of standings, equal totals
 included. With totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in more memory
-(`sorted_integers.py`).
+(`projections/columns/sorted_integers.py`).
 
-Pure. Totals and places are those of `enrolment.py`.
+Pure. Totals and places are those of `projections/columns/enrolment.py`.
 """
 
 from array import array
@@ -18,9 +18,9 @@ from itertools import chain, islice, repeat
 from typing import Final, Protocol, cast
 
 from engine.domain.terms import CompetitorId, Sort
-from projections.board.enrolment import Enrolment, Totals
-from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import Standing, placed
+from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.sorted_integers import SortedIntegers
 
 PLACE_BITS: Final = 24
 """Places are assigned again long before these run out, even if a million competitors all return."""

@@ -18,9 +18,9 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity, note_struck
-from projections.board.enrolment import Enrolment, Totals
-from projections.board.packed import Packed
 from projections.board.publication import Publication
+from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.packed import Packed
 
 PART_BYTES: Final = 1024 * 1024
 """Bytes of a part, and at most as many more as one run takes."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.domain.events import CompetitionChanged, CompetitorChanged, Event
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
-from projections.board.packed import Packed
+from projections.columns.packed import Packed
 
 CHANGES: Final = (CompetitorChanged, CompetitionChanged)
 """The events that may change what a filter lets through."""

@@ -13,8 +13,8 @@ from engine.domain.events import CompetitorChanged, Event, RankingsOrdered
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
-from projections.board.enrolment import HeldList
 from projections.board.hierarchy import NestedSetBounds
+from projections.columns.enrolment import HeldList
 from projections.live.nested_sets import Bounds
 
 _BYTES: Final = 1_000

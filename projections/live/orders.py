@@ -19,8 +19,8 @@ from engine.domain.events import Event
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.turns import Turn
 from projections.board.board import Board, Unity
-from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines, line_of
+from projections.columns.enrolment import Enrolment
 
 ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes of the orders that are kept for one tournament, estimated. The last one used stays, even beyond this."""

@@ -18,9 +18,9 @@ from projections.board.board import Board, Ranking, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
-from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
+from projections.columns.enrolment import Enrolment
 from projections.past.history import finished
 
 _STEP_LINES: Final = 500

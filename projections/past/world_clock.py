@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.domain.events import Points, Recorded, root
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
-from projections.board.enrolment import Totals
+from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100
 _STEP_TOTALS: Final = 500

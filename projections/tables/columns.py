@@ -20,8 +20,8 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.publication import Publication
+from projections.columns.enrolment import Enrolment, Totals
 
 
 class Column(Struct, frozen=True):

@@ -26,9 +26,9 @@ from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_struck
-from projections.board.enrolment import Enrolment, Totals
-from projections.board.packed import packed
 from projections.board.publication import Publication
+from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.packed import packed
 from projections.tables.columns import (
     COMPETITION,
     COMPETITOR,

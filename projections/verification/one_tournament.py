@@ -37,8 +37,8 @@ from projections.board.board import FOLD_VERSION, Board, Ranking, left_out
 from projections.board.classification import Counted, classified, lacks_sums
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
-from projections.board.enrolment import Totals
 from projections.board.order import OrderedLines
+from projections.columns.enrolment import Totals
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log

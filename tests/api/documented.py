@@ -9,7 +9,7 @@ from api.http.auth import Scope
 from api.interface.declarations import Action, Operation, Stream, Write, method_of, scope_of
 from api.interface.fields import Fields
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
-from api.interface.public import PUBLIC_READS, PublicRead
+from api.interface.public.reads import PUBLIC_READS, PublicRead
 from tests.api import examples, limits
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "PATHS.md"

@@ -20,7 +20,7 @@ from msgspec import Struct
 from api.cli.tournaments import open_tournament
 from api.interface import openapi
 from api.interface.declarations import TOURNAMENT
-from api.interface.public import PUBLIC
+from api.interface.public.reads import PUBLIC
 from api.web.docs.examples import Example, folded
 from api.webhooks.webhooks import add_webhook
 from engine.database.embedded import embedded_postgres

@@ -6,8 +6,10 @@ from typing import Final
 
 from api.desk import desk, docket
 from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
-from api.interface import competitor_standings, form, public_view, questions, standings, voiding, windows
-from api.interface.webhooks import TESTS_AT_ONCE_MAX
+from api.interface import questions, windows
+from api.interface.public import view
+from api.interface.resources import competitor_standings, recent_results, standings, voiding
+from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
 from api.web import board, board_page, competitions, moments, picture, search, table
@@ -142,7 +144,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "memory of a process for public views of frozen tournaments",
-                f"{_bytes(public_view.FROZEN_BYTES_MAX)}, estimated; the last one asked for stays",
+                f"{_bytes(view.FROZEN_BYTES_MAX)}, estimated; the last one asked for stays",
                 "the least recently asked for is made again on demand, from a snapshot and the log",
             ),
         ),
@@ -154,8 +156,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "503",
             ),
             ("competitors with the tag of a sub-table", f"{questions.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
-            ("recent results of each competitor", f"{form.LAST_MAX}", "400"),
-            ("sums of competitions examined for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),
+            ("recent results of each competitor", f"{recent_results.LAST_MAX}", "400"),
+            ("sums of competitions examined for recent results", f"{recent_results.FORM_SUMS_MAX:,}", "422"),
             (
                 "overtakings on a page of an explanation",
                 f"{explanation.OVERTAKINGS_MAX:,}",

@@ -18,7 +18,7 @@ from api.http.auth import Scope
 from api.interface.declarations import TOURNAMENT, Recall
 from api.interface.fields import ID, IDS
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
-from api.interface.public import PUBLIC, PUBLIC_READS
+from api.interface.public.reads import PUBLIC, PUBLIC_READS
 from api.service.app import make_front
 from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from api.interface import questions, voiding
+from api.interface import questions
+from api.interface.resources import voiding
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
 from projections.board import classified_lines
 from projections.past import comparison

@@ -17,7 +17,8 @@ from yarl import URL
 
 from api.http import connections, outgoing, reply
 from api.http.aiohttp_private import RequestHandler
-from api.interface import rankings, rendering, standings
+from api.interface import rendering
+from api.interface.resources import rankings, standings
 from engine.domain.terms import OPERATOR
 from engine.process.turns import Turns
 from tests.api.service import FORM, Client, Season, Service, deltas, make_token, play_season, serve, slug_of

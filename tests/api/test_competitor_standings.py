@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from api.interface import competitor_standings
-from api.interface.competitor_standings import (
+from api.interface.resources import competitor_standings
+from api.interface.resources.competitor_standings import (
     COMPETITOR_LINES_MAX,
     CompetitorStandingsQuestion,
     CompetitorStandingsShape,

@@ -12,12 +12,12 @@ from hypothesis import Phase, given, settings
 from api.desk.conditions import IF_MATCH_TAGS_MAX, Condition, own_tag
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.interface.competitions import CompetitionQuestion
-from api.interface.competitors import CompetitorQuestion
 from api.interface.declarations import Read, name_of
 from api.interface.operations import OPERATIONS
-from api.interface.rankings import RankingQuestion
 from api.interface.rendering import TaggedBody
+from api.interface.resources.competitions import CompetitionQuestion
+from api.interface.resources.competitors import CompetitorQuestion
+from api.interface.resources.rankings import RankingQuestion
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition, VoidCompetition

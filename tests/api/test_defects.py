@@ -137,7 +137,7 @@ PLANTS: Final = {
     "selecting": ("projections.live.selections:Selections.of", FILTERED, {500}),
     "classifying": ("projections.live.classifications:Classifications.lines", CLASSIFICATION, {500}),
     # rendering
-    "rendering a ranking": ("api.interface.rankings:resource", SHOWN, {500}),
+    "rendering a ranking": ("api.interface.resources.rankings:resource", SHOWN, {500}),
     "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS, {500}),
     # the past
     "reading a slice": ("projections.past.past:Past._slice", HISTORY, {500}),

@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from api.interface.rankings import RankingQuestion
-from api.interface.standings import PastView
+from api.interface.resources.rankings import RankingQuestion
+from api.interface.resources.standings import PastView
 from engine.database.pool import Database
 from engine.domain.events import (
     CompetitionAdded,

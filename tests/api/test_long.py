@@ -21,11 +21,12 @@ from api.desk.desk import open_desk
 from api.http import outgoing
 from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.http.settings import Settings
-from api.interface import competitors, rankings, rendering, standings, voiding
+from api.interface import rendering
 from api.interface.paging import PageQuestion
-from api.interface.rankings import RankingQuestion, RankingsQuestion
 from api.interface.rendering import TaggedBody, whole
-from api.interface.voiding import answer_preview
+from api.interface.resources import competitors, rankings, standings, voiding
+from api.interface.resources.rankings import RankingQuestion, RankingsQuestion
+from api.interface.resources.voiding import answer_preview
 from api.service.app import make_front, serving
 from benchmarks.machine import rss_bytes
 from engine.database.pool import open_database

@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 
 from api.http import outgoing
-from api.interface import competitors, rendering
+from api.interface import rendering
+from api.interface.resources import competitors
 from engine.domain.terms import ITEMS_MAX
 from tests.api.asking import Log, keyed, log, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed, rankings_deltas, totals

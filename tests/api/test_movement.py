@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from api.http.outgoing import Later, Long
-from api.interface import standings
-from api.interface.classifications import answer_classification
 from api.interface.declarations import RecallContext
 from api.interface.questions import TableQuestion
 from api.interface.rendering import Answer
+from api.interface.resources import standings
+from api.interface.resources.classifications import answer_classification
 from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.process.turns import Turns
 from projections.past.past import Past

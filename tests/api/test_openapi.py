@@ -21,9 +21,9 @@ from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write
 from api.interface.fields import EMPTY, Empty
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
-from api.interface.public import PUBLIC, PUBLIC_READS
-from api.interface.public_stream import PUBLIC_EVENTS
-from api.interface.stream import EVENTS
+from api.interface.public.reads import PUBLIC, PUBLIC_READS
+from api.interface.public.stream import PUBLIC_EVENTS
+from api.interface.resources.stream import EVENTS
 from tests.api import documented
 from tests.api.asking import path_of
 from tests.api.rendered import BY_NAME

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.interface.history import LINES_MAX
+from api.interface.resources.history import LINES_MAX
 from projections.past import past
 from projections.tables import snapshots
 from projections.tables.worker import Worker

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from api.interface.competitors import competitor_pieces, participants_json
 from api.interface.paging import PageQuestion
-from api.interface.rankings import RankingQuestion
 from api.interface.rendering import TaggedBody, whole
+from api.interface.resources.competitors import competitor_pieces, participants_json
+from api.interface.resources.rankings import RankingQuestion
 from engine.domain.events import CompetitorChanged
 from engine.domain.terms import CompetitorId, RankingId
 from projections.live import cache

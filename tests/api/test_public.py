@@ -14,11 +14,11 @@ import pytest
 from api.desk.remembered import Slugs
 from api.http import problems
 from api.http.outgoing import Outgoing
-from api.interface import public_view
 from api.interface.declarations import RecallContext
 from api.interface.fields import read_query
-from api.interface.public import PUBLIC_READS, PublicRead, _answered
-from api.interface.public_view import PublicViews
+from api.interface.public import view
+from api.interface.public.reads import PUBLIC_READS, PublicRead, _answered
+from api.interface.public.view import PublicViews
 from engine.domain.commands import ChangePublication
 from engine.domain.errors import NotFound, Refusal
 from engine.domain.events import PublicationFrozen
@@ -627,7 +627,7 @@ async def test_the_bytes_kept_of_frozen_tournaments_are_limited(
         await change(service.client(slugs[-1], token), published="true")
     sizes = [await views.answer(slug, render) for slug in slugs]
     assert len(views._frozen) == 3
-    monkeypatch.setattr(public_view, "FROZEN_BYTES_MAX", sum(sizes) - 1)
+    monkeypatch.setattr(view, "FROZEN_BYTES_MAX", sum(sizes) - 1)
     await change(service.client(slugs[0], token), reveal=2)
     await views.answer(slugs[0], render)
     assert len(views._frozen) == 2

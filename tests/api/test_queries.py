@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from api.http.forms import shortened
 from api.interface.declarations import Recall
 from api.interface.fields import begin_of_time, end_of_time, read_query
-from api.interface.history import LINES_DEFAULT, LINES_MAX, STEPS_DEFAULT, STEPS_MAX, cursor_text
+from api.interface.resources.history import LINES_DEFAULT, LINES_MAX, STEPS_DEFAULT, STEPS_MAX, cursor_text
 from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX, Sequence, UnityId
 from projections.past.past import AtSequence, AtTime, AtVersion, Cursor

@@ -27,7 +27,7 @@ import uvloop
 from api.desk.desk import open_desk
 from api.http.forms import BODY_BYTES_MAX
 from api.http.reply import JSON
-from api.interface.standings import MADE_LINES_MAX
+from api.interface.resources.standings import MADE_LINES_MAX
 from api.service.app import make_front, serving
 from api.web.board import CSV_LINES_MAX
 from engine.database.pool import open_database

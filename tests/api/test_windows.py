@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.interface import competitors, questions
+from api.interface import questions
 from api.interface.fields import read_query
+from api.interface.resources import competitors
 from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitorId, Sort
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
+from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from api.interface import standings
+from api.interface.resources import standings
 from tests.api.asking import refused
 from tests.api.service import Season
-from tests.api.test_form import give, play
+from tests.api.test_recent_results import give, play
 
 
 class Table:

@@ -162,7 +162,7 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
 def test_a_mutant_is_asked_of_the_tests_that_run_it_and_of_no_others(tmp_path: Path) -> None:
     own, other = "tests/projections/test_sorted_integers.py", "tests/engine/test_digest.py"
     covering = Covering.recorded(tmp_path, tests=[own, other])
-    file = "projections/board/sorted_integers.py"
+    file = "projections/columns/sorted_integers.py"
     source = (ROOT / file).read_text("utf-8")
     of_functions = [made for made in python_mutants(source, file) if made.operator == "returned value"]
     asked = [set(covering.tests_of(made)) for made in of_functions]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from api.desk.desk import Desk, open_desk
-from api.interface.rankings import RankingQuestion
+from api.interface.resources.rankings import RankingQuestion
 from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded

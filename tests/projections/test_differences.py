@@ -11,8 +11,8 @@ from engine.domain.events import Delta, Recorded
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, Unmatched, differences
-from projections.board.enrolment import Enrolment, Totals
-from projections.board.packed import Packed
+from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.packed import Packed
 from tests.histories import board_of, copied, logs, unhurried
 
 

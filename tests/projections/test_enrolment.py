@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.terms import CompetitorId
-from projections.board import enrolment
-from projections.board.enrolment import Enrolment, Totals
+from projections.columns import enrolment
+from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
 
 everybody: Final = [CompetitorId(n) for n in (*range(1, 9), 2**63 - 1)]

@@ -18,9 +18,9 @@ from engine.domain.events import (
 )
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
+from projections.columns.enrolment import Enrolment, Totals
 from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine, Reversal
 from tests.histories import board_of, copied, logs, unhurried
 

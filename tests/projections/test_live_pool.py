@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from api.interface.rankings import RankingQuestion
+from api.interface.resources.rankings import RankingQuestion
 from engine.database.pool import Database, open_database
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, QueueFull, ShuttingDown, TournamentStopped
 from engine.domain.events import PointsAdded, Recorded

@@ -22,8 +22,8 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sor
 from engine.log.reading import Head
 from projections.board import order
 from projections.board.board import Board, Ranking, Unity
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.standing import standings
+from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from projections.live.tournament import LiveTournament
 

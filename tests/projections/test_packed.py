@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
-from projections.board import packed
 from projections.board.board import FOLD_VERSION, Competition, Competitor
-from projections.board.packed import RECENT_MAX, Packed
+from projections.columns import packed
+from projections.columns.packed import RECENT_MAX, Packed
 
 
 class Item(Struct, frozen=True, gc=False, array_like=True):

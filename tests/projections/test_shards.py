@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.board import shards
-from projections.board.enrolment import Enrolment
-from projections.board.packed import Packed
-from projections.board.shards import RUN_BITS, Shards, Values
+from projections.columns import shards
+from projections.columns.enrolment import Enrolment
+from projections.columns.packed import Packed
+from projections.columns.shards import RUN_BITS, Shards, Values
 from tests.projections.test_classification import STEP_SECONDS_MAX, frozen
 from tests.projections.test_packed import Item
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projections.board import sorted_integers
-from projections.board.sorted_integers import LEAF_MAX, SortedIntegers
+from projections.columns import sorted_integers
+from projections.columns.sorted_integers import LEAF_MAX, SortedIntegers
 from tests.histories import unhurried
 
 integers = st.integers(-20, 20) | st.integers(-(2**90), 2**90) | st.sampled_from([-(2**63) - 1, -(2**63), 2**63])

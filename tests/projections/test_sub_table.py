@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from engine.domain.terms import CompetitorId, Sort
 from projections.board import order as orders
 from projections.board import sub_table as sub_tables
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
 from projections.board.sub_table import SubLine, SubTable, fill
+from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
 
 who: Final = st.integers(1, 12).map(CompetitorId)

@@ -6,7 +6,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from api.interface.voiding import PREVIEW_AT_ONCE_MAX, ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
+from api.interface.resources.voiding import (
+    PREVIEW_AT_ONCE_MAX,
+    ClassificationMoveShape,
+    ComparedRankingShape,
+    StandingMoveShape,
+)
 from api.web.console.changes import Beginning, Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.inputs import Filling, boxes, complaint, form, inputs

@@ -38,7 +38,7 @@ from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
 from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
-from api.interface.standings import recorded_at_head
+from api.interface.resources.standings import recorded_at_head
 from api.web.console.access_pages import (
     asked_token,
     made_token_page,

@@ -7,7 +7,7 @@ from typing import Final
 from api.interface.declarations import TOURNAMENT
 from api.interface.fields import EMPTY
 from api.interface.openapi import FORM, Document
-from api.interface.public import PUBLIC
+from api.interface.public.reads import PUBLIC
 from api.web.docs.examples import Example, body_text, recorded
 from api.web.html import Child, Html, element, joined
 from engine.domain.terms import ID_MAX

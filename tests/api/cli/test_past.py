@@ -21,7 +21,7 @@ from api.cli.explanation_text import ordinal
 from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
 from api.interface.cells import harmless
-from api.interface.form import LAST_MAX
+from api.interface.resources.recent_results import LAST_MAX
 from api.interface.windows import WINDOW_LINES_MAX
 from projections.past import explanation
 from tests.api.cli.conftest import Tallybook

@@ -10,7 +10,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from api.http.outgoing import Later, regrouped
 from api.http.times import timestamp, timestamp_or_none
 from api.interface import paging
-from api.interface.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.lookup import competition_of, named
@@ -30,6 +29,7 @@ from api.interface.rendering import (
     short,
     tagged_body,
 )
+from api.interface.resources.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId

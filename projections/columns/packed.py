@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from projections.board.shards import Shards
+from projections.columns.shards import Shards
 
 RECENT_MAX: Final = 16
 """Items that stay unpacked, because the same ones are often needed again. Few, because one may be large."""

@@ -10,10 +10,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.http.auth import Scope
 from api.http.outgoing import Long, Taken
-from api.interface.competitions import CompetitionShape, render_competition
 from api.interface.declarations import Operation, Preview, Write
 from api.interface.fields import IDS, Field
 from api.interface.rendering import Answer, cut, encode, items_of
+from api.interface.resources.competitions import CompetitionShape, render_competition
 from engine.domain.commands import StrikeCompetitors, UnstrikeCompetitors, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Event, Points

@@ -12,7 +12,7 @@ from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
 from projections.board.board import Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
-from projections.board.form import CompetitionSum, forms, looked_at
+from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.past.history import finished
 from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
 

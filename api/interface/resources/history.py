@@ -7,11 +7,11 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType, field
 
 from api.http.times import instant, instant_or_none
-from api.interface.classifications import Criteria, NeighboursShape, criteria_shape, neighbours_shape
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, FieldType, count, misread
 from api.interface.lookup import refuse_unknown, unity_of
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
+from api.interface.resources.classifications import Criteria, NeighboursShape, criteria_shape, neighbours_shape
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.past.explanation import Overtaking, Step

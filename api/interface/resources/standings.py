@@ -10,13 +10,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, Long, Made, MadeAnew, Part, Taken, etag_of, joined
 from api.http.times import instant, timestamp_or_none
-from api.interface.competitors import (
-    PIECE_BYTES,
-    CompetitorPieces,
-    RawCompetitors,
-    competitor_pieces,
-    participants_json,
-)
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.lookup import unity_of
 from api.interface.questions import (
@@ -46,6 +39,13 @@ from api.interface.rendering import (
     listed,
     tagged_body,
 )
+from api.interface.resources.competitors import (
+    PIECE_BYTES,
+    CompetitorPieces,
+    RawCompetitors,
+    competitor_pieces,
+    participants_json,
+)
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.reading import Head
@@ -53,9 +53,9 @@ from engine.process.turns import Turn, Turns
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
 from projections.board.selection import Selection
-from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import Standing, ordered, placed
 from projections.board.sub_table import SubTable, fill
+from projections.columns.sorted_integers import SortedIntegers
 from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets

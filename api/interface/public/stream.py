@@ -7,10 +7,10 @@ from api.http.router import IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.declarations import Stream
 from api.interface.fields import read_query
-from api.interface.public import PUBLIC
-from api.interface.public_view import PublicViews
-from api.interface.stream import AFTER, StreamQuestion, first_after, format_of, start_of
-from api.interface.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.public.reads import PUBLIC
+from api.interface.public.view import PublicViews
+from api.interface.resources.stream import AFTER, StreamQuestion, first_after, format_of, start_of
+from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.followers import Streams, Visitor
 from api.stream.frames import reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply

@@ -11,14 +11,14 @@ from api.interface.fields import Field, number_up_to
 from api.interface.lookup import unity_of
 from api.interface.questions import MOMENT_FIELDS, PastWindow
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
-from api.interface.standings import recorded_at_head
+from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import UnityId
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board, give_sums, left_out
-from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
+from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.live.orders import made_in_turns
 from projections.past.past import AtVersion, PastBoard
 

@@ -17,24 +17,24 @@ from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.http.times import instant, instant_or_none
-from api.interface import classifications, form, history, standings
-from api.interface.classifications import (
+from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.fields import Fields, read_query
+from api.interface.lookup import ranking_of, unity_of
+from api.interface.public.view import PublicViews
+from api.interface.questions import TableQuestion
+from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
+from api.interface.resources import classifications, history, recent_results, standings
+from api.interface.resources.classifications import (
     ClassificationLineShape,
     ClassificationShape,
     Criteria,
     NeighboursShape,
     criteria_shape,
 )
-from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import Fields, read_query
-from api.interface.form import CompetitorFormShape, FormQuestion, FormShape
-from api.interface.history import ExplainQuestion, ExplanationPlaceShape, HistoryQuestion, OvertakingShape
-from api.interface.lookup import ranking_of, unity_of
-from api.interface.public_view import PublicViews
-from api.interface.questions import TableQuestion
-from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
-from api.interface.standings import PastRankingShape, StandingShape, recorded_at_head
-from api.interface.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.resources.history import ExplainQuestion, ExplanationPlaceShape, HistoryQuestion, OvertakingShape
+from api.interface.resources.recent_results import CompetitorFormShape, FormQuestion, FormShape
+from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
+from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.interface.windows import WINDOW_LINES_MAX
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board
@@ -294,7 +294,7 @@ async def _classification(context: RecallContext, question: TableQuestion) -> St
 
 
 async def _form(context: RecallContext, question: FormQuestion) -> Struct:
-    shown = await _told(context, form.answer_form, question, FormShape)
+    shown = await _told(context, recent_results.answer_form, question, FormShape)
     competitions = [one.competition_id for line in shown.competitors for one in line.competitions]
     return PublicFormShape(
         unity_id=shown.unity_id,
@@ -409,7 +409,7 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         question=FormQuestion,
         answer=Answer("form", PublicFormShape),
         render=_form,
-        fields=_fields(form.OPERATIONS, f"{_RANKING}/form.json"),
+        fields=_fields(recent_results.OPERATIONS, f"{_RANKING}/form.json"),
     ),
     PublicRead(
         f"{_RANKING}/history.json",

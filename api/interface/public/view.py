@@ -18,7 +18,7 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
 from api.interface.declarations import RecallContext
-from api.interface.tournaments import pin_named
+from api.interface.resources.tournaments import pin_named
 from engine.domain.errors import NO_TOURNAMENT, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.reading import Head

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, cast
 from weakref import ref
 
 from engine.domain.terms import CompetitorId
-from projections.board.shards import Shards
+from projections.columns.shards import Shards
 
 VACANT_SPARE: Final = 1_024
 """Places are assigned again when vacant ones outnumber the others by this many: after as many returns as there are

@@ -13,7 +13,6 @@ from msgspec import Meta, Raw, Struct
 from api.http.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
-from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, number_up_to, one_of
 from api.interface.lookup import ranking_of
@@ -33,7 +32,8 @@ from api.interface.rendering import (
     short,
     tagged_body,
 )
-from api.interface.standings import STANDINGS, OfRanking, render_standings
+from api.interface.resources.competitors import RawCompetitors, competitor_pieces, participants_json
+from api.interface.resources.standings import STANDINGS, OfRanking, render_standings
 from engine.domain.commands import (
     AddUnity,
     ChangeParticipants,

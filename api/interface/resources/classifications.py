@@ -13,7 +13,6 @@ from api.http.outgoing import Long
 from api.http.times import instant
 from api.interface.declarations import Operation, Recall, RecallContext, Write
 from api.interface.fields import Field, FieldMisread, json_text
-from api.interface.points import decoded_array
 from api.interface.questions import (
     TABLE_FIELDS,
     PositionThen,
@@ -26,7 +25,8 @@ from api.interface.questions import (
     with_moved,
 )
 from api.interface.rendering import DIGEST_CHARACTERS, Answer, Instant, TaggedBody, View, encode, tagged_body
-from api.interface.standings import recorded_at_head
+from api.interface.resources.points import decoded_array
+from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion

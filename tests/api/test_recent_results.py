@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from api.interface import form
-from api.interface.form import LAST_DEFAULT, LAST_MAX
+from api.interface.resources import recent_results
+from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX
 from tests.api.asking import NOBODY, refused
 from tests.api.service import Client, Season, create_ranking, deltas, listed
 
@@ -91,13 +91,13 @@ async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, mon
     client, path, (ada, ben, _) = season.client, season.path, season.ids
     for _ in range(2):
         await play(season, (ada, 1), (ben, 1))
-    monkeypatch.setattr(form, "FORM_SUMS_MAX", 3)
+    monkeypatch.setattr(recent_results, "FORM_SUMS_MAX", 3)
     refused(answer := await client.get(f"{path}/form.json?top=2"), 422)
     assert answer.json["message"] == (
         "The competitors of this window have 4 sums of competitions, and one answer looks at no more than 3; "
         "ask for fewer lines."
     )
-    monkeypatch.setattr(form, "FORM_SUMS_MAX", 4)
+    monkeypatch.setattr(recent_results, "FORM_SUMS_MAX", 4)
     assert len(rows(await asked(client, path, "top=2"))) == 2
 
 
@@ -107,6 +107,10 @@ async def test_what_is_not_there_is_named(season: Season) -> None:
     for query in (f"unity={NOBODY}", f"unity={other['unities'][0]['id']}", "at_sequence=99999", f"version={NOBODY}:1"):
         refused(await client.get(f"{path}/form.json?{query}"), 404)
     refused(await client.get(f"rankings/{NOBODY}/form.json"), 404)
-    refused(await client.get(f"rankings/{other['id']}/form.json?competitors={listed([ben, ada])}"), 422, "competitors")
+    refused(
+        await client.get(f"rankings/{other['id']}/form.json?competitors={listed([ben, ada])}"),
+        422,
+        "competitors",
+    )
     refused(await client.get(f"{path}/form.json?at_sequence=1&at_time=2999-01-01"), 400, "at_sequence", "at_time")
     refused(await client.get(f"{path}/form.json?tag=junior"), 400, "tag")
