@@ -22,8 +22,9 @@ from typing import Any, Final
 from asyncpg import Connection
 from msgspec import Struct
 
+from api.http.errors import Unauthenticated
 from engine.database.pool import Database, unavailable
-from engine.domain.errors import Fault, Unacceptable, Unauthenticated
+from engine.domain.errors import Fault, Unacceptable
 from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
 
 KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more

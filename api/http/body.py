@@ -8,11 +8,12 @@ from typing import Final
 from aiohttp import HttpVersion11, web
 
 from api.http.aiohttp_private import whole_body
+from api.http.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
 from api.http.forms import BODY_BYTES_MAX, Form, parse_form
 from api.http.reply import JSON
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
-from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
+from engine.domain.errors import QueueFull, Unreadable
 
 BODY_SECONDS_MAX: Final = 10.0
 AWAITED_BYTES_MAX: Final = 134_217_728

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.domain.errors import BodyTooLarge, Fault, NotFound, Unacceptable, Unreadable
+from api.http.errors import BodyTooLarge
+from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX
 
 PathIds = Mapping[str, Any]

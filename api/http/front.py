@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache, partial
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -22,6 +22,7 @@ from api.http.router import IncomingRequest, Router
 from api.http.turned_away import Door
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.process.telemetry import REQUEST_SECONDS, Lines, observer
+from engine.process.tracing import Spans
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 """Methods that metrics tell apart."""
@@ -115,6 +116,26 @@ class Front:
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
         return os.urandom(REQUEST_ID_BYTES).hex()
+
+
+class TracedFront(Front):
+    """A Front whose requests are in spans. Bytes that are no request have none."""
+
+    def __init__(self, spans: Spans, *means: Any, **more: Any) -> None:
+        super().__init__(*means, **more)
+        self._spans = spans
+
+    async def _answered(self, incoming: IncomingRequest) -> Reply:
+        request = incoming.request
+        with self._spans.request(method_label(request.method), request.headers) as incoming.span:
+            incoming.facts["trace_id"] = self._spans.trace_id(incoming.span)
+            return await super()._answered(incoming)
+
+    def _note(self, incoming: IncomingRequest, status: int) -> None:
+        super()._note(incoming, status)
+        if hasattr(incoming, "span"):
+            facts = incoming.facts | {"request_id": incoming.request_id}
+            self._spans.end_request(incoming.span, method_label(incoming.request.method), incoming.path, status, facts)
 
 
 def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:

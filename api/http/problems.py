@@ -7,24 +7,25 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from api.http import errors as http_errors
 from api.http.reply import header
 from engine.domain import errors
 from engine.domain.errors import Fault, TallybookError
 
 STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.Unreadable: 400,
-    errors.BodyTooLarge: 413,
-    errors.BodyTooSlow: 408,
-    errors.MediaTypeUnsupported: 415,
-    errors.TargetTooLong: 414,
-    errors.HeadTooLarge: 431,
-    errors.HeadTooSlow: 408,
-    errors.TooManyRequests: 429,
-    errors.Unauthenticated: 401,
+    http_errors.BodyTooLarge: 413,
+    http_errors.BodyTooSlow: 408,
+    http_errors.MediaTypeUnsupported: 415,
+    http_errors.TargetTooLong: 414,
+    http_errors.HeadTooLarge: 431,
+    http_errors.HeadTooSlow: 408,
+    http_errors.TooManyRequests: 429,
+    http_errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
-    errors.MethodNotAllowed: 405,
-    errors.NotAcceptable: 406,
+    http_errors.MethodNotAllowed: 405,
+    http_errors.NotAcceptable: 406,
     errors.Conflict: 409,
     errors.PreconditionFailed: 412,
     errors.Unacceptable: 422,
@@ -69,13 +70,13 @@ def body(status: int, message: str, faults: tuple[Fault, ...] = ()) -> bytes:
 def headers(error: TallybookError) -> str:
     """The header lines that tell a client what to do about `error`; empty for most errors."""
     match error:
-        case errors.Unauthenticated():
+        case http_errors.Unauthenticated():
             return header("WWW-Authenticate", 'Bearer realm="tallybook"')
-        case errors.MethodNotAllowed():
+        case http_errors.MethodNotAllowed():
             return header("Allow", ", ".join(error.allowed))
         case errors.QueueFull():
             return header("Retry-After", retry_after(error.expected_seconds))
-        case errors.Unavailable() | errors.TooManyRequests():
+        case errors.Unavailable() | http_errors.TooManyRequests():
             return header("Retry-After", error.retry_after_seconds)
     return ""
 

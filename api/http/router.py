@@ -7,10 +7,11 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from api.http.errors import MethodNotAllowed
 from api.http.forms import PathIds, path_ids
 from api.http.reply import Reply
 from api.http.request import HttpRequest
-from engine.domain.errors import MethodNotAllowed, NotFound
+from engine.domain.errors import NotFound
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span

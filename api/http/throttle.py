@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from api.http.errors import TooManyRequests
 from api.http.request import HttpRequest
 from api.http.settings import FAILURES_AT_ONCE_MAX
-from engine.domain.errors import TooManyRequests
 
 FAILURES_PER_SECOND_MAX: Final = 1.0
 """Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""

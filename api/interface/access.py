@@ -5,6 +5,7 @@ from typing import Final
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token, good_token
 from api.http.cookies import refuse_foreign, session_text
+from api.http.errors import Unauthenticated
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
 from api.http.sessions import Opener, Session, open_session, session_digest
@@ -12,7 +13,7 @@ from api.http.throttle import Throttle, address_of
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.tickets import use_ticket
 from engine.database.pool import Database
-from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound, Unauthenticated
+from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
 from engine.domain.terms import TournamentId
 
 SESSIONS_KNOWN_MAX: Final = 10_000

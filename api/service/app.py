@@ -14,11 +14,10 @@ from api.http.accepting import accepting
 from api.http.body import BODY_SECONDS_MAX
 from api.http.compression import Compression
 from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
-from api.http.front import Front
+from api.http.front import Front, TracedFront
 from api.http.outgoing import Outgoing
 from api.http.router import Router
 from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
-from api.http.traced_front import TracedFront
 from api.interface.access import Access
 from api.interface.handlers import Handlers
 from api.interface.public import reads, stream

@@ -1,21 +1,11 @@
-"""Everything that Tallybook refuses or fails at, in one tree.
+"""Everything that Tallybook refuses or fails at, in one tree. `api/http/errors.py` adds the refusals of HTTP.
 
     TallybookError
     ├── Refusal                    refused because of its content or the current state
     │   ├── Unreadable             it could not be read
-    │   │   ├── BodyTooLarge
-    │   │   ├── BodyTooSlow
-    │   │   ├── HeadTooLarge
-    │   │   ├── HeadTooSlow
-    │   │   ├── MediaTypeUnsupported
-    │   │   └── TargetTooLong
-    │   ├── TooManyRequests        from one client or token; it should wait
-    │   ├── Unauthenticated        no token, or an invalid one
     │   ├── Forbidden              the token's scope is too small
     │   ├── NotFound               no such path, tournament, ranking, …
-    │   ├── MethodNotAllowed
     │   ├── Conflict               the current state forbids it: a closed ranking
-    │   ├── NotAcceptable          no form of the answer that the client takes
     │   ├── PreconditionFailed     the resource has changed since the client saw it
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
@@ -87,53 +77,6 @@ class Unreadable(Refusal):
     code = "unreadable"
 
 
-class BodyTooLarge(Unreadable):
-    code = "body_too_large"
-
-
-class BodyTooSlow(Unreadable):
-    code = "body_too_slow"
-
-
-class HeadTooLarge(Unreadable):
-    code = "head_too_large"
-
-    def __init__(self) -> None:
-        super().__init__("The headers of the request are too large or too many; send less.")
-
-
-class HeadTooSlow(Unreadable):
-    code = "head_too_slow"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"The headers of the request did not arrive within {seconds:.0f} seconds; send it again.")
-
-
-class MediaTypeUnsupported(Unreadable):
-    code = "media_type_unsupported"
-
-
-class TargetTooLong(Unreadable):
-    code = "target_too_long"
-
-    def __init__(self) -> None:
-        super().__init__("The address of the request is too long; shorten it.")
-
-
-class TooManyRequests(Refusal):
-    """`retry_after_seconds`: when to try again."""
-
-    code = "too_many_requests"
-
-    def __init__(self, message: str, retry_after_seconds: int) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
-
-
-class Unauthenticated(Refusal):
-    code = "unauthenticated"
-
-
 class Forbidden(Refusal):
     code = "forbidden"
 
@@ -155,20 +98,8 @@ def existing(those: Mapping[_K, _V], what: str, name: _K) -> _V:
     return found
 
 
-class MethodNotAllowed(Refusal):
-    code = "method_not_allowed"
-
-    def __init__(self, message: str, allowed: Items[str]) -> None:
-        super().__init__(message)
-        self.allowed = tuple(allowed)
-
-
 class Conflict(Refusal):
     code = "conflict"
-
-
-class NotAcceptable(Refusal):
-    code = "not_acceptable"
 
 
 class PreconditionFailed(Refusal):

@@ -1,6 +1,6 @@
 """The catalogue of log events and metrics. Each is named once, here.
 
-`spans.py` has the catalogue of spans.
+`tracing.py` has the catalogue of spans.
 
 Log events (structlog, one JSON object a line, or on a terminal a line for people; ids as keywords, never bodies or
 tokens)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from api.http import auth
 from api.http.auth import BASE62, KEPT_SECONDS_MAX, RENEWED_SECONDS, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
+from api.http.errors import Unauthenticated
 from engine.database.pool import Database
-from engine.domain.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
+from engine.domain.errors import DatabaseUnavailable, Unacceptable
 from engine.domain.terms import ActorId, TournamentId
 
 secrets = st.text(BASE62, min_size=SECRET_CHARACTERS, max_size=SECRET_CHARACTERS)

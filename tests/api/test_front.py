@@ -13,9 +13,10 @@ from yarl import URL
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.http import router as router_module
+from api.http.errors import MethodNotAllowed
 from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
-from engine.domain.errors import MethodNotAllowed, NotFound
+from engine.domain.errors import NotFound
 from tests.api.service import Client, Service
 from tests.desks import GUARD_SECONDS
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http import forms
+from api.http.errors import BodyTooLarge
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX, JsonObjects
 from api.interface.declarations import Write
 from api.interface.fields import FormReader
-from engine.domain.errors import BodyTooLarge, Unacceptable, Unreadable
+from engine.domain.errors import Unacceptable, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, TAGS_MAX
 from tests.api.asking import ACCEPTED, Log, keyed, log, path_of, refused, with_points
 from tests.api.rendered import BY_NAME

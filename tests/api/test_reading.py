@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
 from api.http import forms
+from api.http.errors import BodyTooLarge
 from api.http.forms import Form
 from api.interface import paging
 from api.interface.declarations import Read, Recall, Write
@@ -21,7 +22,7 @@ from api.interface.fields import Field, FieldMisread, FormReader, read_query
 from api.interface.paging import PageQuestion
 from engine.domain import commands
 from engine.domain.commands import Command
-from engine.domain.errors import BodyTooLarge, Refusal, Unacceptable, Unreadable
+from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import Delta
 from engine.domain.terms import (
     DELTA_MAX,

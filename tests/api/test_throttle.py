@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from api.http import auth, throttle
 from api.http.auth import Scope
+from api.http.errors import TooManyRequests
 from api.http.settings import FAILURES_AT_ONCE_MAX
 from api.http.throttle import WAIT_SECONDS_MAX, Throttle, address_of
-from engine.domain.errors import TooManyRequests
 from tests.api.service import Client, Season, make_token, serve
 from tests.api.test_auth import Clock
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.http.errors import NotAcceptable
 from api.http.preferences import accepted_type
 from api.http.request import HttpRequest
 from api.http.times import instant
@@ -25,7 +26,7 @@ from api.stream.frames import (
 from api.stream.pace import PAUSE_SECONDS_MAX, SPEED_MAX
 from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
-from engine.domain.errors import Conflict, NotAcceptable, Unreadable
+from engine.domain.errors import Conflict, Unreadable
 from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
 from engine.log import codec, reading
 from projections.live.tournament import LiveTournament

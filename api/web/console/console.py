@@ -29,6 +29,7 @@ from api.http import auth, problems
 from api.http.auth import Scope, Token
 from api.http.body import Bodies
 from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
+from api.http.errors import MediaTypeUnsupported, TooManyRequests, Unauthenticated
 from api.http.forms import Form, cited, parse_id, path_ids, unacceptable
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
@@ -89,14 +90,11 @@ from engine.domain.errors import (
     Fault,
     Forbidden,
     KeyReused,
-    MediaTypeUnsupported,
     NotFound,
     PreconditionFailed,
     Refusal,
     TallybookError,
-    TooManyRequests,
     Unacceptable,
-    Unauthenticated,
     Unreadable,
 )
 from engine.domain.notation import Notation

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from api.http.errors import TooManyRequests
 from api.web import picture
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine, Pictures, draw
 from engine.domain.commands import ChangePublication
-from engine.domain.errors import TooManyRequests
 from engine.domain.terms import OPERATOR
 from tests.api.service import Answer
 from tests.api.web.season import Championship
