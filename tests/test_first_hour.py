@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from aiohttp import ClientSession, DummyCookieJar
 
-from tests.api.cli.test_demo import FINAL_TABLE
+from tests.api.cli.commands import FINAL_TABLE
 from tests.api.visitor import Visitor
 from tests.running import started
 

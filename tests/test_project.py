@@ -12,10 +12,9 @@ from api.http import errors as http_errors
 from api.http.problems import STATUSES
 from engine.domain import errors
 from engine.domain.errors import TallybookError
+from tests.project import PACKAGES, ROOT
 
-ROOT = Path(__file__).parents[1]
 LOCKS = ("requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
-PACKAGES = ("engine", "projections", "api")
 PURE = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in (

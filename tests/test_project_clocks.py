@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from tests.test_project import PACKAGES, ROOT
+from tests.project import PACKAGES, ROOT
 
 CLOCKS: Final = {
     "monotonic",

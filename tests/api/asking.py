@@ -13,6 +13,7 @@ from api.http import auth
 from api.interface.declarations import Read, Write
 from tests.api.rendered import BY_NAME
 from tests.api.service import (
+    FORM,
     Answer,
     Client,
     Form,
@@ -203,3 +204,14 @@ PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
         {"participants_delta": deltas((s.ids[0], s.unity_id, 1)), "competition_id": it},
     ),
 }
+
+
+def posting(client: Client, *lines: str) -> bytes:
+    head = [
+        f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
+        "Host: a",
+        f"Authorization: Bearer {client.token}",
+        f"Content-Type: {FORM}",
+        *lines,
+    ]
+    return "\r\n".join([*head, "", ""]).encode()

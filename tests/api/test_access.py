@@ -24,10 +24,22 @@ from api.service.app import make_front
 from engine.database.pool import Database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from tests.api.asking import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused, with_points
+from tests.api.asking import (
+    ACCEPTED,
+    BAD,
+    NOBODY,
+    PLACES,
+    WRITES,
+    Log,
+    ask,
+    log,
+    path_of,
+    posting,
+    refused,
+    with_points,
+)
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
-from tests.api.test_connections import posting
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture

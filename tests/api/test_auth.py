@@ -19,6 +19,7 @@ from api.http.errors import Unauthenticated
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable, Unacceptable
 from engine.domain.terms import ActorId, TournamentId
+from tests.clock import Clock
 
 secrets = st.text(BASE62, min_size=SECRET_CHARACTERS, max_size=SECRET_CHARACTERS)
 UNKNOWN = auth.text_of("0" * SECRET_CHARACTERS)
@@ -41,16 +42,6 @@ class Turnstile(Database):
         await self.open.wait()
         async with super().connection() as connection:
             yield connection
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.fixture

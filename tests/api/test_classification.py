@@ -12,68 +12,10 @@ from engine.domain.terms import BEST_MAX, CRITERIA_MAX
 from projections.board import classified_lines
 from projections.past import comparison
 from tests.api.asking import NOBODY, refused
-from tests.api.service import Client, Season, deltas
-from tests.api.test_past import history
+from tests.api.leagues import League, history, lines, said, shown
+from tests.api.service import Season
 
 WRONG_FORM: Final = 'must be of the form [{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
-
-
-def said(*criteria: dict[str, Any]) -> dict[str, str]:
-    return {"criteria": json.dumps(criteria)}
-
-
-async def shown(client: Client, path: str, query: str = "") -> Any:
-    answer = await client.get(f"{path}/classification.json{query}")
-    assert answer.status == 200, answer.body
-    return answer.json["classification"]
-
-
-def lines(classification: Any) -> list[tuple[int, int, list[int | None], int | None]]:
-    return [
-        (line["competitor_id"], line["position"], line["values"], line["decided_by"])
-        for line in classification["standings"]
-    ]
-
-
-class League:
-    """Ada, Ben and Pair in points and fouls; Ada and Ben have 3 points each, Ben by beating Ada."""
-
-    def __init__(self, season: Season) -> None:
-        self.client, self.path, self.points = season.client, season.path, season.unity_id
-        self.ada, self.ben, self.pair = season.ids
-
-    async def play(self) -> "League":
-        ranking = (await self.client.get(f"{self.path}.json")).json["ranking"]
-        self.fouls = ranking["unities"][1]["id"]
-        totals = (await self.client.get(f"{self.path}/standings.json")).json["ranking"]["unities"]
-        for unity, unity_id in zip(totals, (self.points, self.fouls), strict=True):  # as if nothing had happened
-            lines = unity["competitors_ranking"]
-            await self.give(None, *[(line["competitor_id"], unity_id, -line["total"]) for line in lines])
-        self.duel = await self.meet(self.ada, self.ben)
-        other = await self.meet(self.ada, self.pair)
-        await self.give(self.duel, (self.ben, self.points, 3), (self.ada, self.points, 0), (self.ben, self.fouls, 4))
-        await self.give(other, (self.ada, self.points, 3), (self.pair, self.points, 0))
-        return self
-
-    async def meet(self, *ids: int) -> int:
-        form = {"group_id": 1, "participants": ",".join(map(str, ids))}
-        return int((await self.client.post("competitions.json", form)).json["competition"]["id"])
-
-    async def give(self, competition_id: int | None, *lines: tuple[int, int, int]) -> None:
-        form: dict[str, Any] = {"participants_delta": deltas(*lines)}
-        if competition_id is not None:
-            form["competition_id"] = competition_id
-        answer = await self.client.put(f"{self.path}/add.json", form)
-        assert answer.status == 200, answer.body
-
-    async def declare(self, *criteria: dict[str, Any]) -> Any:
-        answer = await self.client.put(f"{self.path}/classification.json", said(*criteria))
-        assert answer.status == 200, answer.body
-        assert answer.json["classification"] == {"criteria": list(criteria)}
-        return answer
-
-    async def lines(self, query: str = "") -> list[tuple[int, int, list[int | None], int | None]]:
-        return lines(await shown(self.client, self.path, query))
 
 
 @pytest.fixture

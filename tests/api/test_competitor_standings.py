@@ -22,10 +22,10 @@ from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
 from tests.api.asking import NOBODY, refused
+from tests.api.crowds import crowd, go_on, live_of, recorded
 from tests.api.service import Client, Season, deltas
-from tests.api.test_long import crowd, go_on, live_of, recorded
 from tests.histories import logs, unhurried
-from tests.projections.test_orders import AlwaysOver
+from tests.projections.pacing import AlwaysOver
 
 ADA: Final = CompetitorId(1)
 BOTH: Final = PointsAdded(

@@ -35,10 +35,10 @@ from api.service.app import serving
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
 from tests.api.asking import WRITES, ask, path_of, query_of, with_points
+from tests.api.crowds import append, crowd
+from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service, serve
-from tests.api.test_fuzz import examples, header_bytes
-from tests.api.test_long import append, crowd
 from tests.desks import until
 
 

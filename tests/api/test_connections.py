@@ -20,7 +20,8 @@ from prometheus_client import REGISTRY
 from yarl import URL
 
 from api.http import body, connections
-from tests.api.service import FORM, Client, Service, sent_raw, serve
+from tests.api.asking import posting
+from tests.api.service import Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
 PATIENCE_SECONDS: Final = 20.0
@@ -88,17 +89,6 @@ async def connected(service: Service) -> AsyncIterator[Raw]:
 
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
-
-
-def posting(client: Client, *lines: str) -> bytes:
-    head = [
-        f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
-        "Host: a",
-        f"Authorization: Bearer {client.token}",
-        f"Content-Type: {FORM}",
-        *lines,
-    ]
-    return "\r\n".join([*head, "", ""]).encode()
 
 
 def ended(why: str) -> float:

@@ -5,7 +5,6 @@ import csv
 import json
 from collections import Counter
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -28,15 +27,13 @@ from engine.log import reading, registry
 from projections.past.past import AtSequence, Past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
+from tests.api.football import FOOTBALL, SEASONS, SORTS
 from tests.api.rendered import ADD, answered
 from tests.api.service import Answer, Client
 from tests.desks import record
 
-FOOTBALL = Path(__file__).parents[3] / "shared" / "data" / "football"
-SEASONS = sorted(path.name.removesuffix(".expected.csv") for path in FOOTBALL.glob("*.expected.csv"))
 TIED = "2018-19_it.1"
 """The season whose order was decided among clubs with the same points."""
-SORTS = {"points": "DESC", "goal difference": "DESC", "goals for": "DESC", "goals against": "ASC"}
 
 Standing = dict[tuple[str, str], tuple[int, int]]
 """Position and total by unity and team."""

@@ -6,7 +6,6 @@ the standard library's client, which knows nothing of ours.
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from urllib.parse import quote_from_bytes, urlencode, urlsplit
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from yarl import URL
 
@@ -26,6 +25,7 @@ from api.http import auth, body
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
 from projections.tables.worker import Worker
+from tests.api.fuzzed import examples, header_bytes
 from tests.api.service import (
     ANSWER_SECONDS_MAX,
     FORM,
@@ -40,16 +40,6 @@ from tests.api.service import (
 
 DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 431}
 """Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
-
-
-SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3")) / 10)
-"""`make fuzz` plays all examples, `make test` three of ten."""
-
-
-def examples(number: int) -> Any:
-    """A share of so many, however long one takes: that is bounded by the connection."""
-    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    return settings(max_examples=round(number * SHARE), deadline=None, suppress_health_check=checks)
 
 
 class Wire:
@@ -323,9 +313,6 @@ async def test_any_json_as_a_body_is_done_or_refused(wire: Wire, name: str) -> N
 
 
 # ── Headers ─────────────────────────────────────────────────────────────────────────────────────────────
-
-header_bytes = st.lists(st.sampled_from([9, *range(0x20, 0x7F), *range(0x80, 0x100)]), max_size=300).map(bytes)
-"""What HTTP lets be the value of a header."""
 
 
 async def test_any_idempotency_key_is_one_or_is_refused(wire: Wire) -> None:

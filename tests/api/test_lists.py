@@ -11,9 +11,9 @@ from api.interface.paging import FIELDS, PER_PAGE_MAX, PageQuestion
 from engine.domain.terms import NAME_CHARACTERS_MAX
 from projections.board import selection
 from tests.api.asking import NOBODY, refused
+from tests.api.crowds import crowd, live_of, recorded
+from tests.api.leagues import LISTS
 from tests.api.service import Client, Season, create_ranking, register
-from tests.api.test_long import crowd, live_of, recorded
-from tests.api.test_resources import LISTS
 
 NAMES: Final = ("competitors", "competitions")
 

@@ -6,10 +6,9 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import suppress
 from io import BytesIO
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import uvloop
@@ -21,10 +20,9 @@ from api.desk.desk import open_desk
 from api.http import outgoing
 from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.http.settings import Settings
-from api.interface import rendering
 from api.interface.paging import PageQuestion
 from api.interface.rendering import TaggedBody, whole
-from api.interface.resources import competitors, rankings, standings, voiding
+from api.interface.resources import standings, voiding
 from api.interface.resources.rankings import RankingQuestion, RankingsQuestion
 from api.interface.resources.voiding import answer_preview
 from api.service.app import make_front, serving
@@ -35,43 +33,24 @@ from engine.domain.errors import Conflict, OutcomeUnknown, QueueFull, Unacceptab
 from engine.domain.events import (
     CompetitionAdded,
     CompetitorRegistered,
-    Delta,
-    Event,
-    PointsAdded,
     RankingClosed,
     RankingCreated,
     Recorded,
-    UnityAdded,
 )
 from engine.domain.judging import decide
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import appending, reading, registry
-from engine.log.appending import Appended, Block, Request
-from engine.log.reading import Head
+from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns, in_turns
-from projections.board.board import Board
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
+from tests.api.crowds import NOBODY, all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
 from tests.histories import caused_of, logs, unhurried
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
-NOBODY: Final = Head(Sequence(0), b"")
-
-
-def live_of(log: list[Recorded]) -> LiveTournament:
-    live = LiveTournament(TournamentId(1), NOBODY, Board())
-    go_on(live, log)
-    return live
-
-
-def go_on(live: LiveTournament, log: list[Recorded]) -> None:
-    for recorded in log:
-        live.fold([recorded], Head(recorded.sequence, b"%d" % recorded.sequence))
 
 
 def asked(live: LiveTournament) -> dict[str, bytes | TaggedBody | Later]:
@@ -103,22 +82,6 @@ def asked(live: LiveTournament) -> dict[str, bytes | TaggedBody | Later]:
 
 
 PREVIEW: Final = BY_NAME["GET competitions/{competition_id}/void.json"].answer
-
-
-@contextmanager
-def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
-    """Everything is too much to be rendered in one go, and in as many chunks as can be. Of more lines than
-    `made_lines_max`, nothing is kept."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (competitors, rankings, standings):
-            patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
-        patch.setattr(rendering, "LONG_BYTES", 0)
-        patch.setattr(standings, "LINES_OF_CHUNK", 2)
-        patch.setattr(standings, "COMPARED_LINES_OF_CHUNK", 1)
-        patch.setattr(standings, "MADE_LINES_MAX", made_lines_max)
-        patch.setattr(live_cache, "PIECES_BYTES_MAX", 1_000)
-        patch.setattr(outgoing, "CHUNK_BYTES", 300)
-        yield
 
 
 # ── What they are ───────────────────────────────────────────────────────────────────────────────────────
@@ -178,38 +141,6 @@ def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Re
             found[name] += b"".join(chunks)
             assert b"".join(begun[name].chunks()) == found[name]  # for who comes later
     assert found == {name: short[name] for name in begun}
-
-
-def crowd(competitors: int, unities: int = 1, rankings: int = 1, **said: Any) -> list[Event]:
-    """A tournament of so many, in this many rankings of so many unities each; ids are counted from 1."""
-    ids = [CompetitorId(n) for n in range(1, competitors + 1)]
-    facts: list[Event] = [CompetitorRegistered(competitor_id=c, name=f"competitor {c}", **said) for c in ids]
-    for ranking in range(1, rankings + 1):
-        facts.append(
-            RankingCreated(
-                ranking_id=RankingId(ranking),
-                name=f"R{ranking}",
-                participants=tuple(ids),
-                main_unity_id=UnityId(ranking * 1_000),
-                main_unity_name="points",
-            )
-        )
-        facts += [
-            UnityAdded(ranking_id=RankingId(ranking), unity_id=UnityId(ranking * 1_000 + n), name=f"u{n}")
-            for n in range(1, unities)
-        ]
-    return facts
-
-
-def recorded(facts: list[Event], after: int = 0) -> list[Recorded]:
-    moment = datetime(2030, 1, 1, tzinfo=UTC)
-    return [Recorded(Sequence(after + n), moment, OPERATOR, None, fact) for n, fact in enumerate(facts, start=1)]
-
-
-def points(unity: int = 1_000, amount: int = 1, competitor: int = 1) -> Event:
-    return PointsAdded(
-        ranking_id=RankingId(unity // 1_000), deltas=(Delta(CompetitorId(competitor), UnityId(unity), amount),)
-    )
 
 
 def begun(later: bytes | TaggedBody | Later) -> Long:
@@ -305,25 +236,6 @@ def test_pages_past_the_end_are_not_kept_and_others_are_charged_for_what_is_arou
 
 
 # ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def append(dsn: str, slug: str, facts: list[Event]) -> TournamentId:
-    """Has it happened, as another process would have recorded it."""
-    async with open_database(dsn, name="test") as database, database.connection() as connection:
-        tournament_id = await registry.tournament_named(connection, slug)
-        assert tournament_id is not None
-        run: list[Request] = []
-        for n, fact in enumerate(facts, start=1):
-            run.append(Request(events=(fact,), actor=OPERATOR))
-            if fact.structural or len(run) == 500 or n == len(facts):
-                head = (await reading.heads(connection, [tournament_id]))[tournament_id]
-                block = Block(
-                    tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=tuple(run)
-                )
-                (outcome,) = await appending.append(connection, [block], wait=True)
-                assert isinstance(outcome, Appended)
-                run = []
-    return tournament_id
 
 
 async def raw(service: Service, request: str) -> tuple[bytes, bytes]:

@@ -15,8 +15,8 @@ from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.process.turns import Turns
 from projections.past.past import Past
 from tests.api.asking import refused
+from tests.api.crowds import all_long
 from tests.api.service import Client, Season, Service, deltas, listed
-from tests.api.test_long import all_long
 
 Lines = list[dict[str, Any]]
 

@@ -12,6 +12,7 @@ from projections.past import past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.asking import NOBODY, refused
+from tests.api.leagues import history
 from tests.api.service import Client, Season, Service, create_ranking, deltas, listed
 
 
@@ -42,21 +43,6 @@ async def story(season: Season) -> dict[int, Any]:
 
 def without(ranking: Any, *names: str) -> Any:
     return {name: value for name, value in ranking.items() if name not in names}
-
-
-async def history(client: Client, path: str, **query: object) -> list[Any]:
-    """All pages, one after the other."""
-    lines: list[Any] = []
-    after: dict[str, object] = {}
-    while True:
-        text = "&".join(f"{name}={value}" for name, value in (query | after).items())
-        answer = await client.get(f"{path}/history.json?{text}")
-        assert answer.status == 200, answer.body
-        assert answer.json.keys() == {"status", "message", "history", "next"}
-        lines += answer.json["history"]
-        if answer.json["next"] is None:
-            return lines
-        after = {"after": answer.json["next"]}
 
 
 # ── Standings ───────────────────────────────────────────────────────────────────────────────────────────

@@ -13,9 +13,9 @@ from engine.domain.events import CompetitorChanged
 from engine.domain.terms import CompetitorId, RankingId
 from projections.live import cache
 from projections.live.tournament import LiveTournament
+from tests.api.crowds import crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, answered
-from tests.api.test_long import crowd, go_on, live_of, points, recorded
-from tests.projections.test_nested_sets import moved, registered
+from tests.projections.forests import moved, registered
 
 MANY = 60_000
 """The pieces of so many would take more than is kept of all that is rendered."""

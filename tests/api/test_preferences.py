@@ -14,9 +14,9 @@ from api.interface.declarations import Write
 from engine.domain.terms import TournamentId
 from projections.live.cache import RenderCache
 from tests.api.asking import ACCEPTED, Log, ask, every_write, keyed, log, path_of, refused, with_points
+from tests.api.fuzzed import examples, header_bytes
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Season, Service
-from tests.api.test_fuzz import examples, header_bytes
 from tests.desks import recorded
 
 assert log  # a fixture

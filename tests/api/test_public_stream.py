@@ -23,20 +23,9 @@ from engine.log import codec
 from engine.log.reading import Stored
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
+from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
-from tests.api.test_public import (
-    NOWHERE,
-    Board,
-    Shorter,
-    board,
-    change,
-    give,
-    other_dsn,
-    other_owner,
-    play_on,
-    told,
-)
-from tests.api.test_stream import counted, ended, every_format
+from tests.api.streams import counted, ended, every_format
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments
 from tests.poison import POISONS, append_text

@@ -7,7 +7,8 @@ import pytest
 from api.interface.resources import recent_results
 from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX
 from tests.api.asking import NOBODY, refused
-from tests.api.service import Client, Season, create_ranking, deltas, listed
+from tests.api.leagues import give, play
+from tests.api.service import Client, Season, create_ranking, listed
 
 Sums = list[tuple[int, int]]
 
@@ -23,20 +24,6 @@ def rows(told: Any) -> list[tuple[int, Sums]]:
         (one["competitor_id"], [(its["competition_id"], its["sum"]) for its in one["competitions"]])
         for one in told["competitors"]
     ]
-
-
-async def play(season: Season, *lines: tuple[int, int], **said: object) -> int:
-    """Adds a competition and gives points for it. Returns its id."""
-    form = {"group_id": 1, **said}
-    competition: int = (await season.client.post("competitions.json", form)).json["competition"]["id"]
-    await give(season, competition, *lines)
-    return competition
-
-
-async def give(season: Season, competition: int | str, *lines: tuple[int, int]) -> None:
-    its = deltas(*((who, season.unity_id, amount) for who, amount in lines))
-    form = {"participants_delta": its, "competition_id": competition}
-    assert (await season.client.put(f"{season.path}/add.json", form)).status == 200
 
 
 async def test_a_form_is_shown_in_the_order_of_dates_now_and_as_it_was(season: Season, peers_client: Client) -> None:

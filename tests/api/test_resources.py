@@ -1,14 +1,12 @@
 """Single resources over HTTP: what each shows, and of what it takes no notice."""
 
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from tests.api.asking import NOBODY, refused
+from tests.api.leagues import LISTS
 from tests.api.service import Client, Season, deltas
-
-LISTS: Final = {"rankings": "ranking", "competitors": "competitor", "competitions": "competition"}
-"""Of each list, the key of one of its items."""
 
 
 async def items(client: Client, name: str, query: str = "") -> list[Any]:

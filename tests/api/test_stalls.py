@@ -57,8 +57,8 @@ from engine.log import appending, registry
 from engine.log.appending import Appended, Block, Request
 from engine.process.telemetry import Lines
 from projections.past.explanation import OVERTAKINGS_MAX
+from tests.api.crowds import append, crowd, points
 from tests.api.service import FORM, make_token, slug_of
-from tests.api.test_long import append, crowd, points
 from tests.tournaments import open_new_tournament
 
 STALL_SECONDS_AIM: Final = 0.02

@@ -4,8 +4,7 @@ import asyncio
 import gc
 import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
@@ -17,7 +16,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 from yarl import URL
 
 from api.http import connections
@@ -28,48 +26,16 @@ from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence
 from engine.log import codec, reading
 from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, deltas, make_token, play_season, serve, slug_of
+from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
 from tests.desks import GUARD_SECONDS
 from tests.histories import any_event
 from tests.poison import POISONS, append_text
 from tests.proxy import proxy
 from tests.restoring import backup
-from tests.spectator import NDJSON, SSE, Connected, Lines, Spectator, connected, follow, shown
+from tests.spectator import NDJSON, SSE, Spectator, connected, follow
 from tests.tournaments import open_new_tournament
 
 MINIMAL = {"Prefer": "return=minimal"}
-every_format = pytest.mark.parametrize("media_type", [SSE, NDJSON])
-
-
-@asynccontextmanager
-async def listening(service: Service, client: Client, query: str = "", **headers: str) -> AsyncIterator[Connected]:
-    """A connection to the stream of the client's tournament, with its token."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    usual = {"Authorization": f"Bearer {client.token}"}
-    async with connected(f"{service.url}/tournament/{client.tournament}/events{query}", usual | named) as connection:
-        yield connection
-
-
-async def heard(
-    service: Service, client: Client, query: str = "", media_type: str = NDJSON, **headers: str
-) -> Spectator:
-    """What a client knows once it has caught up, or the stream has ended."""
-    spectator = Spectator(media_type)
-    async with listening(service, client, query, Accept=media_type, **headers) as connection:
-        assert connection.status == 200
-        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
-    return spectator
-
-
-async def add(season: Season, amount: int, who: int = 0) -> None:
-    line = deltas((season.ids[who], season.unity_id, amount))
-    answer = await season.client.put(f"{season.path}/add.json", {"participants_delta": line})
-    assert answer.status == 200
-
-
-async def standings(client: Client) -> dict[tuple[int, str], Lines]:
-    """Those of every unity, as the service shows them."""
-    rankings = (await client.get("rankings.json")).json["rankings"]["ranking"]
-    return shown([(await client.get(f"rankings/{ranking['id']}/standings.json")).json for ranking in rankings])
 
 
 async def events_of(owner: asyncpg.Connection, season: Season) -> list[Any]:
@@ -375,12 +341,6 @@ async def test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_s
 # ── Tokens and tickets ──────────────────────────────────────────────────────────────────────────────────
 
 
-async def ended(connection: Connected) -> None:
-    async with asyncio.timeout(GUARD_SECONDS):
-        while await connection.piece():
-            pass
-
-
 @pytest.mark.parametrize("end", ["revoked_at = now()", "expires_at = now()"])
 @pytest.mark.parametrize("by_ticket", [False, True])
 async def test_a_stream_ends_with_the_token_that_opened_it(
@@ -468,10 +428,6 @@ async def test_streams_and_tickets_need_a_token_for_the_tournament(service: Serv
 
 
 # ── Bounds ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def counted(name: str, **labels: str) -> float:
-    return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 async def test_listeners_are_bounded_for_a_process_and_requests_have_connections_left(dsn: str) -> None:

@@ -13,7 +13,7 @@ from api.http.errors import TooManyRequests
 from api.http.settings import FAILURES_AT_ONCE_MAX
 from api.http.throttle import WAIT_SECONDS_MAX, Throttle, address_of
 from tests.api.service import Client, Season, make_token, serve
-from tests.api.test_auth import Clock
+from tests.clock import Clock
 
 
 def taken(limit: Throttle, key: object, times: int) -> int:

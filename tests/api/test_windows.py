@@ -21,8 +21,8 @@ from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from tests.api.asking import NOBODY, refused
+from tests.api.crowds import append, crowd, points
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
-from tests.api.test_long import append, crowd, points
 from tests.histories import unhurried
 
 # ── The question ────────────────────────────────────────────────────────────────────────────────────────

@@ -6,8 +6,8 @@ import pytest
 
 from api.interface.resources import standings
 from tests.api.asking import refused
+from tests.api.leagues import give, play
 from tests.api.service import Season
-from tests.api.test_recent_results import give, play
 
 
 class Table:

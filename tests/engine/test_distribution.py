@@ -24,8 +24,8 @@ from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import make_token, play_season, serve, slug_of
 from tests.conftest import Administrator, DistributedAdministrator, only_distributed
 from tests.desks import desk_at as open_desk_at
-from tests.engine.test_log import OWNERS_OWN, all_statements
 from tests.restoring import database_of, node_backup
+from tests.sql import OWNERS_OWN, all_statements
 from tests.tournaments import open_new_tournament
 
 SHARDS: Final = 4

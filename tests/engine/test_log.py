@@ -1,17 +1,13 @@
 """The log: one order per tournament, one answer per request, one door; and what happens without the lock."""
 
 import asyncio
-import importlib
 import json
 import os
-import pkgutil
-import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count, groupby
-from types import ModuleType
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -21,9 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import api
-import engine
-import projections
 from engine.database.pool import Database, open_database
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import (
@@ -44,7 +37,8 @@ from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import append_text
-from tests.projections.test_tables import on_the_database
+from tests.projections.written import on_the_database
+from tests.sql import OWNERS_OWN, flattened, rows_scanned, statements
 from tests.statements import sent
 from tests.tampering import tamper, unguarded
 from tests.tournaments import open_new_tournament
@@ -1274,48 +1268,6 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
 
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
-VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
-OWNERS_OWN: Final = {
-    "engine.database.distribution",
-    "engine.database.migrator",
-    "engine.database.embedded",
-    "projections.verification.archives",
-    "projections.verification.deletion",
-}
-"""Modules whose statements, or some of them, are not executed as the service's role."""
-SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}
-"""Modules whose statements are for files of their own, and none for PostgreSQL."""
-
-
-def modules() -> Iterator[ModuleType]:
-    for package in (engine, projections, api):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            yield importlib.import_module(found.name)
-
-
-def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """The SQL among a module's own constants, by their names; one at a time."""
-    for name, value in vars(module).items():
-        texts = value if isinstance(value, tuple) else (value,)
-        if name.lstrip("_").isupper() and all(isinstance(text, str) for text in texts):
-            sql = [text for text in texts if text.split()[:1] and text.split()[0] in VERBS]
-            for n, statement in enumerate(";".join(sql).split(";") if sql else ()):
-                yield f"{module.__name__}.{name}/{n}", statement
-
-
-CITUS: Final = re.compile(
-    r"\bpg_dist_|\bcitus\b|_on_all_nodes\(|_on_coordinator\(|\bcreate_(distributed|reference)_|_distributing_"
-)
-
-
-def statements() -> dict[str, str]:
-    """Those that a plain PostgreSQL can prepare."""
-    return {name: statement for name, statement in all_statements().items() if not CITUS.search(statement)}
-
-
-def all_statements() -> dict[str, str]:
-    return dict(pair for module in modules() if module.__name__ not in SQLITES for pair in statements_of(module))
-
 
 def test_the_statements_of_every_module_are_found() -> None:
     by_module = {name.rpartition(".")[0] for name in statements()}
@@ -1475,27 +1427,6 @@ async def fill(owner: asyncpg.Connection) -> None:
         ANALYZE
         """
     )
-
-
-NUMBER_OF_SHARD: Final = re.compile("_[0-9]{6}$")
-
-
-def flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Its nodes, and those of the plans that shards have for it."""
-    yield plan
-    for below in plan.get("Plans", ()):
-        yield from flattened(below)
-    for task in plan.get("Distributed Query", {}).get("Job", {}).get("Tasks", ()):
-        for (remote,) in task["Remote Plan"]:
-            yield from flattened(remote["Plan"])
-
-
-def rows_scanned(node: dict[str, Any]) -> float:
-    if "Relation Name" not in node:
-        return 0
-    removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
-    rows: float = (node["Actual Rows"] + removed) * node["Actual Loops"]
-    return rows
 
 
 async def test_a_tail_is_bounded_in_bytes_and_is_still_read_whole(

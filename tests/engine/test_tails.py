@@ -12,7 +12,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Head, Tails
 from tests.poison import append_text
-from tests.projections.test_tables import append, on_the_database, whole_log
+from tests.projections.written import append, on_the_database, whole_log
 from tests.tampering import tamper
 from tests.tournaments import open_new_tournament
 

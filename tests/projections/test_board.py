@@ -16,25 +16,12 @@ from projections.board.hierarchy import NestedSetBounds
 from projections.board.publication import Publication
 from projections.board.standing import standings
 from tests.histories import board_of, copied, judged_by, logs, unhurried
-from tests.projections.test_hierarchy import naive
+from tests.projections.boards import laid_out, shown_result
+from tests.projections.forests import naive
 
 every_log = settings(unhurried, max_examples=40)
 
 # ── Folding ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def laid_out(board: Board) -> object:
-    """The board with the order of everything whose order is shown."""
-    return (
-        board,
-        list(board.competitors),
-        [(competition_id, shown_result(c.result)) for competition_id, c in board.competitions.items()],
-        [(ranking_id, list(ranking.unities)) for ranking_id, ranking in board.rankings.items()],
-    )
-
-
-def shown_result(result: object) -> object:
-    return list(result.items()) if isinstance(result, dict) else result
 
 
 @every_log

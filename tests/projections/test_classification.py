@@ -4,8 +4,6 @@ import csv
 import gc
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
 from time import thread_time
@@ -18,120 +16,32 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
-from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, give_sums
 from projections.board.classification import Classified, ClassifiedGroup, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums
 from projections.past.history import finished
 from tests.histories import copied, fold_events, unhurried, with_sums
+from tests.projections.classified import (
+    COMPETITIONS,
+    COMPETITORS,
+    RANKING,
+    STEP_SECONDS_MAX,
+    UNITIES,
+    Gains,
+    board_of,
+    classification,
+    frozen,
+    histories_with_ties,
+    history_of,
+    ranking_of,
+    reversals,
+)
 
-RANKING: Final = RankingId(1)
 FOOTBALL: Final = Path(__file__).parents[3] / "shared" / "data" / "football"
 SEASONS: Final = sorted(path.name.removesuffix(".expected.csv") for path in FOOTBALL.glob("*.expected.csv"))
 
 # ── A small world with many ties ────────────────────────────────────────────────────────────────────────
-
-COMPETITORS: Final = [CompetitorId(n) for n in range(11, 18)]
-UNITIES: Final = {UnityId(21): Sort.DESC, UnityId(22): Sort.ASC, UnityId(23): Sort.DESC}
-Gains = list[tuple[CompetitionId | None, tuple[Delta, ...]]]
-COMPETITIONS: Final = [CompetitionId(n) for n in range(31, 41)]
-
-criteria_lists = st.lists(
-    st.builds(
-        Criterion,
-        unity_id=st.sampled_from(list(UNITIES)),
-        best=st.none() | st.integers(1, 3),
-        among=st.none() | st.just("tied"),
-    ),
-    max_size=5,
-).map(tuple)
-participants_of = st.lists(
-    st.lists(st.sampled_from(COMPETITORS), unique=True, max_size=4).map(tuple),
-    min_size=len(COMPETITIONS),
-    max_size=len(COMPETITIONS),
-)
-gains = st.lists(
-    st.tuples(
-        st.none() | st.sampled_from(COMPETITIONS),
-        st.lists(
-            st.builds(Delta, st.sampled_from(COMPETITORS), st.sampled_from(list(UNITIES)), st.integers(-1, 1)),
-            min_size=1,
-            max_size=4,
-        ).map(tuple),
-    ),
-    max_size=25,
-)
-voidings = st.sets(st.sampled_from(COMPETITIONS), max_size=3)
-
-
-def history_of(
-    criteria: tuple[Criterion, ...],
-    participants: list[tuple[CompetitorId, ...]],
-    given_points: Gains,
-    voided: set[CompetitionId],
-    unvoided: Collection[CompetitionId] = (),
-) -> list[Event]:
-    """What happened: everything of this, then the voiding of `voided`, and then the unvoiding of `unvoided`."""
-    history: list[Event] = [
-        *(events.CompetitorRegistered(competitor_id=c, name=f"C{c}") for c in COMPETITORS),
-        events.RankingCreated(
-            ranking_id=RANKING,
-            name="Overall",
-            participants=tuple(COMPETITORS),
-            main_unity_id=next(iter(UNITIES)),
-            main_unity_name="U21",
-        ),
-        *(
-            events.UnityAdded(ranking_id=RANKING, unity_id=u, name=f"U{u}", sort=sort)
-            for u, sort in UNITIES.items()
-            if u != next(iter(UNITIES))
-        ),
-        events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria),
-        *(
-            events.CompetitionAdded(competition_id=c, group_id=1, participants=its)
-            for c, its in zip(COMPETITIONS, participants, strict=True)
-        ),
-    ]
-    points = [
-        events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id)
-        for competition_id, deltas in given_points
-    ]
-    history += points
-    for competition_id in sorted(voided):
-        history.append(events.CompetitionVoided(competition_id=competition_id))
-        history += reversals(points, competition_id, -1)
-    for competition_id in sorted(voided.intersection(unvoided)):
-        history.append(events.CompetitionUnvoided(competition_id=competition_id))
-        history += reversals(points, competition_id, 1)
-    return history
-
-
-histories_with_ties: Final = st.builds(history_of, criteria_lists, participants_of, gains, voidings, voidings)
-
-
-def reversals(points: list[events.PointsAdded], competition_id: CompetitionId, sign: int) -> list[Event]:
-    return [
-        events.PointsReversed(
-            ranking_id=RANKING,
-            deltas=tuple(Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in event.deltas),
-            competition_id=competition_id,
-            reverses=Sequence(1),
-        )
-        for event in points
-        if event.competition_id == competition_id
-    ]
-
-
-def board_of(history: list[Event]) -> Board:
-    """With the sums of competitions, as if they had been read from the log."""
-    board = Board()
-    fold_events(board, *history)
-    return with_sums(board, history)
-
-
-def classification(board: Board, ranking_id: RankingId = RANKING) -> list[Classified]:
-    ranking = board.rankings[ranking_id]
-    return list(finished(classified(Counted(board, ranking), in_force(ranking), ranking.participants)))
 
 
 # ── The naive definition ────────────────────────────────────────────────────────────────────────────────
@@ -342,20 +252,8 @@ def test_of_a_competitor_the_best_competitions_count_by_the_sort(best: int, amou
 
 # ── Steps ───────────────────────────────────────────────────────────────────────────────────────────────
 
-STEP_SECONDS_MAX: Final = 0.02
-"""Of processor time. Steps are made to take a millisecond."""
 ITS_COMPETITIONS: Final = 20_000
 CROWD: Final = 50_000
-
-
-@contextmanager
-def frozen() -> Iterator[None]:
-    """What is in memory is not searched for garbage, as it is not in a service."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def longest_step(board: Board, *criteria: Criterion) -> tuple[list[Classified], float]:
@@ -376,22 +274,6 @@ def longest_step(board: Board, *criteria: Criterion) -> tuple[list[Classified], 
                     longest = max(longest, thread_time() - began_at)
             found.append(longest)
     return list(group), min(found)
-
-
-def ranking_of(competitor_ids: Collection[CompetitorId], unity_id: UnityId) -> Board:
-    board = Board()
-    fold_events(
-        board,
-        *(events.CompetitorRegistered(competitor_id=c, name=f"C{c}") for c in competitor_ids),
-        events.RankingCreated(
-            ranking_id=RANKING,
-            name="Overall",
-            participants=tuple(competitor_ids),
-            main_unity_id=unity_id,
-            main_unity_name="points",
-        ),
-    )
-    return with_sums(board, ())
 
 
 def test_competitors_of_thousands_of_competitions_are_read_in_small_steps() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Generator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import Any, Final
 from unittest import mock
 
@@ -14,35 +13,34 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.domain.terms import CompetitorId, UnityId
 from engine.process.turns import in_turns
 from projections.board import classified_lines
 from projections.board import order as orders_of_lines
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, in_force, leading
 from projections.board.classified_lines import ClassifiedLines
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.board.order import OrderedLines
 from projections.live import orders
 from projections.live.classifications import HeldCounts
-from projections.live.tournament import LiveTournament
 from projections.past.history import finished
 from tests.histories import board_of as board_of_log
 from tests.histories import fold_events, logs, unhurried, with_sums
-from tests.projections.test_classification import (
+from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
     RANKING,
     UNITIES,
+    RecordedLive,
     board_of,
     classification,
     histories_with_ties,
     history_of,
+    live_of,
+    meanwhile,
     ranking_of,
 )
 
-NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
 STRANGER: Final = CompetitorId(99)
 
 
@@ -129,31 +127,6 @@ def test_where_totals_alone_decide_no_more_lines_are_looked_at_than_are_asked_fo
 # ── In a live ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class RecordedLive(LiveTournament):
-    """A live with its log."""
-
-    def __init__(self) -> None:
-        super().__init__(TournamentId(1), Head(Sequence(0), b""), Board())
-        self.log: list[Recorded] = []
-
-    def append(self, *history: Event) -> None:
-        for event in history:
-            sequence = Sequence(self.head.sequence + 1)
-            self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
-            self.fold(self.log[-1:], Head(sequence, b""))
-
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
-        sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, self.log[:sequence], without))
-        return sums
-
-
-def live_of(history: list[Event]) -> RecordedLive:
-    live = RecordedLive()
-    live.append(*history)
-    return live
-
-
 async def whole_of(live: RecordedLive) -> list[Classified]:
     async with live.classifications.lines(RANKING, live.read_sums) as lines:
         return await in_turns(lines.run(0, len(lines)))
@@ -174,24 +147,6 @@ def test_a_live_classifies_as_a_replay_does_after_every_event(history: list[Even
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(orders, "MADE_AT_ONCE_MAX", 2_000 if at_once else 0)
         asyncio.run(follow())
-
-
-def meanwhile(more: list[Event]) -> list[Event]:
-    """A reversal, what of another history may follow any of them, and what changes the order of all lines."""
-    reversed_first = events.PointsReversed(
-        ranking_id=RANKING,
-        competition_id=COMPETITIONS[0],
-        reverses=Sequence(1),
-        deltas=tuple(Delta(competitor_id, next(iter(UNITIES)), 5) for competitor_id in COMPETITORS[::2]),
-    )
-    points = events.PointsAdded | events.PointsReversed
-    others = events.CompetitionVoided | events.CompetitionUnvoided | events.ClassificationDeclared
-    return [
-        reversed_first,
-        *(event for event in more if isinstance(event, points | others)),
-        events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
-        events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
-    ]
 
 
 @pytest.mark.parametrize("at_once", [None, 0, 12])

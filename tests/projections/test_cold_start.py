@@ -25,7 +25,7 @@ from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
-from tests.projections.test_tables import (
+from tests.projections.written import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
     block_sizes,

@@ -19,7 +19,7 @@ from projections.past import comparison
 from projections.past.comparison import ClassifiedMove, ForeseenCounts, classified_move_steps, copied, foreseen, without
 from projections.past.history import finished
 from tests.histories import unhurried
-from tests.projections.test_classification import (
+from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
     RANKING,
@@ -28,9 +28,10 @@ from tests.projections.test_classification import (
     classification,
     histories_with_ties,
     history_of,
+    live_of,
+    meanwhile,
     reversals,
 )
-from tests.projections.test_classified_lines import live_of, meanwhile
 
 
 def turned(history: list[Event], match: CompetitionId) -> list[Event]:

@@ -13,15 +13,16 @@ from projections.board.board import Board, Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.history import finished
 from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
-from tests.projections.test_classification import (
+from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
     RANKING,
     UNITIES,
     histories_with_ties,
     history_of,
+    live_of,
+    meanwhile,
 )
-from tests.projections.test_classified_lines import live_of, meanwhile
 
 Sums = dict[tuple[UnityId, CompetitorId], dict[CompetitionId, int]]
 

@@ -23,8 +23,8 @@ from projections.past import explanation
 from projections.past.explanation import Cause, Explainer, Neighbours, Overtaking, Place
 from projections.past.history import finished
 from tests.histories import board_of, logs, unhurried, with_sums
-from tests.projections.test_classification import classification
-from tests.projections.test_history import boards
+from tests.projections.boards import boards
+from tests.projections.classified import classification
 
 
 def place_of(board: Board, ranking_id: int, unity_id: int, competitor_id: int) -> Place:

@@ -3,9 +3,7 @@
 import sys
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +11,7 @@ from engine.domain.terms import CompetitorId
 from projections.board import hierarchy
 from projections.board.hierarchy import Forest, NestedSetBounds
 from tests.histories import unhurried
-
-Parents = dict[CompetitorId, CompetitorId | None]
+from tests.projections.forests import Parents, line_of, naive, small_leaves
 
 
 def forest_of(parents: Parents) -> Forest:
@@ -36,17 +33,6 @@ def bounds(parents: Parents, forest: Forest | None = None) -> dict[CompetitorId,
     return {competitor_id: forest.bounds(number) for number, competitor_id in enumerate(parents, start=1)}
 
 
-@contextmanager
-def small_leaves() -> Iterator[None]:
-    """Few competitors fill many leaves."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchy, "LEAF_STOPS_MAX", 4)
-        patch.setattr(hierarchy, "_LEAF_FILLED", 3)
-        patch.setattr(hierarchy, "_LEAF_MIN", 2)
-        patch.setattr(hierarchy, "_STEP", 2)
-        yield
-
-
 @st.composite
 def forests(draw: st.DrawFn) -> Parents:
     """Competitors in any order: a parent may have been registered after its children."""
@@ -54,32 +40,6 @@ def forests(draw: st.DrawFn) -> Parents:
     parents = [draw(st.none() | st.integers(1, n - 1)) if n > 1 else None for n in range(1, count + 1)]
     shuffled = draw(st.permutations(list(enumerate(parents, start=1))))
     return dict(shuffled)
-
-
-def naive(parents: Parents) -> dict[CompetitorId, NestedSetBounds]:
-    """Walks through the forest and counts every coming and going."""
-    found: dict[CompetitorId, NestedSetBounds] = {}
-    steps = 0
-
-    def visit(competitor_id: CompetitorId, level: int) -> None:
-        nonlocal steps
-        lft = steps = steps + 1
-        for child_id, parent_id in parents.items():
-            if parent_id == competitor_id:
-                visit(child_id, level + 1)
-        steps += 1
-        found[competitor_id] = NestedSetBounds(level, lft, steps)
-
-    for competitor_id, parent_id in parents.items():
-        if parent_id is None:
-            visit(competitor_id, 0)
-    return found
-
-
-def line_of(parents: Parents, competitor_id: CompetitorId) -> list[CompetitorId]:
-    """All above a competitor."""
-    parent_id = parents[competitor_id]
-    return [] if parent_id is None else [parent_id, *line_of(parents, parent_id)]
 
 
 @unhurried

@@ -1,7 +1,5 @@
 """Lines of history are what a recount by the position rule gives, event by event."""
 
-from collections.abc import Iterator
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,21 +15,13 @@ from engine.domain.events import (
     Revaluation,
 )
 from engine.domain.terms import CompetitorId, Sort, UnityId
-from projections.board.board import Board, Ranking, Revisions, fold
+from projections.board.board import Board, Ranking
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
 from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine, Reversal
-from tests.histories import board_of, copied, logs, unhurried
-
-
-def boards(log: list[Recorded]) -> Iterator[tuple[Recorded, Board, Board]]:
-    """Each event with the board before and after it."""
-    board = Board()
-    for recorded in log:
-        before = copied(board)
-        fold(board, Revisions(), recorded)
-        yield recorded, before, board
+from tests.histories import board_of, logs, unhurried
+from tests.projections.boards import boards
 
 
 def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from engine.domain.events import (
     CompetitorChanged,
-    CompetitorRegistered,
     Event,
     ParticipantsChanged,
     RankingClosed,
@@ -32,7 +31,7 @@ from projections.live import nested_sets
 from projections.live.held import HeldBoard
 from projections.live.tournament import LiveTournament
 from tests.histories import unhurried
-from tests.projections.test_hierarchy import Parents, line_of, naive, small_leaves
+from tests.projections.forests import Parents, line_of, moved, naive, registered, small_leaves
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -50,16 +49,6 @@ def go_on(live: LiveTournament, event: Event) -> None:
         [Recorded(sequence=sequence, recorded_at=NOW, actor=OPERATOR, idempotency_key=None, event=event)],
         Head(sequence, b""),
     )
-
-
-def registered(number: int, parent: int | None = None) -> Event:
-    parent_id = None if parent is None else CompetitorId(parent)
-    return CompetitorRegistered(competitor_id=CompetitorId(number), name="a", parent_id=parent_id)
-
-
-def moved(number: int, parent: int | None) -> Event:
-    parent_id = None if parent is None else CompetitorId(parent)
-    return CompetitorChanged(competitor_id=CompetitorId(number), parent_id=parent_id)
 
 
 def shown(live: LiveTournament) -> dict[CompetitorId, NestedSetBounds]:

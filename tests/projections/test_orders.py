@@ -26,6 +26,7 @@ from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from projections.live.tournament import LiveTournament
+from tests.projections.pacing import AlwaysOver
 
 NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
 RANKING: Final = RankingId(7)
@@ -210,16 +211,3 @@ async def test_who_asks_for_a_current_order_does_not_queue_behind_those_who_wait
     with pytest.raises(StopIteration):  # it gives way to nobody
         live.orders.of(RANKING, POINTS).send(None)
     await asyncio.gather(*waiting)
-
-
-class AlwaysOver:
-    """A turn that is over after each step. Then `meanwhile` happens."""
-
-    over = True
-
-    @staticmethod
-    def meanwhile() -> None: ...
-
-    async def give_way(self) -> None:
-        await asyncio.sleep(0)
-        AlwaysOver.meanwhile()

@@ -11,12 +11,7 @@ from msgspec import Struct, structs
 from projections.board.board import FOLD_VERSION, Competition, Competitor
 from projections.columns import packed
 from projections.columns.packed import RECENT_MAX, Packed
-
-
-class Item(Struct, frozen=True, gc=False, array_like=True):
-    name: str
-    others: tuple[int, ...] = ()
-
+from tests.projections.boards import Item
 
 ids: Final = st.integers(1, 2 * RECENT_MAX) | st.just(2**63 - 1)
 integers: Final = st.integers(-(2**63), 2**64 - 1)

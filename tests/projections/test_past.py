@@ -6,7 +6,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -27,37 +27,21 @@ from projections.tables.worker import Worker
 from tests.desks import Arena, open_arena, record, until
 from tests.histories import board_of
 from tests.poison import append_text, cut_tail
-from tests.projections.test_board import laid_out
-from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, whole_log, written
-
-a_few_times = settings(on_the_database, max_examples=8)
+from tests.projections.boards import laid_out
+from tests.projections.written import (
+    a_few_times,
+    block_sizes,
+    drop_some,
+    kept,
+    rich_histories,
+    whole_log,
+    written,
+)
 
 
 @pytest.fixture
 def past(database: Database) -> Past:
     return Past(database)
-
-
-@pytest.fixture
-def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Snapshots every few events, and slices of a few."""
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", 3)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 7)
-
-
-async def kept(database: Database, tournament_id: TournamentId) -> list[Sequence]:
-    async with database.connection() as connection:
-        return await snapshots.sequences(connection, tournament_id)
-
-
-async def drop_some(database: Database, tournament_id: TournamentId, dropped: int) -> None:
-    """Every `dropped`th snapshot goes; 0: none."""
-    sequences = await kept(database, tournament_id)
-    async with database.connection() as connection:
-        left = [s for n, s in enumerate(sequences) if dropped == 0 or n % dropped]
-        await snapshots.drop_others(connection, tournament_id, left)
 
 
 def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[AnyLine]:

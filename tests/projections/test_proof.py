@@ -19,7 +19,7 @@ from engine.log import reading
 from engine.log.reading import Head
 from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
-from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, written
+from tests.projections.written import block_sizes, on_the_database, rich_histories, written
 from tests.tampering import LAST, Stage, tamper
 
 SCRIPT: Final = Path(__file__).parents[2] / "projections" / "verification" / "check_proof.py"

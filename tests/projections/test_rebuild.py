@@ -18,7 +18,7 @@ from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
-from tests.projections.test_tables import (
+from tests.projections.written import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
     block_sizes,

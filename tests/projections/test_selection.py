@@ -28,7 +28,7 @@ from projections.board.board import Board, Revisions, fold
 from projections.board.selection import CHANGES, CompetitionFilter, CompetitorFilter, ListFilter, Selection
 from projections.live import selections as selections_module
 from projections.live.tournament import LiveTournament
-from tests.api.test_long import go_on, recorded
+from tests.api.crowds import go_on, recorded
 from tests.histories import unhurried
 
 NOON: Final = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -43,8 +43,8 @@ from projections.verification.setting_aside import find_unfoldable, set_aside
 from tests.desks import Arena, desk_at, open_arena, record, submit, until
 from tests.histories import NOBODY, board_of, judged_by, runs
 from tests.poison import POISONS, append_text, poison
-from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
-from tests.projections.test_verification import named, verified
+from tests.projections.verified import named, verified
+from tests.projections.written import block_sizes, on_the_database, rich_histories
 from tests.tampering import tamper
 from tests.tournaments import open_new_tournament
 

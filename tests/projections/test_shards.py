@@ -21,8 +21,8 @@ from projections.columns import shards
 from projections.columns.enrolment import Enrolment
 from projections.columns.packed import Packed
 from projections.columns.shards import RUN_BITS, Shards, Values
-from tests.projections.test_classification import STEP_SECONDS_MAX, frozen
-from tests.projections.test_packed import Item
+from tests.projections.boards import Item
+from tests.projections.classified import STEP_SECONDS_MAX, frozen
 
 MANY: Final = 1_000_000
 AT_ONCE: Final = 500

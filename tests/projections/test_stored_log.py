@@ -13,9 +13,9 @@ from engine.log import appending, digest, reading
 from engine.log.appending import Appended, Block, Request
 from projections.verification import stored_log
 from tests.desks import Arena, open_arena, record
-from tests.engine.test_log import NUMBER_OF_SHARD, flattened, rows_scanned
 from tests.histories import any_event
-from tests.projections.test_tables import on_the_database
+from tests.projections.written import on_the_database
+from tests.sql import NUMBER_OF_SHARD, flattened, rows_scanned
 from tests.tournaments import open_new_tournament
 
 keys = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)

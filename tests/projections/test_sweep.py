@@ -11,7 +11,7 @@ from projections.board.board import FOLD_VERSION
 from projections.tables import sweep, tables
 from projections.tables.sweep import Sweep
 from tests.conftest import COMMITS_OF_OTHERS
-from tests.projections.test_tables import on_the_database
+from tests.projections.written import on_the_database
 from tests.tournaments import open_new_tournament
 
 MANY = 3 * sweep.LOOK_TOURNAMENTS_MAX

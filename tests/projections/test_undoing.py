@@ -20,8 +20,8 @@ from projections.board.board import Board
 from projections.tables.worker import Worker
 from tests.desks import record
 from tests.histories import caused_of, fold_events, reverse, unhurried
-from tests.projections.test_tables import assert_live_shows_the_log, assert_tables_show_the_log, on_the_database
-from tests.projections.test_verification import verified
+from tests.projections.verified import verified
+from tests.projections.written import assert_live_shows_the_log, assert_tables_show_the_log, on_the_database
 from tests.tournaments import open_new_tournament
 
 RANKINGS: Final = {RankingId(10): UnityId(11), RankingId(20): UnityId(21), RankingId(30): UnityId(31)}

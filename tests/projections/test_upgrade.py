@@ -11,7 +11,7 @@ from projections.tables import snapshots
 from projections.tables.snapshots import INTERVAL_EVENTS_MIN
 from projections.tables.worker import Worker
 from tests.desks import Arena, open_arena, until
-from tests.projections.test_tables import append, assert_live_shows_the_log, loaded, made_by_fold
+from tests.projections.written import append, assert_live_shows_the_log, loaded, made_by_fold
 from tests.second_fold import load_of_fold, worker_of_fold
 
 EVENTS = 25_000

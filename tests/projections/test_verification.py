@@ -57,7 +57,8 @@ from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Differ
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
-from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
+from tests.projections.verified import named, of_no_account, verified
+from tests.projections.written import block_sizes, on_the_database, rich_histories
 from tests.statements import sent
 from tests.tampering import (
     LAST,
@@ -78,25 +79,6 @@ CALLED_NOT_VIEWED: Final = "Citus may refuse the view `classification`, so `veri
 ONE_BY_ONE: Final = "small tournaments are in different shards of a distributed database, so none are read together"
 CLEAN_HISTORIES: Final = int(os.environ.get("CLEAN_HISTORIES", "25"))
 """Random histories that must raise no alarm; a campaign takes a thousand."""
-
-
-def of_no_account(*_: object) -> None:
-    """Who is not interested."""
-
-
-async def verified(database: Database, **plan: Any) -> Report:
-    told: list[Difference] = []
-    report = await all_tournaments.verify_all(
-        database, Plan(**plan), on_difference=told.append, on_events=of_no_account
-    )
-    assert told == report.differences
-    return report
-
-
-def named(report: Report) -> set[tuple[int | None, str]]:
-    """The sequence and the field of each difference; all of them must be of one tournament, or of none."""
-    assert len({difference.tournament for difference in report.differences}) <= 1
-    return {(difference.sequence, difference.field) for difference in report.differences}
 
 
 async def note(database: Database, path: Path) -> None:

@@ -19,9 +19,16 @@ from projections.past.past import AtSequence, Past
 from projections.tables.worker import Worker
 from tests.desks import open_arena, record
 from tests.histories import board_of, dated_histories, left_out_in
-from tests.projections.test_board import laid_out
-from tests.projections.test_past import a_few_times, drop_some, in_small_steps
-from tests.projections.test_tables import block_sizes, rich_histories, whole_log, written
+from tests.projections.boards import laid_out
+from tests.projections.written import (
+    a_few_times,
+    block_sizes,
+    drop_some,
+    in_small_steps,
+    rich_histories,
+    whole_log,
+    written,
+)
 
 __all__ = ["in_small_steps"]  # a fixture
 

@@ -13,9 +13,8 @@ import pytest
 from api.cli.templates import TEMPLATES, Kind
 from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
+from tests.api.leagues import League, history
 from tests.api.service import Season
-from tests.api.test_classification import League
-from tests.api.test_past import history
 from tests.running import said
 
 

@@ -23,7 +23,7 @@ from api.desk.desk import Desk
 from api.interface.fields import FORM_OF_TIMES
 from engine.log import registry
 from tests.api.cli.conftest import Tallybook
-from tests.api.test_football import FOOTBALL, SEASONS, SORTS
+from tests.api.football import FOOTBALL, SEASONS, SORTS
 from tests.conftest import EMPTY, Administrator
 from tests.desks import desk_at, until
 from tests.running import TALLYBOOK, Running, environment, said, started

@@ -10,9 +10,8 @@ from api.desk.desk import Desk
 from engine.domain.terms import RankingId, Sort, TournamentId
 from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
+from tests.api.cli.commands import FINAL_TABLE
 from tests.running import started
-
-FINAL_TABLE = [("Ireland", 20), ("France", 15), ("England", 14), ("Scotland", 12), ("Italy", 11), ("Wales", 4)]
 
 
 async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(

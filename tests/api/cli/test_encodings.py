@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from api.desk.desk import Desk
+from tests.api.cli.commands import ranked
 from tests.api.cli.conftest import Tallybook
-from tests.api.cli.test_main import ranked
 from tests.running import TALLYBOOK, Said, environment, said
 
 CUP = "Zoë's Cup 🏆"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, Service
-from tests.api.test_stream import add, heard, standings
+from tests.api.streams import add, heard, standings
 from tests.desks import until
 from tests.running import started
 from tests.spectator import Spectator

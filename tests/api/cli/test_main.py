@@ -27,10 +27,8 @@ from api.desk.opening import STEM_CHARACTERS_MAX
 from api.http import auth
 from engine.database.migrator import _CREATE_REGISTER, shipped
 from engine.database.pool import Database
-from engine.domain.commands import AddPoints, CreateRanking, RegisterCompetitor
-from engine.domain.events import Delta
-from engine.domain.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import registry
+from engine.domain.terms import NAME_CHARACTERS_MAX, TournamentId
+from tests.api.cli.commands import ranked
 from tests.api.cli.conftest import Tallybook, commands, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
@@ -53,32 +51,6 @@ async def unmigrated(cluster: str, dsn: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def slug(tallybook: Tallybook) -> str:
     return await tallybook.done("tournament", "create", "Cup")
-
-
-async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tuple[str, ...] = ("Ann", "Bob")) -> str:
-    """The id of a new ranking in which the first of new competitors has 3 points, the second 2, and so on."""
-    async with desk.database.connection() as connection:
-        tournament_id = await registry.tournament_named(connection, slug)
-        unity_id, ranking_id, *ids = await registry.next_ids(connection, 2 + len(competitors))
-    assert tournament_id is not None
-    commands = [
-        *(RegisterCompetitor(competitor_id=CompetitorId(i), name=n) for i, n in zip(ids, competitors, strict=True)),
-        CreateRanking(
-            ranking_id=RankingId(ranking_id),
-            main_unity_id=UnityId(unity_id),
-            name=name,
-            main_unity_name="points",
-            participants=tuple(CompetitorId(i) for i in ids),
-        ),
-        AddPoints(
-            ranking_id=RankingId(ranking_id),
-            deltas=tuple(Delta(CompetitorId(i), UnityId(unity_id), 3 - n) for n, i in enumerate(ids)),
-        ),
-    ]
-    async with desk.live_pool.pinned(tournament_id) as live:
-        for command in commands:
-            await desk.submit(live, command, actor=OPERATOR)
-    return str(ranking_id)
 
 
 # ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────

@@ -25,9 +25,9 @@ from api.interface.resources.recent_results import LAST_MAX
 from api.interface.windows import WINDOW_LINES_MAX
 from projections.past import explanation
 from tests.api.cli.conftest import Tallybook
+from tests.api.crowds import append, crowd
+from tests.api.leagues import history
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
-from tests.api.test_long import append, crowd
-from tests.api.test_past import history
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """Which database a command is for: only those that make one may, and a mistyped directory stays as it is."""
 
 import fcntl
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Final
 
 import pytest
-from cyclopts import App
 
-from api.cli.main import app
-from tests.api.cli.conftest import commands, said_here
+from tests.api.cli.commands import COMMANDS
+from tests.api.cli.conftest import said_here
 from tests.desks import until
 from tests.running import opened_by, said, started
 
@@ -17,25 +15,6 @@ CREATE: Final = {"serve", "demo", "migrate", "tournament create"}
 """The commands that make a database in a directory that has none. No other may."""
 
 
-def _required(command: App) -> Iterator[str]:
-    """A value for each argument without which the command is not taken, made up from its type; and one of the options
-    of which it takes just one."""
-    yield from ["--next"] if "reveal" in command.name else []
-    for argument in command.assemble_argument_collection():
-        if argument.required:
-            if argument.name.startswith("--"):
-                yield argument.name
-            yield _value(argument.hint)
-
-
-def _value(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return str(get_args(hint)[0])
-    return {str: "cup", int: "1", Path: "file.svg"}[hint]
-
-
-COMMANDS: Final = {words: [*words.split(), *_required(command)] for words, command in commands(app).items()}
-"""Every command, with arguments that it takes."""
 OTHERS: Final = sorted(COMMANDS.keys() - CREATE - {"check-proof", "completion"})  # these ask no database
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from api.cli.main import app
+from tests.api.cli.commands import COMMANDS
 from tests.api.cli.conftest import Tallybook, commands, said_here
-from tests.api.cli.test_where import COMMANDS
 from tests.api.service import Season
 from tests.running import Said, said
 

@@ -1,32 +1,13 @@
 """The Python client verifies messages to webhooks: what the service signs is read, and nothing else."""
 
-import json
-from collections.abc import Iterable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.webhooks.message import Message, secret_text
+from api.webhooks.message import secret_text
 from tallybook_client import WebhookRefused, verify_webhook
 from tallybook_client.webhooks import BODY_BYTES_MAX, TOLERANCE_SECONDS
-
-KEY = bytes(range(32))
-SENT_AT = 1_777_741_511
-BODY = json.dumps(
-    {
-        "type": "PointsAdded",
-        "timestamp": "2026-05-02T17:05:11.123456Z",
-        "data": {"tournament": "cup", "tournament_id": 1, "sequence": 4711, "id": "4711-1f0c2a9e", "ranking_id": 8},
-    }
-).encode()
-
-
-def sent(body: bytes = BODY, keys: Iterable[bytes] = (KEY,)) -> dict[str, str]:
-    """The headers of a message with this body."""
-    return {
-        name: of for name, of in Message("17-4711-1f0c2a9e", body).headers(keys, SENT_AT).items() if "webhook" in name
-    }
+from tests.api.clients.signed import BODY, KEY, SENT_AT, sent
 
 
 def test_a_message_is_read() -> None:

@@ -5,7 +5,6 @@ import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from html import unescape
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -25,8 +24,9 @@ from engine.domain.commands import (
 from engine.domain.events import Criterion
 from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
-from tests.api.test_stream import counted
+from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
+from tests.api.web.browsing import AXE, NOTED, SECONDS
 from tests.api.web.season import Championship
 from tests.desks import until
 
@@ -34,15 +34,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
     pytest.mark.timeout(240),
 ]
-AXE: Final = Path(__file__).parent / "axe-core/axe.min.js"
-SECONDS: Final = 20_000
-"""Milliseconds that something may take to be seen."""
-
-_NOTED: Final = """
-  window.violations = [];
-  document.addEventListener("securitypolicyviolation", (event) =>
-    window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
-"""
 
 
 class Visit:
@@ -81,7 +72,7 @@ async def visit(browser: Browser, championship: Championship) -> AsyncIterator[C
 
     async def begin(**context: Any) -> Visit:
         page = await (await browser.new_context(**context)).new_page()
-        await page.add_init_script(_NOTED)
+        await page.add_init_script(NOTED)
         visits.append(Visit(page, championship))
         return visits[-1]
 

@@ -9,8 +9,8 @@ from playwright.async_api import Browser, Page, expect
 from api.http.auth import Scope
 from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
+from tests.api.web.browsing import AXE, NOTED, SECONDS
 from tests.api.web.season import Championship
-from tests.api.web.test_browser import _NOTED, AXE, SECONDS
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -30,7 +30,7 @@ async def signed_in(browser: Browser, championship: Championship) -> AsyncIterat
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
-        await page.add_init_script(_NOTED)
+        await page.add_init_script(NOTED)
         pages.append((page, errors))
         await page.goto(f"{championship.service.url}{at(championship)}")
         await page.get_by_label("Token").fill(await make_token(championship.service.database, scope))

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.api import examples
 from tests.api.service import Service
 from tests.api.web.browser import CHROMIUM, opened
-from tests.api.web.test_browser import _NOTED, AXE
+from tests.api.web.browsing import AXE, NOTED
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -43,7 +43,7 @@ async def read(browser: Browser, service: Service) -> AsyncIterator[Read]:
         complaints: list[str] = []
         page.on("console", lambda said: complaints.append(said.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        await page.add_init_script(_NOTED)
+        await page.add_init_script(NOTED)
         pages.append((page, complaints))
         await page.goto(service.url + path)
         return page

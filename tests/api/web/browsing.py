@@ -1,0 +1,13 @@
+"""What browser tests load into a page."""
+
+from pathlib import Path
+from typing import Final
+
+AXE: Final = Path(__file__).parent / "axe-core/axe.min.js"
+SECONDS: Final = 20_000
+"""Milliseconds that something may take to be seen."""
+NOTED: Final = """
+  window.violations = [];
+  document.addEventListener("securitypolicyviolation", (event) =>
+    window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+"""

@@ -1,0 +1,201 @@
+"""Histories with ties, and classifications that a naive rule computes."""
+
+import gc
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+from hypothesis import strategies as st
+
+from engine.domain import events
+from engine.domain.events import Criterion, Delta, Event, Recorded
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.log.reading import Head
+from engine.process.turns import in_turns
+from projections.board.board import Board
+from projections.board.classification import Classified, Counted, classified, in_force
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.live.tournament import LiveTournament
+from projections.past.history import finished
+from tests.histories import fold_events, with_sums
+
+RANKING: Final = RankingId(1)
+COMPETITORS: Final = [CompetitorId(n) for n in range(11, 18)]
+UNITIES: Final = {UnityId(21): Sort.DESC, UnityId(22): Sort.ASC, UnityId(23): Sort.DESC}
+Gains = list[tuple[CompetitionId | None, tuple[Delta, ...]]]
+COMPETITIONS: Final = [CompetitionId(n) for n in range(31, 41)]
+criteria_lists = st.lists(
+    st.builds(
+        Criterion,
+        unity_id=st.sampled_from(list(UNITIES)),
+        best=st.none() | st.integers(1, 3),
+        among=st.none() | st.just("tied"),
+    ),
+    max_size=5,
+).map(tuple)
+
+
+participants_of = st.lists(
+    st.lists(st.sampled_from(COMPETITORS), unique=True, max_size=4).map(tuple),
+    min_size=len(COMPETITIONS),
+    max_size=len(COMPETITIONS),
+)
+gains = st.lists(
+    st.tuples(
+        st.none() | st.sampled_from(COMPETITIONS),
+        st.lists(
+            st.builds(Delta, st.sampled_from(COMPETITORS), st.sampled_from(list(UNITIES)), st.integers(-1, 1)),
+            min_size=1,
+            max_size=4,
+        ).map(tuple),
+    ),
+    max_size=25,
+)
+voidings = st.sets(st.sampled_from(COMPETITIONS), max_size=3)
+
+
+def history_of(
+    criteria: tuple[Criterion, ...],
+    participants: list[tuple[CompetitorId, ...]],
+    given_points: Gains,
+    voided: set[CompetitionId],
+    unvoided: Collection[CompetitionId] = (),
+) -> list[Event]:
+    """What happened: everything of this, then the voiding of `voided`, and then the unvoiding of `unvoided`."""
+    history: list[Event] = [
+        *(events.CompetitorRegistered(competitor_id=c, name=f"C{c}") for c in COMPETITORS),
+        events.RankingCreated(
+            ranking_id=RANKING,
+            name="Overall",
+            participants=tuple(COMPETITORS),
+            main_unity_id=next(iter(UNITIES)),
+            main_unity_name="U21",
+        ),
+        *(
+            events.UnityAdded(ranking_id=RANKING, unity_id=u, name=f"U{u}", sort=sort)
+            for u, sort in UNITIES.items()
+            if u != next(iter(UNITIES))
+        ),
+        events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria),
+        *(
+            events.CompetitionAdded(competition_id=c, group_id=1, participants=its)
+            for c, its in zip(COMPETITIONS, participants, strict=True)
+        ),
+    ]
+    points = [
+        events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id)
+        for competition_id, deltas in given_points
+    ]
+    history += points
+    for competition_id in sorted(voided):
+        history.append(events.CompetitionVoided(competition_id=competition_id))
+        history += reversals(points, competition_id, -1)
+    for competition_id in sorted(voided.intersection(unvoided)):
+        history.append(events.CompetitionUnvoided(competition_id=competition_id))
+        history += reversals(points, competition_id, 1)
+    return history
+
+
+histories_with_ties: Final = st.builds(history_of, criteria_lists, participants_of, gains, voidings, voidings)
+
+
+def reversals(points: list[events.PointsAdded], competition_id: CompetitionId, sign: int) -> list[Event]:
+    return [
+        events.PointsReversed(
+            ranking_id=RANKING,
+            deltas=tuple(Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in event.deltas),
+            competition_id=competition_id,
+            reverses=Sequence(1),
+        )
+        for event in points
+        if event.competition_id == competition_id
+    ]
+
+
+def board_of(history: list[Event]) -> Board:
+    """With the sums of competitions, as if they had been read from the log."""
+    board = Board()
+    fold_events(board, *history)
+    return with_sums(board, history)
+
+
+def classification(board: Board, ranking_id: RankingId = RANKING) -> list[Classified]:
+    ranking = board.rankings[ranking_id]
+    return list(finished(classified(Counted(board, ranking), in_force(ranking), ranking.participants)))
+
+
+STEP_SECONDS_MAX: Final = 0.02
+"""Of processor time. Steps are made to take a millisecond."""
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """What is in memory is not searched for garbage, as it is not in a service."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def ranking_of(competitor_ids: Collection[CompetitorId], unity_id: UnityId) -> Board:
+    board = Board()
+    fold_events(
+        board,
+        *(events.CompetitorRegistered(competitor_id=c, name=f"C{c}") for c in competitor_ids),
+        events.RankingCreated(
+            ranking_id=RANKING,
+            name="Overall",
+            participants=tuple(competitor_ids),
+            main_unity_id=unity_id,
+            main_unity_name="points",
+        ),
+    )
+    return with_sums(board, ())
+
+
+NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
+
+
+class RecordedLive(LiveTournament):
+    """A live with its log."""
+
+    def __init__(self) -> None:
+        super().__init__(TournamentId(1), Head(Sequence(0), b""), Board())
+        self.log: list[Recorded] = []
+
+    def append(self, *history: Event) -> None:
+        for event in history:
+            sequence = Sequence(self.head.sequence + 1)
+            self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
+            self.fold(self.log[-1:], Head(sequence, b""))
+
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+        sums = CompetitionSums()
+        await in_turns(counting(sums, ranking_id, self.log[:sequence], without))
+        return sums
+
+
+def live_of(history: list[Event]) -> RecordedLive:
+    live = RecordedLive()
+    live.append(*history)
+    return live
+
+
+def meanwhile(more: list[Event]) -> list[Event]:
+    """A reversal, what of another history may follow any of them, and what changes the order of all lines."""
+    reversed_first = events.PointsReversed(
+        ranking_id=RANKING,
+        competition_id=COMPETITIONS[0],
+        reverses=Sequence(1),
+        deltas=tuple(Delta(competitor_id, next(iter(UNITIES)), 5) for competitor_id in COMPETITORS[::2]),
+    )
+    points = events.PointsAdded | events.PointsReversed
+    others = events.CompetitionVoided | events.CompetitionUnvoided | events.ClassificationDeclared
+    return [
+        reversed_first,
+        *(event for event in more if isinstance(event, points | others)),
+        events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
+        events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
+    ]
