@@ -49,6 +49,9 @@ USES: Final = {
     "tests/traces/__main__.py:main": "how long to go on",
     "tests/api/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
     "tests/api/test_front.py:noting_ids": "which came first",
+    "tests/api/test_processes.py:test_every_process_answers_and_figures_and_failures_are_those_of_all": (
+        "at most one failure a second"
+    ),
     "tests/api/test_desk.py:hold": "a moment that is over",
     "tests/api/test_desk.py:test_what_a_command_was_kept_from_the_desk_counts_as_its_time": "a moment that is over",
 }

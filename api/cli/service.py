@@ -72,7 +72,7 @@ async def serve(
     open_metrics
         Show /metrics without a token.
     requests_per_second
-        Requests that each token may send to each process in a second; more are answered 429. Without it, no limit.
+        Requests that each token may send in a second; more are answered 429. Without it, no limit.
     proxies
         Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. The limit on failed
         authentications counts by that address.

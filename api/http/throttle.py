@@ -1,5 +1,4 @@
-"""Limits how often a client may do something; beyond that, the answer is 429. Each process of a service counts in its
-own memory.
+"""Limits how often a client may do something; beyond that, the answer is 429. Processes of a service count together.
 
 Two things are counted: failed authentication, by the client's address, because each guess of a token that has the right
 checksum costs a query; and the requests of each token, if the operator asks for it.
@@ -9,24 +8,45 @@ import math
 import time
 from collections.abc import Callable, Hashable
 from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 from typing import Final
 
 from api.http.errors import TooManyRequests
 from api.http.request import HttpRequest
 from api.http.settings import FAILURES_AT_ONCE_MAX
+from api.http.shared_times import SharedTimes
 
 FAILURES_PER_SECOND_MAX: Final = 1.0
 """Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""
 WAIT_SECONDS_MAX: Final = 60.0
 """The longest wait of a client, however far it exceeded the limit."""
 THROTTLE_KEYS_MAX: Final = 10_000
-"""Keys that a throttle remembers. Beyond them it drops the oldest one, which then starts from zero."""
+"""Keys that a throttle remembers in memory of its own. Beyond them it drops the oldest one, which then starts from
+zero."""
 _IPV6_PREFIX_BITS: Final = 64
 """All IPv6 addresses that share this many leading bits count as one client."""
 
 
+class Times:
+    """Times by key, in memory of its own."""
+
+    def __init__(self, *, keys_max: int = THROTTLE_KEYS_MAX) -> None:
+        self._keys_max = keys_max
+        self._times: dict[Hashable, float] = {}
+
+    def get(self, key: Hashable) -> float:
+        """The time of the key; 0: it has none."""
+        return self._times.get(key, 0.0)
+
+    def put(self, key: Hashable, at: float) -> None:
+        if key not in self._times and len(self._times) >= self._keys_max:
+            del self._times[next(iter(self._times))]
+        self._times[key] = at
+
+
 class Throttle:
-    """Lets each key do something `at_once` times, and then `per_second` times a second. `clock` counts seconds.
+    """Lets each key do something `at_once` times, and then `per_second` times a second. `clock` counts seconds, and is
+    the same for all who share the `times`.
 
     This is the generic cell rate algorithm (ITU-T I.371). It keeps one time per key, at which all that the key has done
     will have been paid for. A key that has paid is like one never seen.
@@ -38,15 +58,14 @@ class Throttle:
         *,
         at_once: int,
         per_second: float,
-        keys_max: int = THROTTLE_KEYS_MAX,
+        times: Times | SharedTimes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._message = message
         self._seconds_each = 1 / per_second
         self._debt_seconds_max = (at_once - 1) / per_second
-        self._keys_max = keys_max
         self._clock = clock
-        self._paid_at: dict[Hashable, float] = {}
+        self._paid_at = times or Times()
 
     def take(self, key: Hashable) -> None:
         """Counts one more. Raises TooManyRequests beyond the limit, and counts nothing then."""
@@ -55,38 +74,42 @@ class Throttle:
 
     def refuse(self, key: Hashable) -> None:
         """Raises TooManyRequests if one more would exceed the limit."""
-        too_early_seconds = self._paid_at.get(key, 0.0) - self._clock() - self._debt_seconds_max
+        too_early_seconds = self._paid_at.get(key) - self._clock() - self._debt_seconds_max
         if too_early_seconds > _ROUNDING_SECONDS:
             raise TooManyRequests(self._message, math.ceil(too_early_seconds))
 
     def count(self, key: Hashable) -> None:
         """Counts one more, even beyond the limit: many can be under way before the first of them is counted."""
         now = self._clock()
-        paid_at = max(now, self._paid_at.get(key, now)) + self._seconds_each
-        if key not in self._paid_at and len(self._paid_at) >= self._keys_max:
-            del self._paid_at[next(iter(self._paid_at))]
-        self._paid_at[key] = min(paid_at, now + self._debt_seconds_max + WAIT_SECONDS_MAX)
+        paid_at = max(now, self._paid_at.get(key)) + self._seconds_each
+        self._paid_at.put(key, min(paid_at, now + self._debt_seconds_max + WAIT_SECONDS_MAX))
 
 
 _ROUNDING_SECONDS: Final = 1e-9
 
 
-def failures(*, at_once: int = FAILURES_AT_ONCE_MAX) -> Throttle:
-    """The throttle of failed authentication, by address."""
+def failures(*, at_once: int = FAILURES_AT_ONCE_MAX, shared: Path | None = None) -> Throttle:
+    """The throttle of failed authentication, by address. `shared`, like below: the file in which the processes of the
+    service count."""
     message = "Too many requests without a good token came from your address; wait before you send another."
-    return Throttle(message, at_once=at_once, per_second=FAILURES_PER_SECOND_MAX)
+    times = _times("failures", shared)
+    return Throttle(message, at_once=at_once, per_second=FAILURES_PER_SECOND_MAX, times=times)
 
 
-def requests(per_second: int) -> Throttle:
+def requests(per_second: int, *, shared: Path | None = None) -> Throttle:
     """The throttle of the requests of each token."""
     message = f"This token may send {per_second} requests a second; wait before you send another."
-    return Throttle(message, at_once=per_second, per_second=per_second)
+    return Throttle(message, at_once=per_second, per_second=per_second, times=_times("requests", shared))
 
 
-def visits(per_second: int) -> Throttle:
+def visits(per_second: int, *, shared: Path | None = None) -> Throttle:
     """The throttle of the requests without a token, by address."""
     message = f"Your address may send {per_second} requests a second without a token; wait before you send another."
-    return Throttle(message, at_once=per_second, per_second=per_second)
+    return Throttle(message, at_once=per_second, per_second=per_second, times=_times("visits", shared))
+
+
+def _times(name: str, shared: Path | None) -> Times | SharedTimes:
+    return Times() if shared is None else SharedTimes(shared, name)
 
 
 def address_of(request: HttpRequest, *, proxies: int) -> str:

@@ -8,6 +8,7 @@ import os
 import resource
 import sys
 from functools import partial
+from pathlib import Path
 from socket import socket
 from typing import Final
 
@@ -30,6 +31,8 @@ GC_THRESHOLDS: Final = (5_000, 40, 50)
 not garbage. With 10,000 it would take up to 8 ms each time while a large tournament is brought into memory."""
 DESCRIPTORS_KEPT: Final = 128
 """File descriptors kept for the database, files, and connections that are ending. Clients get the others."""
+THROTTLES: Final = "throttles"
+"""The file, next to the figures, in which the processes of the service count requests."""
 _logger = structlog.get_logger()
 
 
@@ -53,7 +56,7 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
     failpoints.arm()
     tracing.configure()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
-        front = make_front(desk, lines, settings)
+        front = make_front(desk, lines, settings, throttles=Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES))
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
             gc.freeze()  # the collector skips what is in memory now: all of it stays
             gc.set_threshold(*GC_THRESHOLDS)

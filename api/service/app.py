@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from socket import socket
 from typing import Final
 
@@ -38,22 +39,24 @@ SHUTDOWN_SECONDS_MAX: Final = 10.0
 AS_USUAL: Final = Settings()
 
 
-def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front:
-    """Makes the front that answers with `desk` and writes its canonical lines to `lines`."""
+def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throttles: Path | None = None) -> Front:
+    """Makes the front that answers with `desk` and writes its canonical lines to `lines`. `throttles`: the file in
+    which the processes of the service count requests; None: this one counts for itself."""
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
     compression = Compression(outgoing)
     listeners_max = max(1, int(settings.connections * LISTENERS_SHARE))
     streams = Streams(desk.live_pool, desk.database, outgoing.turns, listeners_max=listeners_max)
+    pace = settings.requests_per_second
     access = Access(
         desk.database,
-        failures=throttle.failures(at_once=settings.failures_at_once),
-        requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
+        failures=throttle.failures(at_once=settings.failures_at_once, shared=throttles),
+        requests=None if pace is None else throttle.requests(pace, shared=throttles),
         proxies=settings.proxies,
     )
     handlers = Handlers(desk, access, outgoing, compression, streams)
     handlers.add_to(router)
-    visits = None if settings.requests_per_second is None else throttle.visits(settings.requests_per_second)
+    visits = None if pace is None else throttle.visits(pace, shared=throttles)
     reads.add_to(router, compression, handlers.public_views, visits=visits, proxies=settings.proxies)
     stream.add_to(router, handlers.public_views, streams, desk.database, visits=visits, proxies=settings.proxies)
     health.add_to(

@@ -17,13 +17,14 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
+from time import monotonic
 
 import asyncpg
 import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
-from api.http.settings import Settings
+from api.http.settings import FAILURES_AT_ONCE_MAX, Settings
 from api.service.lifecycle import DSN_VARIABLE
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
@@ -174,7 +175,7 @@ async def test_it_says_where_it_answers_and_leaves_nothing_when_it_is_stopped(pr
     assert await stored_total(prepared) == 7
 
 
-async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: Prepared) -> None:
+async def test_every_process_answers_and_figures_and_failures_are_those_of_all(prepared: Prepared) -> None:
     port = free_port()
     options = {"PORT": str(port), "PROCESSES": "2", "NO_WORKER": "true", "OPEN_METRICS": "true"}
     with serving(prepared, **{f"TALLYBOOK_{name}": value for name, value in options.items()}) as running:
@@ -200,6 +201,11 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
                 found = await figures()
                 assert found["tallybook_append_requests_sum"] == 40
                 assert found["tallybook_live_tournaments"] == 2
+
+            client.token, began = None, monotonic()
+            answers = [await client.get("rankings.json") for _ in range(2 * FAILURES_AT_ONCE_MAX)]
+            let_in = [answer.status for answer in answers].count(401)
+            assert FAILURES_AT_ONCE_MAX <= let_in <= FAILURES_AT_ONCE_MAX + 1 + monotonic() - began
 
 
 @pytest.mark.long

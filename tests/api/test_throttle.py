@@ -1,17 +1,19 @@
 """How often somebody may fail, or ask: counted by a clock of our own, and over HTTP."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http import auth, throttle
+from api.http import auth, shared_times, throttle
 from api.http.auth import Scope
 from api.http.errors import TooManyRequests
 from api.http.settings import FAILURES_AT_ONCE_MAX
-from api.http.throttle import WAIT_SECONDS_MAX, Throttle, address_of
+from api.http.shared_times import SharedTimes
+from api.http.throttle import WAIT_SECONDS_MAX, Throttle, Times, address_of
 from tests.api.service import Client, Season, make_token, serve
 from tests.clock import Clock
 
@@ -83,11 +85,38 @@ def test_nobody_waits_for_more_than_a_minute(clock: Clock) -> None:
 
 
 def test_no_more_keys_are_remembered_than_there_is_room_for(clock: Clock) -> None:
-    limit = Throttle("Wait.", at_once=1, per_second=1, keys_max=3, clock=clock)
+    times = Times(keys_max=3)
+    limit = Throttle("Wait.", at_once=1, per_second=1, times=times, clock=clock)
     for key in range(10):
         limit.take(key)
-        assert len(limit._paid_at) <= 3
+        assert len(times._times) <= 3
     assert [taken(limit, key, 1) for key in (9, 8, 7)] == [0, 0, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1, 2, "1", "10.0.0.1"]), st.floats(0, 3)), max_size=60))
+def test_processes_that_share_a_file_let_in_what_one_would(
+    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[int, int | str, float]]
+) -> None:
+    clock, path = Clock(), tmp_path_factory.mktemp("shared") / "throttles"
+
+    def limit(times: Times | SharedTimes) -> Throttle:
+        return Throttle("Wait.", at_once=3, per_second=1.5, times=times, clock=clock)
+
+    one = limit(Times())
+    processes = [limit(SharedTimes(path, "requests")) for _ in range(3)]
+    another = SharedTimes(path, "visits")
+    for process, key, pause in asked:
+        clock.seconds += pause
+        assert taken(processes[process], key, 1) == taken(one, key, 1)
+        assert another.get(key) == 0
+
+
+def test_a_full_file_forgets_the_earliest_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_times, "SLOTS", 8)
+    times = SharedTimes(tmp_path / "throttles", "requests")
+    for key in range(20):
+        times.put(key, 100.0 + key)
+    assert [times.get(key) for key in range(20)] == [0] * 12 + [112.0 + n for n in range(8)]
 
 
 class _Asking:
