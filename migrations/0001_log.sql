@@ -34,11 +34,14 @@ CREATE TABLE event (
     kind            text NOT NULL,
     idempotency_key text,
     body            text NOT NULL,
+    personal        text,
     PRIMARY KEY (tournament_id, sequence)
 );
 COMMENT ON COLUMN event.actor IS 'Id of the token of the request; 0 is the operator on the command line.';
 COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/log/codec.py.';
 COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
+COMMENT ON COLUMN event.personal IS
+    'Fields that tell of a person, after a random salt. The body has the SHA-256 of this text, so the digest does not cover the text itself.';
 -- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
 ALTER TABLE event ALTER COLUMN body SET STORAGE EXTERNAL;
 
@@ -57,7 +60,7 @@ CREATE TABLE block (
     PRIMARY KEY (tournament_id, last_sequence)
 );
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
-COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text: readers limit their reads by it.';
+COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text, and of what its events had in personal: readers limit their reads by it.';
 COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
 COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
 COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event; NULL: written before this was kept, take the block for structural.';
@@ -205,7 +208,7 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT sha256('tallybook log 1'::bytea || int8send(p_tournament_id))
 $$;
 
--- Every stored field of a block's events as one JSON text without blanks: the first sequence, the time in µs since
+-- Every stored field of a block's events, but what they have in personal, as one JSON text without blanks: the first sequence, the time in µs since
 -- 1970, then the column of each field in the order of the events; null instead of the keys if no event has one.
 CREATE FUNCTION block_text(
     p_first_sequence bigint, p_recorded_us bigint, p_actors bigint[], p_kinds text[], p_keys text[], p_bodies text[]
@@ -232,7 +235,7 @@ $$;
 --             unknown    there is no such tournament.
 --
 --   unseen    the texts (see block_text) of the blocks after p_judged_at, up to the head before this block, one a line; no
---             text contains a line feed. Their chain leads from p_judged_digest to previous_digest; also if the status is
+--             text contains a line feed. If events have something in personal, a tab and the array of it follow. Their chain leads from p_judged_digest to previous_digest; also if the status is
 --             overtaken. NULL: nothing landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at
 --             p_judged_at is not the sender's, or the block is exact, or the answer is that of an earlier sending. The
 --             texts are made while the lock is held, so they have no gap to the block, and no repeats.
@@ -263,6 +266,7 @@ CREATE FUNCTION append_block(
     p_actors        bigint[],  -- per event, like the next two
     p_kinds         text[],
     p_bodies        text[],
+    p_personals     text[],    -- per event; NULL: none has anything in it
     OUT status          text,
     OUT first_sequence  bigint,
     OUT last_sequence   bigint,
@@ -340,7 +344,7 @@ BEGIN
         IF p_unseen_bytes > 0 AND NOT p_exact AND v_digest_then = p_judged_digest THEN
             SELECT string_agg(
                     block_text(b.first_sequence, (extract(epoch FROM b.recorded_at) * 1000000)::bigint,
-                               e.actors, e.kinds, e.keys, e.bodies),
+                               e.actors, e.kinds, e.keys, e.bodies) || coalesce(chr(9) || e.personals, ''),
                     chr(10) ORDER BY b.last_sequence
                 )
                 INTO unseen
@@ -358,9 +362,10 @@ BEGIN
                 CROSS JOIN LATERAL (
                     SELECT array_agg(o.actor) AS actors, array_agg(o.kind) AS kinds,
                         CASE WHEN count(o.idempotency_key) > 0 THEN array_agg(o.idempotency_key) END AS keys,
-                        array_agg(o.body) AS bodies
+                        array_agg(o.body) AS bodies,
+                        CASE WHEN count(o.personal) > 0 THEN array_to_json(array_agg(o.personal))::text END AS personals
                     FROM (
-                        SELECT e.actor, e.kind, e.idempotency_key, e.body
+                        SELECT e.actor, e.kind, e.idempotency_key, e.body, e.personal
                         FROM event AS e
                         WHERE e.tournament_id = p_tournament_id
                             AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
@@ -420,10 +425,10 @@ BEGIN
             answers := NULL;
         ELSE
             SELECT array_agg(e.actor ORDER BY e.n), array_agg(e.kind ORDER BY e.n), array_agg(e.key ORDER BY e.n),
-                    array_agg(e.body ORDER BY e.n)
-                INTO p_actors, p_kinds, v_keys, p_bodies
-                FROM unnest(p_actors, p_kinds, v_keys, p_bodies, v_new) WITH ORDINALITY
-                    AS e (actor, kind, key, body, is_new, n)
+                    array_agg(e.body ORDER BY e.n), array_agg(e.personal ORDER BY e.n)
+                INTO p_actors, p_kinds, v_keys, p_bodies, p_personals
+                FROM unnest(p_actors, p_kinds, v_keys, p_bodies, p_personals, v_new) WITH ORDINALITY
+                    AS e (actor, kind, key, body, personal, is_new, n)
                 WHERE e.is_new;
         END IF;
         IF array_remove(v_keys, NULL) = '{}' THEN
@@ -444,19 +449,23 @@ BEGIN
 
     -- 7. Events, and the chain over the stored bytes.
     IF cardinality(p_bodies) = 1 THEN   -- most blocks if there are many tournaments; saves a tenth of the call
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-            VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1]);
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
+            VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1],
+                    p_personals[1]);
     ELSE
-        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-            SELECT p_tournament_id, v_head + new.n, append_block.recorded_at, new.actor, new.kind, new.key, new.body
-            FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
+            SELECT p_tournament_id, v_head + new.n, append_block.recorded_at, new.actor, new.kind, new.key, new.body,
+                new.personal
+            FROM unnest(p_actors, p_kinds, v_keys, p_bodies, p_personals) WITH ORDINALITY
+                AS new (actor, kind, key, body, personal, n);
     END IF;
     v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
                                     p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
     digest := sha256(v_digest || sha256(v_text));
     INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
                        structure_sequence, created)
-        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, length(v_text), p_append_id, answers,
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest,
+                length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0), p_append_id, answers,
                 CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
                      THEN last_sequence ELSE v_structure END,
                 p_created);
@@ -512,7 +521,7 @@ BEGIN
     END IF;
     INSERT INTO append_lock (tournament_id) VALUES (p_tournament_id);
     PERFORM append_block(p_tournament_id, p_append_id, false, 0, NULL, true, false, true, NULL, 0, 0, NULL, NULL, NULL,
-                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
+                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body], NULL);
     RETURN true;
 END
 $$;
@@ -533,10 +542,11 @@ CREATE FUNCTION import_block(
     p_answers            bigint[],
     p_structure_sequence bigint,
     p_created            bigint[],
-    p_actors             bigint[],  -- per event, like the next three
+    p_actors             bigint[],  -- per event, like the next four
     p_kinds              text[],
     p_keys               text[],    -- NULL: no event has one
     p_bodies             text[],
+    p_personals          text[],    -- NULL: no event has anything in it
     p_used_keys          text[],    -- per key that a request of the block used, like the next two
     p_fingerprints       bytea[],
     p_key_sequences      bigint[],
@@ -562,15 +572,18 @@ BEGIN
         RAISE EXCEPTION 'the events from % to % do not make the digest %', p_first_sequence, v_last,
             encode(p_digest, 'hex') USING ERRCODE = 'check_violation';
     END IF;
-    INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-        SELECT p_tournament_id, p_first_sequence + old.n - 1, p_recorded_at, old.actor, old.kind, old.key, old.body
-        FROM unnest(p_actors, p_kinds, p_keys, p_bodies) WITH ORDINALITY AS old (actor, kind, key, body, n);
+    INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
+        SELECT p_tournament_id, p_first_sequence + old.n - 1, p_recorded_at, old.actor, old.kind, old.key, old.body,
+            old.personal
+        FROM unnest(p_actors, p_kinds, p_keys, p_bodies, p_personals) WITH ORDINALITY
+            AS old (actor, kind, key, body, personal, n);
     INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT p_tournament_id, used.key, used.fingerprint, used.sequence
         FROM unnest(p_used_keys, p_fingerprints, p_key_sequences) AS used (key, fingerprint, sequence);
     INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
                        structure_sequence, created, rules)
-        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest, length(v_text), p_append_id,
+        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest,
+                length(v_text) + coalesce(octet_length(array_to_string(p_personals, '')), 0), p_append_id,
                 p_answers, p_structure_sequence, p_created, p_rules);
 END
 $$;

@@ -141,7 +141,7 @@ _BLOCKS: Final = """
     ORDER BY last_sequence
 """
 _EVENTS: Final = """
-    SELECT actor, kind, idempotency_key, body
+    SELECT actor, kind, idempotency_key, body, coalesce(octet_length(personal), 0)
     FROM event
     WHERE tournament_id = $1 AND sequence BETWEEN $2 AND $3
     ORDER BY sequence
@@ -154,7 +154,7 @@ async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
     async with unguarded(owner):
         for first, last, recorded_at in await owner.fetch(_BLOCKS, tournament_id):
             rows: Iterable[asyncpg.Record] = await owner.fetch(_EVENTS, tournament_id, first, last)
-            actors, kinds, keys, bodies = zip(*rows, strict=True)
+            actors, kinds, keys, bodies, sizes = zip(*rows, strict=True)
             text = digest.block_text(first, recorded_at, actors, kinds, keys, bodies)
             known = digest.chain(known, text)
             await owner.execute(
@@ -162,7 +162,7 @@ async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
                 tournament_id,
                 last,
                 known,
-                len(text),
+                len(text) + sum(sizes),
             )
     return Head(last, known)
 

@@ -40,6 +40,10 @@ Result = str | dict[_Competitor, str]
 
 
 COLOR_DEFAULT: Final = "000000"
+PERSONAL: Final = ("name", "tags", "color")
+"""What events tell of a competitor as a person."""
+Commitment = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+"""SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -49,13 +53,15 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     `structural`: a command that was judged before this event might be judged otherwise after it. A block that was
     judged before such an event of another process is judged again. `exact`: it depends on every event before it, points
     too. It is appended only at the very sequence it was judged at. `creates`: the fields that hold ids of what it
-    creates. `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored. Never changed,
-    never used again; empty: it is never stored.
+    creates. `personal`: the fields that tell of a person. They follow all others, because they are stored apart
+    (`engine/log/codec.py`). `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored.
+    Never changed, never used again; empty: it is never stored.
     """
 
     structural: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     creates: ClassVar[tuple[str, ...]] = ()
+    personal: ClassVar[tuple[str, ...]] = ()
     tag: ClassVar[str] = ""
 
 
@@ -73,13 +79,17 @@ class TournamentRenamed(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
+    """`commitment`: what is left of the personal fields, which were erased; UNSET: they are there. So of a change."""
+
     tag = "CompetitorRegistered"
     creates = ("competitor_id",)
+    personal = PERSONAL
     competitor_id: _Competitor
-    name: str
+    parent_id: _Competitor | None = None
+    name: str = ""
     tags: tuple[str, ...] = ()
     color: str = COLOR_DEFAULT
-    parent_id: _Competitor | None = None
+    commitment: Commitment | UnsetType = UNSET
 
 
 class CompetitorChanged(EventBase, frozen=True, kw_only=True):
@@ -87,11 +97,17 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "CompetitorChanged"
     structural = True
+    personal = PERSONAL
     competitor_id: _Competitor
+    parent_id: _Competitor | None | UnsetType = UNSET
     name: str | UnsetType = UNSET
     tags: tuple[str, ...] | UnsetType = UNSET
     color: str | UnsetType = UNSET
-    parent_id: _Competitor | None | UnsetType = UNSET
+    commitment: Commitment | UnsetType = UNSET
+
+
+Naming = CompetitorRegistered | CompetitorChanged
+"""The events that have personal fields."""
 
 
 class CompetitionAdded(EventBase, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
@@ -94,6 +95,10 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             return event
         case events.EventSetAside() | events.Ignored():
             return event
+        case events.CompetitorRegistered() | events.CompetitorChanged() if event.commitment is not UNSET:
+            stand_in = msgspec.structs.replace(event, name="erased", commitment=UNSET)
+            decided = _decided(state, sequence, stand_in)
+            return event if decided == stand_in else decided
         case events.CompetitorRegistered():
             _refuse_excess(state.competitors, COMPETITORS_MAX, "competitors")
             return register_competitor(state, _asked(commands.RegisterCompetitor, event))
@@ -136,7 +141,9 @@ def _command(sequence: Sequence, event: Event) -> Command:
 
 
 def _asked(command: type[_C], event: Event) -> _C:
-    return command(**msgspec.structs.asdict(event))
+    fields = msgspec.structs.asdict(event)
+    fields.pop("commitment", None)
+    return command(**fields)
 
 
 def _refuse_opening(sequence: Sequence, event: events.TournamentOpened) -> None:

@@ -9,6 +9,7 @@ apart.
 """
 
 import os
+import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import contextmanager, suppress
@@ -50,10 +51,11 @@ _APPEND: Final = """
             string_to_array($13, chr(30), ''),
             string_to_array($14, chr(30)),
             string_to_array($15, chr(30)),
-            string_to_array($16, chr(30))
+            string_to_array($16, chr(30)),
+            string_to_array($17, chr(30), '')
         ) WITH ORDINALITY AS b (
             tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
-            keys, fingerprints, actors, kinds, bodies, n
+            keys, fingerprints, actors, kinds, bodies, personals, n
         ),
         append_block(
             b.tournament_id,
@@ -66,13 +68,14 @@ _APPEND: Final = """
             $1,
             string_to_array(b.created, chr(10))::bigint[],
             b.refusals,
-            $17,
+            $18,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
             string_to_array(b.fingerprints, chr(10), '')::bytea[],
             string_to_array(b.actors, chr(10))::bigint[],
             string_to_array(b.kinds, chr(10)),
-            string_to_array(b.bodies, chr(10))
+            string_to_array(b.bodies, chr(10)),
+            string_to_array(b.personals, chr(10), '')
         ) AS r
     ORDER BY b.n
 """
@@ -92,13 +95,14 @@ _APPEND_ONE: Final = """
         $1,
         string_to_array(nullif($9::text, ''), chr(10))::bigint[],
         $10::text::bigint,
-        $17,
+        $18,
         string_to_array(nullif($11::text, ''), chr(10))::int[],
         $12::text[],
         string_to_array(nullif($13::text, ''), chr(10), '')::bytea[],
         string_to_array($14, chr(10))::bigint[],
         string_to_array($15, chr(10)),
-        string_to_array($16, chr(10))
+        string_to_array($16, chr(10)),
+        string_to_array(nullif($17::text, ''), chr(10), '')
     )
 """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
@@ -119,6 +123,11 @@ class Request(Struct, frozen=True, kw_only=True):
     fingerprint: bytes | None = None
     exact: bool = False
     refusals: int = 0
+
+
+def new_salt() -> str:
+    """The salt of one commitment (`engine/log/codec.py`)."""
+    return secrets.token_hex(codec.SALT_DIGITS // 2)
 
 
 def _new_append_id() -> str:
@@ -153,7 +162,8 @@ class Block(Struct, frozen=True, kw_only=True):
 
 class Unseen(Struct, frozen=True):
     """The blocks that landed between where a block was judged and the log's head at the append, as `text`: that of each
-    (see `digest.block_text`), one a line. `digest`: what their chain leads to. `unseen_tail` reads it."""
+    (see `digest.block_text`), one a line; where personal fields are stored next to bodies, a tab and a JSON array of
+    them follow. `digest`: what their chain leads to. `unseen_tail` reads it."""
 
     text: str
     digest: bytes
@@ -320,11 +330,14 @@ def _row(block: Block) -> list[Any]:
         for event in request.events:
             events.append(event)
             actors.append(str(request.actor))
-            structural = structural or event.structural  # only the last request may be
+            if event.structural:  # only the last request may be
+                structural = True
             if event.creates:
                 created += [str(getattr(event, name)) for name in event.creates]
     kinds, bodies = codec.encode_lines(events)
-    counts = fingerprints = ""
+    counts = fingerprints = personals = ""
+    if structural or created:  # no other event has personal fields
+        bodies, personals = codec.part_lines(events, bodies, new_salt)
     refusals = 0
     keyed = keys.count(None) < len(keys)
     if keyed:
@@ -346,6 +359,7 @@ def _row(block: Block) -> list[Any]:
         "\n".join(actors),
         "\n".join(kinds),
         bodies,
+        personals,
     ]
 
 

@@ -50,8 +50,9 @@ class UsedKey(Struct, frozen=True, array_like=True):
     sequence: _Place
 
 
-class ArchivedBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A block as it is stored; `events` is its text."""
+class ArchivedBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A block as it is stored; `events` is its text. `personals`: the personal fields of its events, in their order,
+    as they are stored next to the bodies; None: no event has any."""
 
     last_sequence: _Place
     digest: _Hexadecimal
@@ -61,6 +62,7 @@ class ArchivedBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     created: list[_Integer] | None
     rules: Annotated[int, Meta(ge=1, le=32_767)]
     keys: list[UsedKey]
+    personals: list[str | None] | None = None
     events: msgspec.Raw
 
     def columns(self) -> EventColumns:
@@ -137,11 +139,14 @@ def _fault(block: ArchivedBlock, columns: EventColumns) -> str | None:
     keys = columns.keys or []
     if not len(columns.bodies) == len(columns.actors) == len(columns.kinds) == len(columns.keys or columns.bodies) > 0:
         return "its columns are empty, or not of one length"
+    if block.personals is not None and len(block.personals) != len(columns.bodies):
+        return "its personal fields are not those of its events"
     if not digest.is_moment(columns.recorded_us):
         return "its time is not in any year from 1 to 9999"
     if not all(0 <= actor <= ID_MAX for actor in columns.actors):
         return "an actor of it is no id"
-    texts = chain(columns.kinds, columns.bodies, (key for key in keys if key), (used.key for used in block.keys))
+    given = (text for text in (*keys, *(block.personals or ())) if text)
+    texts = chain(columns.kinds, columns.bodies, given, (used.key for used in block.keys))
     if any("\0" in text for text in texts):
         return "a text of it contains U+0000"
     return None

@@ -3,9 +3,20 @@
 Pure. The tag stands in a column of its own, the body is JSON text. Tags and field names are never reused, and new
 fields have defaults. Nothing is skipped: what this code does not know is an error, because a fold that overlooks an
 event is quietly wrong for ever.
+
+PERSONAL FIELDS of an event are stored next to its body, so that they can be erased. The body has a commitment to them,
+and the digests are made of bodies alone:
+
+    text      {"competitor_id":7,"name":"Ann","tags":["u18"]}               what `encode` makes
+    personal  <salt>{"name":"Ann","tags":["u18"]}                           32 random bytes, in 64 hexadecimal digits
+    body      {"competitor_id":7,"commitment":"<SHA-256 of `personal`>"}    in 64 hexadecimal digits
+
+Readers get the text again, or, once `personal` is erased, the body.
 """
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
+from hashlib import sha256
 from typing import Final, get_args
 
 import msgspec
@@ -31,27 +42,54 @@ def tags() -> frozenset[str]:
 
 
 def encode(event: Event) -> tuple[str, str]:
-    """The stored tag and body of `event`."""
-    return _TAGS[type(event)], body_of(event)
+    """The tag and the text of `event`."""
+    return _TAGS[type(event)], text_of(event)
 
 
-def body_of(event: Event) -> str:
-    """The stored body of `event`."""
+def text_of(event: Event) -> str:
+    """The text of `event`."""
     return _ENCODER.encode(event).decode()
 
 
 def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
-    """The stored tag of each event, and their stored bodies with line feeds between them: no body has one in it."""
+    """The tag of each event, and their texts with line feeds between them: no text has one in it."""
     return [_TAGS[type(event)] for event in events], _ENCODER.encode_lines(events)[:-1].decode()
 
 
-def decode(tag: str, body: str) -> Event:
-    """The event that was stored as `tag` and `body`. Raises `Undecodable`."""
+SALT_DIGITS: Final = 64
+"""A salt is 32 random bytes, in hexadecimal digits: nobody finds out from a commitment whether a name is right."""
+_COMMITMENT: Final = ',"commitment":"{}"}}'
+_COMMITMENT_CHARACTERS: Final = len(_COMMITMENT.format("0" * 64))
+
+
+def part(event: Event, text: str, salt: str) -> tuple[str, str]:
+    """The body of an event with this text, and its personal fields as they are stored; empty: it has none."""
+    found = [at for name in event.personal if (at := text.find(f',"{name}":')) >= 0]
+    if not found:
+        return text, ""
+    at = min(found)
+    personal = f"{salt}{{{text[at + 1 :]}"
+    return text[:at] + _COMMITMENT.format(sha256(personal.encode()).hexdigest()), personal
+
+
+def part_lines(events: Items[Event], texts: str, new_salt: Callable[[], str]) -> tuple[str, str]:
+    """What `part` makes of each event, given the texts of all, with a new salt each; as lines, too."""
+    pairs = [part(event, text, new_salt()) for event, text in zip(events, texts.split("\n"), strict=True)]
+    return "\n".join([body for body, _ in pairs]), "\n".join([personal for _, personal in pairs])
+
+
+def join(body: str, personal: str | None) -> str:
+    """The text of an event from what is stored. (`engine/log/reading.py` has the database do the same.)"""
+    return body if personal is None else f"{body[:-_COMMITMENT_CHARACTERS]},{personal[SALT_DIGITS + 1 :]}"
+
+
+def decode(tag: str, text: str) -> Event:
+    """The event with this tag and text. Raises `Undecodable`."""
     decoder = _DECODERS.get(tag)
     if decoder is None:
         raise Undecodable(f"unknown tag {tag!r}")
     try:
-        return decoder.decode(body)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Undecodable(f"{tag}: {error}") from error
 

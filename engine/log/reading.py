@@ -67,11 +67,14 @@ _BLOCKS_OF_ONE: Final = """
     ORDER BY last_sequence
     LIMIT $3
 """
+# The text of an event, as `codec.join` makes it of its body and its personal fields.
+_TEXT: Final = """
+    CASE WHEN personal IS NULL THEN body ELSE left(body, -81) || ',' || substr(personal, 66) END AS body"""
 # Statements that read events return `kind` NULL for an event that was set aside; `_POINTS_EVENTS` leaves such events
 # out. The subselect does not depend on the row, so it is executed once, by an index that is usually empty, and an empty
 # set is not even searched. But planning it takes as long as reading a short tail. So `_EVENTS` asks only whether there
 # is an EventSetAside at all. If so, every `kind` is NULL, and `_EVENTS_MARKING_SET_ASIDE` reads again.
-_EVENTS: Final = """
+_EVENTS: Final = f"""
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
         CASE
@@ -81,13 +84,13 @@ _EVENTS: Final = """
         e.idempotency_key, e.body
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
     CROSS JOIN LATERAL (
-        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, {_TEXT}
         FROM event
         WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
         ORDER BY sequence
         LIMIT a.upto - a.after
     ) AS e
-"""
+"""  # noqa: S608 # written down above
 _EVENTS_MARKING_SET_ASIDE: Final = """
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
@@ -135,17 +138,17 @@ _COLUMNS: Final = f"""
             WHEN sequence IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside) THEN NULL
             ELSE kind
         END AS kind,
-        idempotency_key, body"""  # noqa: S608 # written down above
-_EVENTS_OF_ONE: Final = """
+        idempotency_key, {_TEXT}"""  # noqa: S608 # written down above
+_EVENTS_OF_ONE: Final = f"""
     SELECT
         tournament_id, sequence, recorded_at, actor,
         CASE WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = $1) THEN NULL ELSE kind END
             AS kind,
-        idempotency_key, body
+        idempotency_key, {_TEXT}
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
-"""
+"""  # noqa: S608 # written down above
 _EVENTS_OF_ONE_MARKING_SET_ASIDE: Final = f"""
     SELECT {_COLUMNS}
     FROM event
@@ -178,10 +181,11 @@ _SLICE: Final = f"""
     SELECT {_COLUMNS}
     FROM (
         SELECT
-            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal,
+            sum(octet_length(body) + coalesce(octet_length(personal), 0))
+                OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM (
-            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal
             FROM event
             WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
             ORDER BY sequence
@@ -193,7 +197,7 @@ _SLICE: Final = f"""
 """  # noqa: S608 # the columns are written down above
 # Like _SLICE for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
 # nothing of a tournament if the block of its event `after` has another digest.
-_STORED: Final = """
+_STORED: Final = f"""
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
     FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)
     CROSS JOIN LATERAL (
@@ -205,7 +209,7 @@ _STORED: Final = """
             END AS kind,
             sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM (
-            SELECT sequence, recorded_at, actor, kind, body
+            SELECT sequence, recorded_at, actor, kind, {_TEXT}
             FROM event
             WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
             ORDER BY sequence
@@ -226,7 +230,7 @@ _STORED: Final = """
         ORDER BY last_sequence
         LIMIT 1
     ))
-"""
+"""  # noqa: S608 # written down above
 _STORED_OF_ONE: Final = f"""
     SELECT s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
     FROM (
@@ -235,7 +239,7 @@ _STORED_OF_ONE: Final = f"""
             CASE WHEN sequence IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside) THEN NULL ELSE kind END AS kind,
             sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM (
-            SELECT sequence, recorded_at, actor, kind, body
+            SELECT sequence, recorded_at, actor, kind, {_TEXT}
             FROM event
             WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $4
             ORDER BY sequence
@@ -452,21 +456,26 @@ def unseen_tail(tournament_id: TournamentId, after: Head, unseen: Unseen) -> Tai
     events: list[Recorded] = []
     head = after
     for line in unseen.text.encode().split(b"\n"):
+        text, _, apart = line.partition(b"\t")
         try:
-            block = digest.columns_of(line)
+            block = digest.columns_of(text)
             recorded_at = digest.moment(block.recorded_us)
+            bodies = list(map(codec.join, block.bodies, _personals(apart))) if apart else block.bodies
         except (msgspec.ValidationError, OverflowError):
             return None
         if EventSetAside.tag in block.kinds:
             return None
         keys = block.keys or repeat(None)
-        for row in zip(count(head.sequence + 1), block.actors, block.kinds, keys, block.bodies, strict=False):
+        for row in zip(count(head.sequence + 1), block.actors, block.kinds, keys, bodies, strict=False):
             sequence, actor, kind, key, body = row
             events.append(_recorded((tournament_id, sequence, recorded_at, actor, kind, key, body)))
-        head = Head(Sequence(head.sequence + len(block.kinds)), digest.chain(head.digest, line))
+        head = Head(Sequence(head.sequence + len(block.kinds)), digest.chain(head.digest, text))
     if head.digest != unseen.digest:
         raise LogForked(tournament_id, after.sequence)
     return Tail(events, head)
+
+
+_personals: Final = msgspec.json.Decoder(list[str | None]).decode
 
 
 class Tails(Struct, frozen=True):
@@ -691,7 +700,7 @@ async def points_of_request(
 
 
 class Stored(Struct, frozen=True, gc=False):
-    """An event as it stands in the log: `body` is JSON text. `kind` None: it was set aside. `digest`: that of the block
+    """An event as it stands in the log: `body` is its text. `kind` None: it was set aside. `digest`: that of the block
     it is in; `ends_block`: it is the last of that block."""
 
     sequence: Sequence

@@ -48,7 +48,7 @@ _KEYS: Final = """
     ORDER BY sequence
 """
 _PATH: Final = "SET LOCAL search_path = tallybook"
-_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
 _IS_HERE: Final = """
     SELECT
         EXISTS (SELECT FROM tournament WHERE tournament_id = $1) AS id_is_taken,
@@ -134,6 +134,7 @@ async def _archived(
                 created=block.created,
                 rules=block.rules,
                 keys=[UsedKey(key, fingerprint.hex(), sequence) for key, fingerprint, sequence in used],
+                personals=block.personals,
                 events=archive.raw(block.text or b"null"),
             )
         )
@@ -225,6 +226,7 @@ async def _insert(owner: Connection, tournament_id: TournamentId, block: Archive
             columns.kinds,
             columns.keys,
             columns.bodies,
+            block.personals,
             [used.key for used in block.keys],
             [bytes.fromhex(used.fingerprint) for used in block.keys],
             [used.sequence for used in block.keys],

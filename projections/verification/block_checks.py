@@ -8,9 +8,9 @@ Nothing here reads the database. `one_tournament.py` reads the blocks, and compa
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from collections.abc import Sequence as Items
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from engine.domain.events import (
     CompetitionUnvoided,
@@ -20,6 +20,7 @@ from engine.domain.events import (
     Delta,
     Event,
     EventSetAside,
+    Naming,
     Points,
     PointsAdded,
     PointsReversed,
@@ -40,6 +41,7 @@ _SUM_MASK: Final = 2**63 - 1
 _SET_ASIDE: Final = "\0"
 """Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
 _POINTS: Final = (PointsAdded, PointsReversed)  # isinstance takes half as long with a tuple as with a union
+_NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 _NOBODY: Final = ActorId(0)
 
 
@@ -136,8 +138,9 @@ class BlockChecks:
                 self._differ(first, "event.recorded_at", f"is not that of the block from {first} to {last}")
             if progress.recorded_us is not None and block.recorded_us < progress.recorded_us:
                 self._differ(first, "event.recorded_at", "is before that of the event before it")
-            if block.size != len(block.text):
-                self._differ(first, "block.bytes", f"is {block.size}; its text has {len(block.text)}")
+            size = len(block.text) + sum(len(personal.encode()) for personal in block.personals or () if personal)
+            if block.size != size:
+                self._differ(first, "block.bytes", f"is {block.size}; its text and personal fields have {size}")
             recomputed = digest.chain(progress.digest, block.text)
             if recomputed != block.digest:
                 self._differ(
@@ -149,7 +152,9 @@ class BlockChecks:
                 self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
                 progress.foldable = False
             else:
-                facts = self._fold(columns)
+                if block.personals is not None or not _NAMING.isdisjoint(columns.kinds):
+                    self._check_personal_fields(block, columns)
+                facts = self._fold(block, columns)
                 if columns.keys is not None:
                     self._check_keys(columns.first_sequence, columns.keys, keys)
             progress.recorded_us = block.recorded_us
@@ -162,10 +167,10 @@ class BlockChecks:
         progress.blocks += 1
         progress.events += block.count
 
-    def _fold(self, columns: EventColumns) -> _BlockFacts:
+    def _fold(self, block: StoredBlock, columns: EventColumns) -> _BlockFacts:
         """Folds the events of a block, and returns further facts about them."""
         progress, board, sums, kinds = self.progress, self.board, self.progress.sums, columns.kinds
-        decode, encode, sequence = codec.decode, codec.body_of, columns.first_sequence
+        decode, encode, sequence = codec.decode, codec.text_of, columns.first_sequence
         facts = _BlockFacts(structural=sequence == 1)  # `open_tournament` stores its block as structural
         if not digest.is_moment(columns.recorded_us):
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
@@ -175,11 +180,11 @@ class BlockChecks:
             kinds = self._without_ignored(sequence, kinds)
         elif sequence == 1 and kinds[0] != "TournamentOpened":
             self._differ(sequence, "event.kind", f"is {kinds[0]!r}: the first event opens the tournament")
-        for kind, body in zip(kinds, columns.bodies, strict=True):
+        for kind, text in zip(kinds, block.texts(columns), strict=True):
             fault: str | None = None
             try:
-                event = decode(kind, body)
-                if encode(event) != body:
+                event = decode(kind, text)
+                if encode(event) != text:
                     self._differ(sequence, "event.body", "is not written as the service writes it")
                 if progress.foldable and (fault := impossible(board, sequence, event)):
                     self._differ(sequence, "event.body", fault)
@@ -214,6 +219,26 @@ class BlockChecks:
                         self._count_caused(event.competition_id, sequence, event, 1)
             sequence = Sequence(sequence + 1)
         return facts
+
+    def _check_personal_fields(self, block: StoredBlock, columns: EventColumns) -> None:
+        """Checks the personal fields of the block's events against the commitments in their bodies."""
+        personals = [None] * len(columns.bodies) if block.personals is None else block.personals
+        stored = zip(columns.kinds, columns.bodies, personals, strict=True)
+        for number, (kind, body, personal) in enumerate(stored, start=columns.first_sequence):
+            if personal is None and kind not in _NAMING:
+                continue
+            try:
+                event = codec.decode(kind, codec.join(body, personal))
+            except codec.Undecodable:
+                continue  # `_fold` names it
+            sequence = Sequence(number)
+            if isinstance(event, Naming) and event.commitment is not UNSET:
+                self._differ(sequence, "event.personal", "is missing")
+            elif codec.part(event, codec.text_of(event), (personal or "")[: codec.SALT_DIGITS]) != (
+                body,
+                personal or "",
+            ):
+                self._differ(sequence, "event.personal", "is not what its body has a commitment to")
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
         """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, in place of those that were set

@@ -87,7 +87,7 @@ _NULLABLE: Final = """
     FROM unnest($1::text[]) AS t (name)
     JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
     WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
-        AND a.attname <> ALL (ARRAY['idempotency_key', 'answers', 'structure_sequence', 'created'])
+        AND a.attname <> ALL (ARRAY['idempotency_key', 'personal', 'answers', 'structure_sequence', 'created'])
 """
 _FUNCTIONS: Final = """
     SELECT

@@ -91,11 +91,11 @@ class _Folding(Struct):
                 "events; run `tallybook verify`."
             )
         recorded_at = digest.moment(columns.recorded_us)
-        for sequence, (kind, body) in enumerate(
-            zip(columns.kinds, columns.bodies, strict=True), columns.first_sequence
+        for sequence, (kind, text) in enumerate(
+            zip(columns.kinds, block.texts(columns), strict=True), columns.first_sequence
         ):
             try:
-                event: Event = Ignored() if sequence in self.ignored else codec.decode(kind, body)
+                event: Event = Ignored() if sequence in self.ignored else codec.decode(kind, text)
                 fold(self.board, self.revisions, Recorded(Sequence(sequence), recorded_at, OPERATOR, None, event))
             except codec.Undecodable as error:
                 self.faults[Sequence(sequence)] = str(error)

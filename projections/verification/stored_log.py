@@ -85,7 +85,7 @@ _BLOCKS: Final = """
                 || e.bodies || ']',
             'UTF8'
         ) AS text,
-        b.structure_sequence, b.created, b.whole, b.rules
+        b.structure_sequence, b.created, b.whole, b.rules, e.personals
     FROM (
         SELECT
             first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole, rules,
@@ -118,9 +118,10 @@ _BLOCKS: Final = """
                 WHEN count(idempotency_key) = 0 THEN 'null'
                 ELSE array_to_json(array_agg(idempotency_key))::text
             END AS keys,
-            array_to_json(array_agg(body))::text AS bodies
+            array_to_json(array_agg(body))::text AS bodies,
+            CASE WHEN count(personal) > 0 THEN array_agg(personal) END AS personals
         FROM (
-            SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+            SELECT sequence, recorded_at, actor, kind, idempotency_key, body, personal
             FROM event
             WHERE tournament_id = $1 AND sequence BETWEEN b.first_sequence AND b.last_sequence
             ORDER BY sequence
@@ -172,7 +173,7 @@ class StoredBlock(Struct, frozen=True):
     `size` is the column `bytes`. `count`, `lowest` and `highest` are of the sequences that are there. `text` is the
     text of the events, None if there are none. `timely`: the block and all of them have the same time. `keyed`: one of
     them has an idempotency key. `whole`: all that was sent with it was appended. `rules`: the version of the rules that
-    judged it.
+    judged it. `personals`: the personal fields of each event; None: no event has any.
     """
 
     first_sequence: Sequence
@@ -190,6 +191,7 @@ class StoredBlock(Struct, frozen=True):
     created: list[int] | None
     whole: bool
     rules: int
+    personals: list[str | None] | None
 
     def columns(self) -> EventColumns | None:
         """What the text says. None: there is no text, or something in it is NULL that may not be."""
@@ -197,6 +199,12 @@ class StoredBlock(Struct, frozen=True):
             return None if self.text is None else columns_of(self.text)
         except msgspec.ValidationError:
             return None
+
+    def texts(self, columns: EventColumns) -> list[str]:
+        """The texts of its events: their bodies (those of `columns`) with their personal fields."""
+        if self.personals is None:
+            return columns.bodies
+        return list(map(codec.join, columns.bodies, self.personals))
 
 
 async def blocks(

@@ -41,7 +41,7 @@ MINIMAL = {"Prefer": "return=minimal"}
 async def events_of(owner: asyncpg.Connection, season: Season) -> list[Any]:
     return await owner.fetch(
         """
-        SELECT e.sequence, e.kind, e.actor, e.recorded_at, e.body, left(encode(b.digest, 'hex'), 8) AS digits
+        SELECT e.sequence, e.kind, e.actor, e.recorded_at, e.body, e.personal, left(encode(digest, 'hex'), 8) AS digits
         FROM event AS e
         JOIN tournament AS t USING (tournament_id)
         JOIN block AS b ON b.tournament_id = e.tournament_id AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
@@ -67,7 +67,7 @@ async def test_a_stream_has_every_event_as_it_is_stored_and_says_when_it_has_cau
                 "recorded_at": event["recorded_at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
                 "actor": event["actor"],
             }
-            | json.loads(event["body"]),
+            | json.loads(codec.join(event["body"], event["personal"])),
         )
         for event in stored
     ]

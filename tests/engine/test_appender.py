@@ -346,7 +346,7 @@ async def test_a_node_that_falls_silent_takes_no_connection_that_another_needs(d
 async def test_a_bad_block_is_rejected_and_those_it_was_sent_with_are_not(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
     async with appending(database) as appender:
         queues = [Queue(appender, tournament_id, registered(), registered()) for tournament_id in ids[1:]]
         bad = Queue(appender, ids[0], registered("1313"), registered())
@@ -455,7 +455,7 @@ async def nobody_waits(owner: asyncpg.Connection) -> bool:
 async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds_and_not_sent_again(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
-    await leave_unconfirmed(owner, "event", "strpos(NEW.body, '1313') > 0")
+    await leave_unconfirmed(owner, "event", "strpos(NEW.personal, ':\"1313\"') > 0")
     async with appending(database) as appender:
         queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
         await run(queues)
@@ -468,7 +468,7 @@ async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds
 async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_before(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:

@@ -1,17 +1,30 @@
 """Stored events: what was written can be read for ever, and nothing is read that was not written like that."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, get_args
 
 import msgspec
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
 from engine.domain.events import Event, Points
-from engine.domain.terms import ID_MAX, CompetitionId, RankingId, Sort
-from engine.log.codec import Undecodable, cause_of, decode, encode, encode_lines, is_caused, tags
+from engine.domain.terms import ID_MAX, CompetitionId, CompetitorId, RankingId, Sort
+from engine.log.codec import (
+    Undecodable,
+    cause_of,
+    decode,
+    encode,
+    encode_lines,
+    is_caused,
+    join,
+    part,
+    part_lines,
+    tags,
+)
 from tests.histories import any_event, histories, unhurried
 
 GOLDEN: Final = Path(__file__).parent / "golden"
@@ -69,6 +82,36 @@ def test_stored_points_are_found_by_the_competition_that_caused_them_and_nothing
         assert cause_of(body) == str(event.competition_id)
 
 
+# ── Personal fields ─────────────────────────────────────────────────────────────────────────────────────
+
+SALT: Final = "5a" * 32
+TEXT: Final = '{"competitor_id":7,"parent_id":2,"name":"Ann \\",\\"name\\":","tags":["u18"]}'
+PERSONAL: Final = f"{SALT}{{{TEXT[33:]}"
+COMMITMENT: Final = sha256(PERSONAL.encode()).hexdigest()
+BODY: Final = f'{{"competitor_id":7,"parent_id":2,"commitment":"{COMMITMENT}"}}'
+
+
+def test_personal_fields_are_stored_apart_from_a_body_that_has_a_commitment_to_them() -> None:
+    event = decode("CompetitorRegistered", TEXT)
+    assert part(event, TEXT, SALT) == (BODY, PERSONAL)
+    assert join(BODY, PERSONAL) == TEXT
+    assert decode("CompetitorRegistered", BODY) == events.CompetitorRegistered(
+        competitor_id=CompetitorId(7), parent_id=CompetitorId(2), commitment=COMMITMENT
+    )
+
+
+@settings(unhurried, max_examples=300)
+@given(st.lists(any_event(), min_size=1, max_size=3))
+def test_each_event_is_joined_from_its_parts_and_no_body_has_a_personal_field(given: list[Event]) -> None:
+    kinds, texts = encode_lines(given)
+    bodies, personals = (lines.split("\n") for lines in part_lines(given, texts, lambda: SALT))
+    for event, kind, text, body, personal in zip(given, kinds, texts.split("\n"), bodies, personals, strict=True):
+        assert join(body, personal or None) == text
+        assert not msgspec.json.decode(body).keys() & event.personal
+        assert bool(personal) == bool(msgspec.json.decode(text).keys() & event.personal)
+        assert (body == text) or decode(kind, body) != event
+
+
 # ── Golden files ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -107,13 +150,16 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         if field.default is not NODEFAULT
     }
     assert defaults == {
+        (events.CompetitorRegistered, "parent_id"): None,
+        (events.CompetitorRegistered, "name"): "",
         (events.CompetitorRegistered, "tags"): (),
         (events.CompetitorRegistered, "color"): "000000",
-        (events.CompetitorRegistered, "parent_id"): None,
+        (events.CompetitorRegistered, "commitment"): UNSET,
+        (events.CompetitorChanged, "parent_id"): UNSET,
         (events.CompetitorChanged, "name"): UNSET,
         (events.CompetitorChanged, "tags"): UNSET,
         (events.CompetitorChanged, "color"): UNSET,
-        (events.CompetitorChanged, "parent_id"): UNSET,
+        (events.CompetitorChanged, "commitment"): UNSET,
         (events.CompetitionAdded, "started_at"): None,
         (events.CompetitionAdded, "location"): "",
         (events.CompetitionAdded, "participants"): (),

@@ -123,7 +123,7 @@ async def test_several_tournaments_are_appended_to_in_one_commit_or_not_at_all(
     assert [outcome.answers for outcome in outcomes if isinstance(outcome, Appended)] == [(2,)] * 3
     xids = await owner.fetch("SELECT DISTINCT xmin FROM event WHERE sequence = 2")
     assert len(xids) == 1
-    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(personal, ':\"1313\"') = 0)")
     blocks = [block(tournament_id) for tournament_id in ids[:2]] + [block(ids[2], request(registered("1313")))]
     with pytest.raises(asyncpg.CheckViolationError):
         await append(database, *blocks)
@@ -193,8 +193,11 @@ class Model:
 
 
 def tagged(event: Event, key: str | None) -> tuple[str, str | None, str]:
-    kind, body = codec.encode(event)
-    return kind, key, body
+    kind, text = codec.encode(event)
+    return kind, key, codec.part(event, text, _SALT)[0]
+
+
+_SALT: Final = "5a" * 32
 
 
 requests = st.builds(
@@ -214,9 +217,12 @@ steps = st.tuples(st.lists(requests, max_size=4), last_requests, st.integers(0, 
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, min_size=1, max_size=8))
 async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
-    database: Database, sequence_of_steps: list[tuple[list[Request], Request, int, bool]]
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    sequence_of_steps: list[tuple[list[Request], Request, int, bool]],
 ) -> None:
     """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order."""
+    monkeypatch.setattr(appending, "new_salt", lambda: _SALT)
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
         opened = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
@@ -694,7 +700,7 @@ async def test_a_slice_takes_just_as_many_bytes_as_it_may(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await appended(database, block(tournament_id, request(*[registered("x" * size) for size in (5, 100, 50, 50)])))
-    rows = await owner.fetch("SELECT octet_length(body) AS size FROM event ORDER BY sequence")
+    rows = await owner.fetch("SELECT octet_length(concat(body, personal)) AS size FROM event ORDER BY sequence")
     sizes = [row["size"] for row in rows]
     async with database.connection() as connection:
         for count in range(1, 6):
@@ -1229,7 +1235,7 @@ async def test_a_block_judged_by_another_log_gets_nothing_of_this_one(database: 
 async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(database: Database) -> None:
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     at = await head_of(database, tournament_id)
-    await appended(database, block(tournament_id, request(registered("Ann"))))
+    await appended(database, block(tournament_id, request(TournamentRenamed(name="Ann"))))
     (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
     assert isinstance(outcome, Appended)
     assert outcome.unseen is not None

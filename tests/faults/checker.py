@@ -27,7 +27,7 @@ from msgspec import Struct, field
 
 from api.desk.desk import SUBMIT_SECONDS_MAX
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import digest
+from engine.log import codec, digest
 from tests.faults.clients import NAMES, Arena
 from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, sums
 
@@ -101,7 +101,7 @@ class Log(Struct, frozen=True):
 
 
 _EVENTS: Final = """
-    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+    SELECT sequence, recorded_at, actor, kind, idempotency_key, body, personal
     FROM event
     WHERE tournament_id = $1
     ORDER BY sequence
@@ -130,7 +130,10 @@ async def read_log(owner: asyncpg.Connection, arena: Arena) -> Log:
         rows = await owner.fetch(_STANDING, t)
         return Log(
             arena,
-            [Stored(*row, json.loads(row["body"])) for row in await owner.fetch(_EVENTS, t)],
+            [
+                Stored(*row, body, json.loads(codec.join(body, personal)))
+                for *row, body, personal in await owner.fetch(_EVENTS, t)
+            ],
             [dict(row) for row in await owner.fetch(_BLOCKS, t)],
             dict(await owner.fetchrow(_HEAD, t)),
             dict(map(tuple, await owner.fetch(_KEYS, t))),

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
-from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingModified, Recorded
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded, TournamentRenamed
+from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
 from engine.log.reading import Head
 from projections.board.board import FOLD_VERSION, Board
@@ -304,7 +304,7 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
     async with database.connection() as connection:
         for size in (10, 10, 10, 255, 255, 10):
             name = "x" * size
-            await record(connection, tournament_id, CompetitorRegistered(competitor_id=CompetitorId(size), name=name))
+            await record(connection, tournament_id, TournamentRenamed(name=name))
 
         async def sizes() -> list[int]:
             found, after = [], Sequence(0)

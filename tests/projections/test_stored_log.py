@@ -50,7 +50,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             assert found.text is not None
             known = digest.chain(known, found.text)
             assert known == found.digest
-            assert found.size == len(found.text)
+            assert found.size == len(found.text) + len("".join(filter(None, found.personals or ())).encode())
             columns = found.columns()
             assert columns is not None
             assert found.count == len(columns.bodies) == found.last_sequence - last

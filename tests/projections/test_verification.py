@@ -198,6 +198,9 @@ LOG_CHANGES: Final = {
         {(7, "block.digest")},
     ),
     "who asked": (f"UPDATE event SET actor = 1 {EVENT} 8", {(7, "block.digest")}),
+    "a name": (f"UPDATE event SET personal = replace(personal, 'Cy', 'Ce') {EVENT} 10", {(10, "event.personal")}),
+    "a name that is gone": (f"UPDATE event SET personal = NULL {EVENT} 10", {(10, "event.personal")}),
+    "a name in place of points": (f"UPDATE event SET personal = 'x' {EVENT} 12", {(12, "event.body")}),
     "a tag": (f"UPDATE event SET kind = 'RankingClosed' {EVENT} 12", {(12, "block.digest"), (12, "event.body")}),
     "an unknown tag": (f"UPDATE event SET kind = 'Nonsense' {EVENT} 12", {(12, "block.digest"), (12, "event.body")}),
     "a blank in a body": (

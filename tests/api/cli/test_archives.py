@@ -17,8 +17,9 @@ from api.desk.desk import Desk, open_desk
 from engine.database.pool import Database, open_database
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import LogDisproved, Unreadable
+from engine.domain.events import CompetitorRegistered
 from engine.domain.terms import OPERATOR, CompetitorId
-from engine.log import archive, digest, registry
+from engine.log import archive, codec, digest, registry
 from projections.tables.worker import Worker
 from projections.verification.archives import IDS_FOLLOWED_MAX
 from tests.api.cli.conftest import Tallybook
@@ -266,14 +267,24 @@ def in_body(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]
 
     def forge(parts: list[dict[str, Any]]) -> None:
         for part in parts[1:]:
-            *_, kinds, _, bodies = part["events"]
+            kinds = part["events"][3]
             if kind in kinds:
                 at = kinds.index(kind)
-                bodies[at] = compact(json.loads(bodies[at]) | changes).decode()
+                change_text(part, at, lambda text: compact(json.loads(text) | changes).decode())
                 return
         raise AssertionError(f"there is no {kind}")
 
     return forge
+
+
+def change_text(part: dict[str, Any], at: int, change: Callable[[str], str]) -> None:
+    """Changes the text of an event of a line, with a new commitment if the line has personal fields."""
+    bodies, personals = part["events"][5], part.get("personals")
+    if personals is None:
+        bodies[at] = change(bodies[at])
+        return
+    some = CompetitorRegistered(competitor_id=CompetitorId(1), name="")
+    bodies[at], personals[at] = codec.part(some, change(codec.join(bodies[at], personals[at])), "5a" * 32)
 
 
 def in_column(number: int, change: Callable[[Any], Any]) -> Callable[[list[dict[str, Any]]], None]:
@@ -291,8 +302,7 @@ def in_time_to_come(parts: list[dict[str, Any]]) -> None:
 
 
 def with_a_field_twice(parts: list[dict[str, Any]]) -> None:
-    bodies = parts[2]["events"][5]
-    bodies[0] = bodies[0][:-1] + ',"name":"Zo"}'
+    change_text(parts[2], 0, lambda text: text[:-1] + ',"name":"Zo"}')
 
 
 FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
@@ -355,9 +365,16 @@ def test_a_line_longer_than_any_block_is_refused_without_being_read_whole(
         (1, lambda m: m.update(more=1), "Line 1 of the archive cannot be read"),
         (
             3,
-            lambda b: b["events"][5].__setitem__(0, b["events"][5][0].replace("Zo", "Ze")),
+            lambda b: b["events"][5].__setitem__(0, b["events"][5][0].replace("_id", "_ib")),
             "Line 3 of the archive: its",
         ),
+        (
+            3,
+            lambda b: b.update(personals=[b["personals"][0].replace("Zo", "Ze")]),
+            "line 3, cup at sequence 2: event.personal: is not what its body has a commitment to",
+        ),
+        (3, lambda b: b.pop("personals"), "line 3, cup at sequence 2: event.personal: is missing"),
+        (3, lambda b: b["personals"].append(None), "Line 3 of the archive cannot be read: its personal fields"),
         (3, lambda b: b.update(created=[b["created"][0] + 1]), "block.created: is"),
         (3, lambda b: b.update(structure_sequence=2), "block.structure_sequence: is 2"),
         (3, lambda b: b["keys"].append(["x", "00", 2]), "idempotency: 2 keys are remembered; the events have 1"),
@@ -455,7 +472,7 @@ async def test_ids_that_are_ahead_stay_ahead(other: Tallybook, other_owner: asyn
 async def test_a_log_that_does_not_make_its_digests_is_not_exported(
     tallybook: Tallybook, owner: asyncpg.Connection, slug: str, tmp_path: Path
 ) -> None:
-    await tamper(owner, "UPDATE event SET body = replace(body, 'Zo', 'Ze') WHERE sequence = 2")
+    await tamper(owner, "UPDATE event SET body = replace(body, '_id', '_ib') WHERE sequence = 2")
     file = tmp_path / "cup.archive"
     (reason,) = await tallybook.refused("tournament", "export", slug, "--output", str(file))
     assert reason == "The events from 2 to 2 of cup do not make their digest; `tallybook verify cup` says more."
