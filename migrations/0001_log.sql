@@ -93,6 +93,9 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tournament_id, idempotency_key)
 );
 COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
+COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes; behind them the name of the import that made the request, see engine/log/import_runs.py.';
+CREATE INDEX idempotency_import ON idempotency (tournament_id, substring(fingerprint FROM 33), sequence)
+    WHERE octet_length(fingerprint) > 32;
 
 CREATE TABLE refusal (
     tournament_id   bigint NOT NULL,

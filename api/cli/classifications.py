@@ -19,11 +19,12 @@ from api.cli.lines import (
     told,
     window_of,
 )
-from api.cli.names import Names, RankingText
+from api.cli.names import RankingText
 from api.cli.past import PastSequence, PastTime
 from api.cli.standings_text import columns_of_place, place, say_moment, text_or_none
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.lookup import ranking_of
+from api.interface.names import Names
 from api.interface.questions import TableQuestion
 from api.interface.resources.classifications import ClassificationShape, answer_classification, criterion_text
 from engine.domain.commands import DeclareClassification

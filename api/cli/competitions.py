@@ -11,15 +11,17 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.changes import changed
-from api.cli.competition_files import Reader, Scoring, read
-from api.cli.competition_imports import play_competitions
-from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
+from api.cli.files import read_text
+from api.cli.names import CompetitionText, CompetitorTexts, RankingText
 from api.cli.progress import progress
-from api.cli.templates import TEMPLATES
 from api.cli.times import begin
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.imports.competition_files import Reader, Scoring, read
+from api.imports.competition_imports import play_competitions
+from api.imports.templates import TEMPLATES
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
 from api.interface.lookup import competitor_of
+from api.interface.names import Names
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
@@ -142,12 +144,12 @@ async def import_competitions(
         try:
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:
                 ranking_id = Names(live.board).ranking(ranking)
-                columns, lines = read(file)
+                columns, lines = read(read_text(file))
                 reader = Reader(live.board, ranking_id, columns, scoring)
                 stop = listening.enter_context(stop_on_signals())
                 with progress("importing") as advance:
                     imported = await play_competitions(
-                        desk, live, ranking_id, reader, lines, stop=stop, progress=advance
+                        desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=advance
                     )
         except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
             printing.say("Interrupted before this command imported anything.")
@@ -157,6 +159,8 @@ async def import_competitions(
     elif imported.imported or not imported.already_imported:
         already = f"; {imported.already_imported} of the file were already" if imported.already_imported else ""
         printing.say(f"{printing.count(imported.imported, 'competition')} imported{already}")
+        if imported.imported:
+            printing.say(f"to take this import back: tallybook import undo {slug} {imported.name}")
     else:
         printing.say(f"nothing to do: all {imported.already_imported} competitions of the file are imported already")
 

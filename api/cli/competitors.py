@@ -11,9 +11,10 @@ from msgspec import UNSET
 from api.cli import printing
 from api.cli.changes import changed
 from api.cli.imports import register_competitors
-from api.cli.names import CompetitorText, Names
+from api.cli.names import CompetitorText
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.names import Names
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId

@@ -7,6 +7,7 @@ table was Ireland 20, France 15, England 14, Scotland 12, Italy 11, Wales 4.
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import count
 from typing import Any, Final
 
@@ -158,7 +159,7 @@ class Season:
     async def _do(self, command: Command) -> Any:
         key = f"{TOURNAMENT_NAME}, step {next(self._numbers)}".replace(" ", "_")
         receipt = await self._desk.submit(
-            self._live, command, actor=OPERATOR, idempotency_key=key, fingerprint=key.encode()
+            self._live, command, actor=OPERATOR, idempotency_key=key, fingerprint=sha256(key.encode()).digest()
         )
         return receipt.event
 

@@ -8,11 +8,12 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
-from api.cli.names import Names, RankingText
+from api.cli.names import RankingText
 from api.cli.where import HERE, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.http.times import timestamp
 from api.interface.lookup import ranking_of
+from api.interface.names import Names
 from api.interface.resources.stream import first_after, parse_start
 from api.stream.followers import NEWS_SECONDS
 from api.stream.frames import SET_ASIDE, Frame, StreamFormat, Wanted

@@ -18,7 +18,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -29,19 +28,18 @@ from api.cli.files import STDIN, read_text
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.http.forms import fingerprint
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded
 from api.interface.cells import csv_rows
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
-from engine.domain.events import CompetitorRegistered, Event, Ignored, Recorded
+from engine.domain.events import CompetitorRegistered, Ignored
 from engine.domain.judging import State, decide
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence
+from engine.domain.terms import OPERATOR, CompetitorId
 from engine.log import reading, registry
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
 IMPORT_LINES_MAX: Final = 1_000_000
-IMPORT_REQUESTS_MAX: Final = 500
-"""Lines registered at the same time."""
 _ID: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -92,24 +90,6 @@ async def register_competitors(
     return Imported(
         registered=registered, already_registered=len(asked) - registered, ids=[known[one.key] for one in asked]
     )
-
-
-class Interrupted(TallybookError):
-    """Some lines of the file are done, as `so_far` says. The others were not sent."""
-
-    code = "interrupted"
-
-    def __init__(self, so_far: str) -> None:
-        super().__init__(f"Interrupted: {so_far}")
-
-
-class BrokenOff(TallybookError):
-    """Some lines of the file are done, as `so_far` says. The others are not, or their outcome is unknown."""
-
-    code = "broken_off"
-
-    def __init__(self, so_far: str, failure: TallybookError) -> None:
-        super().__init__(f"The import failed ({failure.code}): at least {so_far}")
 
 
 def _so_far(done: int, total: int) -> str:
@@ -367,11 +347,6 @@ def _judged(
     if faults:
         raise _refused(faults, len(known), len(asked))
     return commands
-
-
-def as_if_recorded(event: Event) -> Recorded:
-    """For a board that nobody is shown: decisions look at no sequence and no time."""
-    return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
 
 
 class _Names:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final, TypeVar, cast
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
-from api.cli.names import Names
 from api.cli.times import end
 from api.desk.desk import Desk
 from api.http.outgoing import Later, Long
 from api.interface.declarations import RecallContext
+from api.interface.names import Names
 from api.interface.rendering import Answer, TaggedBody
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.turns import Turns

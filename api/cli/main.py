@@ -75,9 +75,11 @@ points = App(name="points", group=_COMPETE, help="Add points, and undo them.")
 competition = App(
     name="competition", group=_COMPETE, help="Add, import and list competitions, and record their results."
 )
+imports = App(name="import", group=_COMPETE, help="List imports of competitions, and undo them.")
 token = App(name="token", group=_OPERATE, help="Create, list and revoke tokens.")
 webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
-for part in (tournament, competitor, ranking, participants, unity, competition, points, classification, token, webhook):
+_COMPETING: Final = (tournament, competitor, ranking, participants, unity, competition, imports, points, classification)
+for part in (*_COMPETING, token, webhook):
     app.command(part)
 
 
@@ -294,8 +296,10 @@ _command(
     same command again: it imports the rest, and nothing twice.
 
     A line is done if an import into this ranking added a competition at the same time between the same participants, as
-    often as the file says it. If its score or points differ now, it is refused: correct that competition, and leave
-    the line out.
+    often as the file says it, and that was not undone. If its score or points differ now, it is refused: undo that
+    import first, or correct that competition and leave the line out.
+
+    It prints the name of this import, for `tallybook import undo`.
     """,
 )
 _command(
@@ -317,6 +321,23 @@ _command(
     help="""
     Undo the points that an event added to a ranking, and to others by the same request; or redo them, if the event
     undid them. `tallybook history` shows the events.
+    """,
+)
+_command(
+    imports,
+    "api.cli.import_runs:list_imports",
+    name="list",
+    help="List the imports of competitions into a tournament, and whether they were undone.",
+)
+_command(
+    imports,
+    "api.cli.import_runs:undo",
+    name="undo",
+    help="""
+    Undo an import: void the competitions that it added, and take back the points that it gave to others. Those that
+    hold points of others are kept. Prints the ids of the competitions that it voided.
+
+    If it is interrupted, run the same command again. The corrected file can be imported afterwards.
     """,
 )
 
@@ -651,6 +672,6 @@ def code_of(error: TallybookError) -> int:
     match error.code:
         case LogDisproved.code:
             return 3
-        case "interrupted":  # the code of `Interrupted` in imports.py, without importing that
+        case "interrupted":  # the code of `Interrupted` in api/imports, without importing that
             return INTERRUPTED
     return 1

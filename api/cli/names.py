@@ -1,34 +1,12 @@
-"""Names in the place of ids: which competitor, competition, ranking or unity of a tournament an argument means.
+"""Arguments that name competitors, competitions, rankings and unities, and their names as columns show them."""
 
-A number means what has it as its id. Any other text means what has it as its name, and so does a number that is no id
-here. A name that several have is refused, with their ids.
-
-A competition has no name of its own. Its participants name it, if they are one or two: "Swansea City - Norwich City",
-with a hyphen or a dash between them.
-"""
-
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
-from functools import cached_property
+from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Final, TypeVar
 
 from cyclopts import Parameter
 from rich.cells import cell_len, set_cell_size
 
-from api.http.forms import parse_id
-from api.interface.competition_names import BETWEEN, competition_name
-from api.interface.lookup import ranking_of
-from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board
-
-IDS_LISTED_MAX: Final = 20
-"""Ids that a refusal lists of those who share a name."""
-SIMILAR_MAX: Final = 3
-"""Similar names that a refusal of an unknown one lists."""
-COMPARED_MAX: Final = 5_000
-"""Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
 _NUMBER: Final = "A number is an id if that id exists, else a name."
 _K = TypeVar("_K", bound=int)
 
@@ -43,60 +21,6 @@ UnityText = Annotated[str | None, Parameter(help="Id or name of the unity. Witho
 OneUnityText = Annotated[str | None, Parameter(help="Only the unity with this id or name.")]
 
 
-class Names:
-    """The names of a board, which does not change meanwhile.
-
-    Each method raises Unacceptable for a name that several have, and NotFound for one that nothing has. A number that
-    is neither an id nor a name is returned as an id, so that it is refused as over HTTP.
-    """
-
-    def __init__(self, board: Board) -> None:
-        self._board = board
-
-    def ranking(self, text: str) -> RankingId:
-        rankings = self._board.rankings
-        return RankingId(
-            _meant("ranking", text, rankings, lambda: _ids_by_name((i, r.name) for i, r in rankings.items()))
-        )
-
-    def competitor(self, text: str) -> CompetitorId:
-        return CompetitorId(_meant("competitor", text, self._board.competitors, lambda: self._competitors))
-
-    def competitors(self, texts: Iterable[str]) -> tuple[CompetitorId, ...]:
-        return tuple(map(self.competitor, texts))
-
-    def competition(self, text: str) -> CompetitionId:
-        competitions = self._board.competitions
-        name = text.replace(" - ", BETWEEN)
-        return CompetitionId(_meant("competition", name, competitions, lambda: self._competitions))
-
-    def unity(self, ranking_id: RankingId, text: str) -> UnityId:
-        """Raises NotFound also for a ranking that is not there."""
-        unities = ranking_of(self._board, ranking_id).unities
-        number = parse_id(text)
-        if number in unities:
-            return UnityId(number)
-        for unity_id, unity in unities.items():
-            if unity.name == text.strip():
-                return unity_id
-        similar = "" if number else _similar(text, [unity.name for unity in unities.values()])
-        raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.{similar}")
-
-    def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
-        """None: the main one. Raises as `unity`."""
-        return next(iter(ranking_of(self._board, ranking_id).unities)) if text is None else self.unity(ranking_id, text)
-
-    @cached_property
-    def _competitors(self) -> Mapping[str, list[CompetitorId]]:
-        return _ids_by_name((competitor_id, c.name) for competitor_id, c in self._board.competitors.items())
-
-    @cached_property
-    def _competitions(self) -> Mapping[str, list[CompetitionId]]:
-        return _ids_by_name(
-            (i, name) for i, c in self._board.competitions.items() if (name := competition_name(self._board, c))
-        )
-
-
 def cut_apart(names: Mapping[_K, str], cells_max: int) -> dict[_K, str]:
     """The names, those wider than `cells_max` cut. One that would look like another name then stays whole."""
     cut = {
@@ -105,36 +29,3 @@ def cut_apart(names: Mapping[_K, str], cells_max: int) -> dict[_K, str]:
     }
     alike = Counter(cut.values())
     return {key: cut[name] if alike[cut[name]] == 1 else name for key, name in names.items()}
-
-
-def _ids_by_name(named: Iterable[tuple[_K, str]]) -> Mapping[str, list[_K]]:
-    ids: defaultdict[str, list[_K]] = defaultdict(list)
-    for item_id, name in named:
-        ids[name].append(item_id)
-    return ids
-
-
-def _meant(what: str, text: str, those: Mapping[_K, object], named: Callable[[], Mapping[str, list[_K]]]) -> int:
-    number = parse_id(text)
-    if number is not None and number in those:
-        return number
-    name, all_named = text.strip(), named()
-    ids = all_named.get(name, [])
-    if len(ids) > 1:
-        listed = ", ".join(map(str, ids[:IDS_LISTED_MAX]))
-        more = f" and {len(ids) - IDS_LISTED_MAX:,} more" if len(ids) > IDS_LISTED_MAX else ""
-        raise Unacceptable(f"{len(ids):,} {what}s are named {name!r}; give the id of one: {listed}{more}.")
-    if ids:
-        return ids[0]
-    if number is not None:
-        return number
-    raise NotFound(f"This tournament has no {what} {name!r}.{_similar(name, all_named)}")
-
-
-def _similar(unknown: str, names: Collection[str]) -> str:
-    """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
-    if len(names) > COMPARED_MAX:
-        return ""
-    by_folded = {name.casefold(): name for name in names if name}
-    found = get_close_matches(unknown.casefold(), by_folded, SIMILAR_MAX)
-    return f" Similar: {', '.join([repr(by_folded[folded]) for folded in found])}." if found else ""

@@ -27,13 +27,14 @@ from api.cli.lines import (
     told,
     window_of,
 )
-from api.cli.names import CompetitorText, Names, OneUnityText, RankingText, UnityText
+from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
 from api.cli.progress import progress
 from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.lookup import ranking_of, refuse_unknown
+from api.interface.names import Names
 from api.interface.questions import TableQuestion
 from api.interface.resources.history import explanation_shape
 from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form

@@ -9,10 +9,11 @@ from msgspec import UNSET
 from api.cli import printing
 from api.cli.changes import changed
 from api.cli.classifications import criteria_of
-from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
-from api.cli.templates import TEMPLATES, Kind, Template
+from api.cli.names import CompetitorTexts, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.imports.templates import TEMPLATES, Kind, Template
 from api.interface.lookup import ranking_of
+from api.interface.names import Names
 from engine.domain.commands import (
     AddPoints,
     AddUnity,

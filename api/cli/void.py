@@ -8,12 +8,13 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
-from api.cli.names import CompetitionText, CompetitorTexts, Names, OneUnityText, RankingText
+from api.cli.names import CompetitionText, CompetitorTexts, OneUnityText, RankingText
 from api.cli.progress import progress
 from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown
+from api.interface.names import Names
 from api.interface.resources.voiding import ComparedRankingShape, compared, foreseen_comparisons
 from engine.domain.commands import (
     Previewed,
@@ -124,13 +125,13 @@ async def _submit(desk: Desk, live: LiveTournament, command: Previewed, dry_run:
     if dry_run:
         decided = await desk.preview(live, command)
         read = partial(Past(desk.database).competition_sums, live.tournament_id)
-        _show(live.board, compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
+        show_comparison(live.board, compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
         return
     receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
 
 
-def _show(board: Board, rankings: list[ComparedRankingShape], *, json: bool) -> None:
+def show_comparison(board: Board, rankings: list[ComparedRankingShape], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
@@ -179,7 +180,7 @@ async def what_if(
             counts = Counted(live.board, before), Counted(other, after)
             classified_moves = await in_turns(classified_move_steps(before, after, *counts))
         rankings = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, only)
-    _show(live.board, rankings, json=json)
+    show_comparison(live.board, rankings, json=json)
 
 
 async def _replayed(

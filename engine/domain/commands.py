@@ -8,7 +8,7 @@ field that does not take None cannot be emptied: the creation demands it, too. I
 default is None was not given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -148,10 +148,11 @@ CausedPoints = Mapping[Sequence, PointsAdded]
 
 class VoidCompetition(Struct, frozen=True, kw_only=True):
     """`caused`: the competition's points, at the state that the command is judged against. None: the desk fills them
-    in."""
+    in. `only`: refuse it if the competition holds points of other events than these; None: whatever it holds."""
 
     competition_id: CompetitionId
     caused: CausedPoints | None = None
+    only: Collection[Sequence] | None = None
 
 
 class UnvoidCompetition(Struct, frozen=True, kw_only=True):

@@ -382,8 +382,19 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> Ev
 def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
+    if command.only is not None and holds_others(state, command):
+        raise Conflict(f"Competition {command.competition_id} holds points of others.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
     return voided, *_reversals(state, command.competition_id, command.caused, sign=-1)
+
+
+def holds_others(state: State, command: commands.VoidCompetition) -> bool:
+    """Whether the competition holds points of other events than `only`. Those that were undone do not count."""
+    caused, only = command.caused or {}, command.only or ()
+    return any(
+        sequence not in only and sequence not in state.rankings[points.ranking_id].undone
+        for sequence, points in caused.items()
+    )
 
 
 def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.templates import TEMPLATES, Kind
+from api.imports.templates import TEMPLATES, Kind
 from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
 from tests.api.leagues import League, history

@@ -14,13 +14,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from api.cli import competition_imports
-from api.cli.competition_files import IMPORT_COMPETITIONS_MAX, Reader, Scoring, read
-from api.cli.competition_imports import ImportedCompetitions, play_competitions
-from api.cli.imports import Interrupted
-from api.cli.names import Names
+from api.cli.files import read_text
 from api.desk.desk import Desk
+from api.imports import competition_imports
+from api.imports.competition_files import IMPORT_COMPETITIONS_MAX, Reader, Scoring, read
+from api.imports.competition_imports import ImportedCompetitions, play_competitions
+from api.imports.outcomes import Interrupted
 from api.interface.fields import FORM_OF_TIMES
+from api.interface.names import Names
+from engine.domain.terms import OPERATOR
 from engine.log import registry
 from tests.api.cli.conftest import Tallybook
 from tests.api.football import FOOTBALL, SEASONS, SORTS
@@ -82,6 +84,7 @@ class Import:
     def __init__(self, tallybook: Tallybook, slug: str, folder: Path) -> None:
         self.tallybook = tallybook
         self.slug = slug
+        self.names: list[str] = []  # of its imports
         self._file = folder / "some.csv"
 
     def command(self, content: str, *options: str, ranking: str = "Table") -> list[str]:
@@ -90,10 +93,14 @@ class Import:
         return ["competition", "import", self.slug, ranking, str(self._file), *options, *where]
 
     async def __call__(self, content: str, *options: str, ranking: str = "Table") -> str:
-        """What it says."""
+        """What it says before it names the import."""
         ended = await asyncio.to_thread(said, *self.command(content, *options, ranking=ranking))
         assert (ended.code, ended.out) == (0, ""), ended.err
-        return ended.err.removesuffix("\n")
+        first, *rest = ended.err.splitlines()
+        self.names += [
+            named.removeprefix(f"to take this import back: tallybook import undo {self.slug} ") for named in rest
+        ]
+        return first
 
     async def json(self, content: str) -> Any:
         return (await asyncio.to_thread(said, *self.command(content, "--json"))).json
@@ -265,7 +272,8 @@ async def test_standard_input_is_a_file(tallybook: Tallybook, slug: str) -> None
         env=environment(),
     )
     out, err = await process.communicate(content)
-    assert (process.returncode, out, err) == (0, b"", b"1 competition imported\n")
+    assert (process.returncode, out) == (0, b"")
+    assert err.startswith(b"1 competition imported\nto take this import back: ")
 
 
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
@@ -403,9 +411,9 @@ async def test_a_file_of_too_many_lines_is_refused(imported: Import, tmp_path: P
         file.write_text("date,participants,score\n" + line * count)
         if refused:
             with pytest.raises(Exception, match=f"has {count} competitions; import at most {IMPORT_COMPETITIONS_MAX}"):
-                read(file)
+                read(read_text(file))
         else:
-            assert len(read(file)[1]) == count
+            assert len(read(read_text(file))[1]) == count
 
 
 async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:
@@ -439,6 +447,7 @@ async def test_two_games_of_the_same_two_at_the_same_time_are_two(imported: Impo
 async def test_json_says_what_was_imported(imported: Import) -> None:
     await imported(DAY_ONE)
     outcome = await imported.json(DAY_ONE + DAY_TWO)
+    assert outcome.pop("name")
     assert outcome == {"imported": 1, "already_imported": 2, "ids": [one["id"] for one in await imported.listed()]}
 
 
@@ -454,8 +463,8 @@ async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(i
     match = (await imported.listed())[0]["id"]
     scored, *other_points = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
     assert scored == (
-        f"line 2: it was imported as competition {match}, with another score, group or location; correct that one, and "
-        "leave this line out"
+        f"line 2: it was imported as competition {match}, with another score, group or location; undo that import "
+        "first, or correct that competition and leave this line out"
     )
     assert len(other_points) == 1
     (fault,) = await imported.faults(DAY_ONE, "--win", "2")
@@ -471,6 +480,58 @@ async def test_another_ranking_gets_points_of_the_same_competitions(imported: Im
     assert len(await imported.listed()) == 2
     assert (await imported.table("Old rules"))["points"]["Ajax"] == 2
     assert (await imported.table())["points"]["Ajax"] == 3
+
+
+async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Import) -> None:
+    await imported(DAY_ONE)
+    slug, command = imported.slug, imported.tallybook
+    where = ("--database-url", command.dsn)
+    (name,) = imported.names
+    before, events = await imported.table(), await imported.events()
+    wrong = DAY_TWO.replace("1:1", "9:0")
+    await imported(DAY_ONE + wrong)
+    corrected, _of_points = await imported.faults(DAY_ONE + DAY_TWO)
+    assert "undo that import first" in corrected
+    shown = await command.done("import", "undo", slug, imported.names[1], "--dry-run")
+    assert "Brest" in shown
+    assert (await imported.listed())[2]["voided_at"] is None
+    ended = await asyncio.to_thread(said, "import", "undo", slug, imported.names[1], *where)
+    withdrawn = (await imported.listed())[2]
+    assert (ended.out, ended.err) == (
+        f"{withdrawn['id']}\n",
+        "1 competition withdrawn, points of 1 event taken back\n",
+    )
+    assert withdrawn["voided_at"] is not None
+    assert await imported.table() == before
+    again = await asyncio.to_thread(said, "import", "undo", slug, imported.names[1], *where)
+    assert again.err == f"nothing to do: nothing of import {imported.names[1]} counts\n"
+    assert await imported(DAY_ONE + DAY_TWO) == "1 competition imported; 2 of the file were already"
+    assert (await imported.table())["points"]["Brest"] == 1
+    assert len({*imported.names}) == 3
+    listed = await command.json("import", "list", slug)
+    assert [(one["name"], one["competitions"], one["points"], one["undone"]) for one in listed] == [
+        (name, 2, 2, False),
+        (imported.names[1], 1, 1, True),
+        (imported.names[2], 1, 1, False),
+    ]
+    assert listed[0]["event"] == events - 3
+    unknown = await asyncio.to_thread(said, "import", "undo", slug, "nothing", *where)
+    assert unknown.err == "This tournament has no import 'nothing'; `tallybook import list` shows them.\n"
+
+
+async def test_a_competition_with_points_of_others_is_kept(imported: Import) -> None:
+    await imported(DAY_ONE)
+    await imported.tallybook.done("points", "add", imported.slug, "Table", "Ajax=7", "--competition", "Ajax - Brest")
+    ended = await asyncio.to_thread(
+        said, "import", "undo", imported.slug, *imported.names, "--database-url", imported.tallybook.dsn
+    )
+    kept, withdrawn = await imported.listed()
+    assert (kept["voided_at"], ended.out) == (None, f"{withdrawn['id']}\n")
+    assert ended.err.splitlines() == [
+        "1 competition withdrawn, points of 2 events taken back",
+        f"kept, because they hold points of others: {kept['id']}",
+    ]
+    assert (await imported.table())["points"] == {"Ajax": 7, "Brest": 0, "Celtic": 0, "Dynamo": 0}
 
 
 # ── Cut off ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -497,10 +558,12 @@ async def test_cut_off_after_a_chunk_it_continues(
 
         async with desk.live_pool.pinned(tournament_id) as live:
             await desk.live_pool.make_current(live)
-            columns, lines = read(file)
+            columns, lines = read(read_text(file))
             ranking_id = Names(live.board).ranking("Table")
             reader = Reader(live.board, ranking_id, columns, Scoring())
-            return await play_competitions(desk, live, ranking_id, reader, lines, stop=stop, progress=progress)
+            return await play_competitions(
+                desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=progress
+            )
 
     with pytest.raises(Interrupted) as caught:
         await play(3)
@@ -568,12 +631,12 @@ async def test_each_of_two_imports_of_a_file_at_once_tells_what_it_did_itself(
         assert tournament_id is not None
         async with desk.live_pool.pinned(tournament_id) as live:
             await desk.live_pool.make_current(live)
-            columns, lines = read(file)
+            columns, lines = read(read_text(file))
             ranking_id = Names(live.board).ranking("Table")
             reader = Reader(live.board, ranking_id, columns, Scoring())
             stop = asyncio.Event()
             return await play_competitions(
-                desk, live, ranking_id, reader, lines, stop=stop, progress=lambda _done, _total: None
+                desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=lambda _done, _total: None
             )
 
     async with desk_at(dsn) as other:

@@ -15,16 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.cli import imports
-from api.cli.imports import (
-    IMPORT_REQUESTS_MAX,
-    BrokenOff,
-    Imported,
-    ImportLine,
-    Interrupted,
-    _asked,
-    register_competitors,
-)
+from api.cli.imports import Imported, ImportLine, _asked, register_competitors
 from api.desk.desk import Desk
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, EventSetAside

@@ -40,6 +40,8 @@ GIVEN: Final = {
     "competition result": "{slug} Ben~-~Cid 2:1",
     "competition change": "{slug} Ben~-~Cid --location Hall~2",
     "competition import": "{slug} Pyramid {competitions}",
+    "import list": "{slug}",
+    "import undo": "{slug} {import}",
     "competition list": "{slug}",
     "points add": "{slug} Pyramid Ben=3 --competition Ben~-~Cid",
     "points undo": "{slug} Pyramid {added}",
@@ -86,7 +88,7 @@ REFUSED: Final = {
 }
 """Those that are refused here: the archive is of a tournament that is there, all events can be folded, and nobody
 receives the webhook. Their own tests read their JSON."""
-_IN_A_PROCESS: Final = {"competitor import", "competition import"}  # they listen to signals
+_IN_A_PROCESS: Final = {"competitor import", "competition import", "import undo"}  # they listen to signals
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T].*")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 _OF_HTTP: Final = {"created_at", "updated_at", "closed_at"}  # in standings, whose shape is documented without a zone
@@ -120,6 +122,8 @@ async def test_with_json_a_command_prints_json_and_nothing_else(
         assert not [(words, key) for key, text in times if not _INSTANT.fullmatch(text) and key not in _OF_HTTP]
         if words in ("token create", "webhook add"):
             given |= {words.split()[0]: str(printed[0]["id"])}
+        if words == "import list":
+            given |= {"import": printed[0][0]["name"]}
         if words == "points add":
             given |= {"added": str(printed[0]["sequence"])}
 

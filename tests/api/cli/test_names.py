@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.names import COMPARED_MAX, IDS_LISTED_MAX, Names
+from api.interface.names import COMPARED_MAX, IDS_LISTED_MAX, Names
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.events import CompetitorRegistered, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence

@@ -11,16 +11,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from api.cli.files import read_text
-from api.cli.names import Names
 from api.interface.cells import csv_rows
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.lookup import ranking_of
+from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.events import Delta, Result
 from engine.domain.notation import Notation
@@ -87,9 +85,9 @@ class Scoring(Struct, frozen=True, kw_only=True):
 # ── From bytes to lines ─────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path) -> tuple[list[str], list[Line]]:
-    """The columns of the file, or of standard input for `-`, and its lines. Raises Unreadable."""
-    rows = csv_rows(read_text(path))
+def read(text: str) -> tuple[list[str], list[Line]]:
+    """The columns of a file with this text, and its lines. Raises Unreadable."""
+    rows = csv_rows(text)
     _, first = next(rows, (1, []))
     columns = [column.strip() for column in first]
     if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:

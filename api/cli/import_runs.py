@@ -1,0 +1,74 @@
+"""Commands about imports of competitions that were made: `import list`, `import undo`."""
+
+import asyncio
+from contextlib import ExitStack
+from functools import partial
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from api.cli import printing
+from api.cli.progress import progress
+from api.cli.void import DryRun, show_comparison
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.imports.undoing import plan_undoing, undo_import
+from api.interface.resources.voiding import compared, foreseen_comparisons
+from api.service.lifecycle import stop_on_signals
+from engine.domain.terms import OPERATOR
+from engine.log import import_runs
+from projections.past.past import Past
+
+
+async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live, desk.database.connection() as connection:
+        runs = await import_runs.runs(connection, live.tournament_id)
+    rows: list[dict[str, object]] = [
+        {
+            "name": run.name,
+            "event": run.first,
+            "competitions": run.competitions,
+            "points": run.points,
+            "undone": run.undone,
+        }
+        for run in runs
+    ]
+    printing.rows(rows, ("name", "event", "competitions", "points", "undone"), as_json=json)
+
+
+async def undo(
+    slug: Slug,
+    name: Annotated[str, Parameter(help="Name of the import, as it was printed.")],
+    /,
+    *,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
+        try:
+            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+                planned = await plan_undoing(desk, live, name)
+                if dry_run:
+                    read = partial(Past(desk.database).competition_sums, live.tournament_id)
+                    comparisons = await foreseen_comparisons(live, planned.events, read)
+                    show_comparison(live.board, compared(live.board, comparisons), json=json)
+                    return
+                stop = listening.enter_context(stop_on_signals())
+                with progress("undoing") as advance:
+                    await undo_import(desk, live, planned, actor=OPERATOR, stop=stop, progress=advance)
+        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
+            printing.say("Interrupted before this command undid anything.")
+            raise
+    if json:
+        printing.json({"withdrawn": planned.withdrawn, "kept": planned.kept, "points": planned.points})
+        return
+    if not planned.commands:
+        printing.say(f"nothing to do: nothing of import {name} counts")
+    else:
+        withdrawn = printing.count(len(planned.withdrawn), "competition")
+        printing.say(f"{withdrawn} withdrawn, points of {printing.count(planned.points, 'event')} taken back")
+        for competition_id in planned.withdrawn:
+            printing.line(str(competition_id))
+    if planned.kept:
+        listed = ", ".join(map(str, planned.kept[:20])) + (" …" if len(planned.kept) > 20 else "")
+        printing.say(f"kept, because they hold points of others: {listed}")

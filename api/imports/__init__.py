@@ -1,0 +1,1 @@
+"""Competitions from files, and imports taken back."""

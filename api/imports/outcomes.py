@@ -1,0 +1,34 @@
+"""How imports end early, and the events of lines that are judged as if others were recorded already."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from engine.domain.errors import TallybookError
+from engine.domain.events import Event, Recorded
+from engine.domain.terms import OPERATOR, Sequence
+
+IMPORT_REQUESTS_MAX: Final = 500
+"""Requests of an import that are under way at the same time."""
+
+
+class Interrupted(TallybookError):
+    """Some lines of the file are done, as `so_far` says. The others were not sent."""
+
+    code = "interrupted"
+
+    def __init__(self, so_far: str) -> None:
+        super().__init__(f"Interrupted: {so_far}")
+
+
+class BrokenOff(TallybookError):
+    """Some lines of the file are done, as `so_far` says. The others are not, or their outcome is unknown."""
+
+    code = "broken_off"
+
+    def __init__(self, so_far: str, failure: TallybookError) -> None:
+        super().__init__(f"The import failed ({failure.code}): at least {so_far}")
+
+
+def as_if_recorded(event: Event) -> Recorded:
+    """For a board that nobody is shown: decisions look at no sequence and no time."""
+    return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)

@@ -1,0 +1,194 @@
+"""Takes back what an import of competitions added.
+
+The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone. Each is a
+request of its own, judged by what counts at that moment. So an undoing that was cut off continues when it runs again,
+and one that is over finds nothing to do. What an organiser has voided or undone already stays as it is.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.desk.desk import Desk
+from api.http.forms import fingerprint
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted
+from engine.domain.commands import CausedPoints, NamedEvent, ReversePoints, VoidCompetition
+from engine.domain.errors import Forbidden, NotFound, TallybookError
+from engine.domain.events import CompetitionAdded, Event, PointsAdded
+from engine.domain.judging import decide, holds_others
+from engine.domain.terms import ActorId, CompetitionId, Sequence
+from engine.log import import_runs, reading
+from projections.live.tournament import LiveTournament
+
+
+class Undoing(Struct, frozen=True, kw_only=True):
+    """What undoing the import `name` does, as `commands`, judged as `events`. `withdrawn`: the competitions that it
+    voids. `kept`: those that the import added and that hold points of others. `points`: how many events of the import
+    with points it takes back."""
+
+    name: str
+    commands: tuple[VoidCompetition | ReversePoints, ...]
+    events: tuple[Event, ...]
+    withdrawn: tuple[CompetitionId, ...]
+    kept: tuple[CompetitionId, ...]
+    points: int
+
+
+class _Added(Struct, frozen=True):
+    """What an import added, and who sent it."""
+
+    competitions: frozenset[CompetitionId]
+    points: dict[Sequence, PointsAdded]
+    actors: frozenset[ActorId]
+
+
+async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: ActorId | None = None) -> Undoing:
+    """What undoing the import would do now. `only_of`: refuse the import of any other sender; None: of nobody.
+
+    Raises NotFound and Forbidden, and Conflict if a ranking that it touches is closed.
+    """
+    added = await _added(desk, live, name)
+    if only_of is not None and added.actors != {only_of}:
+        raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
+    await desk.live_pool.make_current(live)
+    caused = await _caused(desk, live, added.competitions)
+    board = live.board
+    own = frozenset(added.points)
+    voids, kept = [], []
+    for competition_id in sorted(added.competitions):
+        if board.competitions[competition_id].voided_at is None:
+            void = VoidCompetition(competition_id=competition_id, caused=caused.get(competition_id, {}), only=own)
+            if holds_others(board, void):
+                kept.append(competition_id)
+            else:
+                voids.append(void)
+    withdrawn = {void.competition_id for void in voids}
+    counting = {
+        sequence: points
+        for sequence, points in added.points.items()
+        if sequence not in board.rankings[points.ranking_id].undone
+    }
+    reversals = [
+        _reversal(sequence, points)
+        for sequence, points in counting.items()
+        if points.competition_id not in withdrawn
+        and points.competition_id is not None
+        and board.competitions[points.competition_id].voided_at is None
+    ]
+    if not voids and not reversals and counting and not await _is_undone(desk, live, name):
+        # Everything was voided one by one. One of its events is undone, so that the log knows: the import was, too.
+        reversals = [_reversal(*next(iter(counting.items())))]
+    commands: tuple[VoidCompetition | ReversePoints, ...] = (*reversals, *voids)
+    return Undoing(
+        name=name,
+        commands=commands,
+        events=tuple([event for command in commands for event in decide(board, command)]),
+        withdrawn=tuple([void.competition_id for void in voids]),
+        kept=tuple(kept),
+        points=len(reversals) + sum(points.competition_id in withdrawn for points in counting.values()),
+    )
+
+
+def _reversal(sequence: Sequence, points: PointsAdded) -> ReversePoints:
+    named = NamedEvent(points, ActorId(0), {sequence: points})
+    return ReversePoints(ranking_id=points.ranking_id, sequence=sequence, named=named)
+
+
+async def undo_import(
+    desk: Desk,
+    live: LiveTournament,
+    undoing: Undoing,
+    *,
+    actor: ActorId,
+    stop: asyncio.Event,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Does what was planned. Raises Interrupted once `stop` is set and what is under way is settled, and BrokenOff
+    after any failure."""
+    commands, head = undoing.commands, live.head.sequence
+    for start in range(0, len(commands), IMPORT_REQUESTS_MAX):
+        if stop.is_set():
+            raise Interrupted(_so_far(start, len(commands)))
+        chunk = commands[start : start + IMPORT_REQUESTS_MAX]
+        outcomes = await asyncio.gather(
+            *(_submit(desk, live, command, undoing.name, head, actor) for command in chunk), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, TallybookError):
+                raise BrokenOff(_so_far(start, len(commands)), outcome) from outcome
+            if outcome is not None:
+                raise outcome
+        progress(start + len(chunk), len(commands))
+
+
+async def _submit(
+    desk: Desk,
+    live: LiveTournament,
+    command: VoidCompetition | ReversePoints,
+    name: str,
+    head: Sequence,
+    actor: ActorId,
+) -> None:
+    """The key differs from one undoing to the next: an organiser may have had it count again in between."""
+    what = command.competition_id if isinstance(command, VoidCompetition) else command.sequence
+    form = {"import": name, "command": type(command).__name__, "of": str(what), "planned at": str(head)}
+    said = fingerprint("UNDO", "import", form)
+    filled_in = replace(command, caused=None) if isinstance(command, VoidCompetition) else replace(command, named=None)
+    await desk.submit(
+        live,
+        filled_in,
+        actor=actor,
+        idempotency_key=f"undo-{said.hex()}",
+        fingerprint=import_runs.undoing_fingerprint_of(said, name),
+    )
+
+
+def _so_far(done: int, total: int) -> str:
+    return f"{done} of {total} parts of the import are taken back. Undo it again: that takes back the others."
+
+
+async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
+    """Raises NotFound."""
+    competitions: set[CompetitionId] = set()
+    points: dict[Sequence, PointsAdded] = {}
+    actors: set[ActorId] = set()
+    async with desk.database.connection() as connection:
+        keys = await import_runs.keys_of(connection, live.tournament_id, name)
+        for start in range(0, len(keys), reading.IDEMPOTENCY_KEYS_MAX):
+            found = await reading.keyed(
+                connection, live.tournament_id, keys[start : start + reading.IDEMPOTENCY_KEYS_MAX]
+            )
+            for used in found.values():
+                actors.add(used.recorded.actor)
+                match used.recorded.event:
+                    case CompetitionAdded(competition_id=competition_id):
+                        competitions.add(competition_id)
+                    case PointsAdded() as event:
+                        points[used.recorded.sequence] = event
+    if not keys:
+        raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")
+    return _Added(frozenset(competitions), dict(sorted(points.items())), frozenset(actors))
+
+
+async def _caused(
+    desk: Desk, live: LiveTournament, competitions: frozenset[CompetitionId]
+) -> dict[CompetitionId, CausedPoints]:
+    """The points of each competition up to the live's head, those that were undone included."""
+    caused: dict[CompetitionId, dict[Sequence, PointsAdded]] = {}
+    pending = deque([(one, Sequence(0)) for one in sorted(competitions)])
+    upto = live.head.sequence
+    while pending:
+        async with desk.database.connection() as connection:
+            events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
+        for recorded in events:
+            if isinstance(recorded.event, PointsAdded) and recorded.event.competition_id is not None:
+                caused.setdefault(recorded.event.competition_id, {})[recorded.sequence] = recorded.event
+    return {one: dict(sorted(points.items())) for one, points in caused.items()}
+
+
+async def _is_undone(desk: Desk, live: LiveTournament, name: str) -> bool:
+    async with desk.database.connection() as connection:
+        return bool(await import_runs.undone_among(connection, live.tournament_id, [name]))

@@ -1,0 +1,337 @@
+"""Imports that are undone, corrected and imported again, with competitions voided, competitors struck and points undone
+in between, in any order: what counts is what a naive model says."""
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from typing import Any, Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct, field
+
+from api.desk.desk import Desk
+from api.imports.competition_files import Reader, Scoring, read
+from api.imports.competition_imports import ImportedCompetitions, play_competitions
+from api.imports.outcomes import BrokenOff
+from api.imports.undoing import plan_undoing, undo_import
+from engine.domain import commands, events
+from engine.domain.commands import Command
+from engine.domain.errors import DatabaseUnavailable, Refusal
+from engine.domain.events import Delta
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.log import import_runs
+from projections.live.tournament import LiveTournament
+from tests.desks import recorded, submit
+from tests.projections.test_tables import on_the_database
+from tests.projections.test_verification import verified
+from tests.tournaments import open_new_tournament
+
+RANKINGS: Final = tuple(map(RankingId, (10, 20)))
+PLAYERS: Final = tuple(map(CompetitorId, (1, 2)))
+NEVER: Final = 10_000
+OTHERS: Final = ""
+"""In place of the import's name: somebody added these points by hand."""
+
+# ── What is asked ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Import(Struct, frozen=True):
+    """`scores`: of the days on which the two players met. `cut`: how many requests are sent before the database goes
+    away; then it is imported again."""
+
+    ranking_id: RankingId
+    scores: dict[int, int]
+    cut: int = NEVER
+
+
+class UndoImport(Struct, frozen=True):
+    """`which` of the imports so far, modulo their number; `cut` as for Import."""
+
+    which: int
+    cut: int = NEVER
+
+
+class Add(Struct, frozen=True):
+    """Points by hand."""
+
+    ranking_id: RankingId
+    which: int
+
+
+class Void(Struct, frozen=True):
+    which: int
+
+
+class Strike(Struct, frozen=True):
+    which: int
+    competitor_id: CompetitorId
+
+
+class Reverse(Struct, frozen=True):
+    which: int
+
+
+Ask = Import | UndoImport | Add | Void | Strike | Reverse
+some = st.integers(0, 5)
+cuts = st.sampled_from([NEVER, NEVER, 0, 1, 2, 3])
+rankings = st.sampled_from(RANKINGS)
+asks = st.lists(
+    st.builds(Import, rankings, st.dictionaries(st.integers(1, 3), st.integers(0, 1), min_size=1), cuts)
+    | st.builds(UndoImport, some, cuts)
+    | st.builds(Add, rankings, some)
+    | st.builds(Void, some)
+    | st.builds(Strike, some, st.sampled_from(PLAYERS))
+    | st.builds(Reverse, some),
+    min_size=3,
+    max_size=16,
+)
+
+# ── The naive model ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Points(Struct):
+    """`by`: the import that gave them."""
+
+    ranking_id: RankingId
+    amounts: dict[CompetitorId, int]
+    by: str
+    undone: bool = False
+
+
+class Match(Struct):
+    score: int
+    by: str
+    voided: bool = False
+    struck: set[CompetitorId] = field(default_factory=set)
+    points: list[Points] = field(default_factory=list)
+
+
+class Naive(Struct):
+    """What was added, and what became of it."""
+
+    days: dict[int, list[Match]] = field(default_factory=dict)
+    undone: set[str] = field(default_factory=set)
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def matches(self) -> list[Match]:
+        return [match for day in sorted(self.days) for match in self.days[day]]
+
+    def missing(self, ask: Import) -> list[tuple[int, Match | None]] | None:
+        """The days of the file that are still to be imported, with the match if that is there. None: the file must be
+        refused."""
+        found: list[tuple[int, Match | None]] = []
+        for day, score in ask.scores.items():
+            match = next(iter(self.days.get(day, [])[-1:]), None)
+            if match is not None and match.voided and match.by in self.undone:
+                match = None
+            if match is not None and match.score != score:
+                return None
+            its = [] if match is None else [one for one in match.points if one.ranking_id == ask.ranking_id and one.by]
+            if match is not None and its and not (its[-1].undone and its[-1].by in self.undone):
+                continue
+            if match is not None and (match.voided or match.struck):
+                return None
+            found.append((day, match))
+        return found
+
+    def take_import(self, ask: Import, missing: list[tuple[int, Match | None]], name: str) -> None:
+        for day, found in missing:
+            match = found
+            if match is None:
+                match = Match(ask.scores[day], name)
+                self.days.setdefault(day, []).append(match)
+            match.points.append(Points(ask.ranking_id, _amounts(ask.scores[day]), name))
+        if missing and name not in self.names:
+            self.names.append(name)
+
+    def take_undoing(self, name: str) -> None:
+        own = [match for match in self.matches if match.by == name and not match.voided]
+        voided = [match for match in own if all(one.by == name or one.undone for one in match.points)]
+        points = [(match, one) for match in self.matches for one in match.points if one.by == name and not one.undone]
+        reversed_ = [one for match, one in points if not match.voided and match not in voided]
+        for match in voided:
+            match.voided = True
+        for one in reversed_:
+            one.undone = True
+        if voided or reversed_ or name in self.undone:
+            self.undone.add(name)
+        elif points:
+            self.undone.add(name)
+            points[0][1].undone = True
+
+    def totals(self) -> dict[RankingId, dict[CompetitorId, int]]:
+        found = {ranking_id: Counter[CompetitorId]() for ranking_id in RANKINGS}
+        for match in self.matches:
+            for one in match.points:
+                for competitor_id, amount in one.amounts.items():
+                    if not (one.undone or match.voided or competitor_id in match.struck):
+                        found[one.ranking_id][competitor_id] += amount
+        return {ranking_id: {one: totals[one] for one in PLAYERS} for ranking_id, totals in found.items()}
+
+
+def _amounts(score: int) -> dict[CompetitorId, int]:
+    return {PLAYERS[0]: 3, PLAYERS[1]: 0} if score else dict.fromkeys(PLAYERS, 1)
+
+
+# ── The service ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Leaving:
+    """A desk whose database goes away after a number of requests."""
+
+    def __init__(self, desk: Desk, left: int) -> None:
+        self._desk = desk
+        self._left = left
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._desk, name)
+
+    async def submit(self, *arguments: Any, **named: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise DatabaseUnavailable
+        return await self._desk.submit(*arguments, **named)
+
+
+def _nobody(_done: int, _of: int) -> None: ...
+
+
+async def import_file(desk: Any, live: LiveTournament, ask: Import) -> ImportedCompetitions:
+    rows = [f"2024-03-{day:02},1|2,{score}:0" for day, score in ask.scores.items()]
+    columns, lines = read("\n".join(["date,participants,score", *rows]))
+    await desk.live_pool.make_current(live)
+    reader = Reader(live.board, ask.ranking_id, columns, Scoring())
+    return await play_competitions(
+        desk, live, ask.ranking_id, reader, lines, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody
+    )
+
+
+async def undo(desk: Any, live: LiveTournament, name: str) -> None:
+    planned = await plan_undoing(desk, live, name)
+    await undo_import(desk, live, planned, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)
+
+
+class Played:
+    """A tournament, and the model of it. Matches and points of the model are those of the log, in the same order."""
+
+    def __init__(self, desk: Desk, live: LiveTournament) -> None:
+        self.desk = desk
+        self.live = live
+        self.naive = Naive()
+
+    async def begin(self) -> None:
+        for one in PLAYERS:
+            await self.submit(commands.RegisterCompetitor(competitor_id=one, name=f"C{one}"))
+        for ranking_id in RANKINGS:
+            await self.submit(
+                commands.CreateRanking(
+                    ranking_id=ranking_id,
+                    main_unity_id=UnityId(ranking_id + 1),
+                    name=f"R{ranking_id}",
+                    main_unity_name="points",
+                    participants=PLAYERS,
+                )
+            )
+
+    async def submit(self, command: Command) -> None:
+        await submit(self.desk, self.live.tournament_id, command)
+
+    async def ids(self) -> dict[CompetitionId, list[Sequence]]:
+        """The competitions in the order of their days and of the log, each with its events of points."""
+        days: dict[CompetitionId, tuple[Any, int]] = {}
+        points: dict[CompetitionId, list[Sequence]] = {}
+        for number, event in enumerate(await recorded(self.desk.database, self.live.tournament_id), start=1):
+            if isinstance(event, events.CompetitionAdded):
+                days[event.competition_id] = event.started_at, number
+                points[event.competition_id] = []
+            elif isinstance(event, events.PointsAdded) and event.competition_id is not None:
+                points[event.competition_id].append(Sequence(number))
+        return {one: points[one] for one in sorted(days, key=lambda one: days[one])}
+
+    async def take(self, ask: Ask) -> None:
+        naive, ids = self.naive, await self.ids()
+        matches = naive.matches
+        assert len(ids) == len(matches)
+        match ask:
+            case Import():
+                await self.take_import(ask)
+            case UndoImport() if naive.names:
+                name = naive.names[ask.which % len(naive.names)]
+                with suppress(BrokenOff):
+                    await undo(Leaving(self.desk, ask.cut), self.live, name)
+                await undo(self.desk, self.live, name)
+                naive.take_undoing(name)
+            case Add() if matches:
+                competition_id, one = self.chosen(list(ids), ask.which), self.chosen(matches, ask.which)
+                amounts = {PLAYERS[0]: 7}
+                if not (one.voided or PLAYERS[0] in one.struck):
+                    one.points.append(Points(ask.ranking_id, amounts, OTHERS))
+                deltas = tuple([Delta(c, UnityId(ask.ranking_id + 1), amount) for c, amount in amounts.items()])
+                with suppress(Refusal):
+                    await self.submit(
+                        commands.AddPoints(ranking_id=ask.ranking_id, deltas=deltas, competition_id=competition_id)
+                    )
+            case Void() if matches:
+                competition_id, one = self.chosen(list(ids), ask.which), self.chosen(matches, ask.which)
+                kind: Any = commands.UnvoidCompetition if one.voided else commands.VoidCompetition
+                await self.submit(kind(competition_id=competition_id))
+                one.voided = not one.voided
+            case Strike() if matches:
+                competition_id, one = self.chosen(list(ids), ask.which), self.chosen(matches, ask.which)
+                struck = ask.competitor_id in one.struck
+                kind = commands.UnstrikeCompetitors if struck else commands.StrikeCompetitors
+                await self.submit(kind(competition_id=competition_id, competitors=(ask.competitor_id,)))
+                one.struck ^= {ask.competitor_id}
+            case Reverse() if any(ids.values()):
+                sequence = self.chosen([s for of in ids.values() for s in of], ask.which)
+                points = self.chosen([one for of in matches for one in of.points], ask.which)
+                named = self.live.board.rankings[points.ranking_id].undone.get(sequence, sequence)
+                assert (named != sequence) is points.undone
+                await self.submit(commands.ReversePoints(ranking_id=points.ranking_id, sequence=named))
+                points.undone = not points.undone
+
+    async def take_import(self, ask: Import) -> None:
+        missing = self.naive.missing(ask)
+        before = self.live.head.sequence
+        try:
+            with suppress(BrokenOff):
+                await import_file(Leaving(self.desk, ask.cut), self.live, ask)
+            outcome = await import_file(self.desk, self.live, ask)
+        except Refusal:
+            assert missing is None
+            assert self.live.head.sequence == before
+            return
+        assert missing is not None
+        assert outcome.imported <= len(missing)
+        if missing:  # if it was cut off, what was still missing was added under the same name
+            self.naive.take_import(ask, missing, await self.last_name())
+
+    async def last_name(self) -> str:
+        async with self.desk.database.connection() as connection:
+            return (await import_runs.runs(connection, self.live.tournament_id))[-1].name
+
+    @staticmethod
+    def chosen(those: list[Any], which: int) -> Any:
+        return those[which % len(those)]
+
+    def assert_same(self) -> None:
+        for ranking_id, totals in self.naive.totals().items():
+            unity = self.live.board.rankings[ranking_id].unities[UnityId(ranking_id + 1)]
+            assert {one: unity.totals.get(one, 0) for one in PLAYERS} == totals
+
+
+@settings(on_the_database, max_examples=10)
+@given(asks)
+async def test_what_counts_after_imports_that_were_undone_is_what_a_naive_model_says(
+    desk: Desk, asked: list[Ask]
+) -> None:
+    tournament_id = await open_new_tournament(desk.database, actor=OPERATOR)
+    async with desk.live_pool.pinned(tournament_id) as live:
+        played = Played(desk, live)
+        await played.begin()
+        for ask in asked:
+            await played.take(ask)
+            played.assert_same()
+    assert (await verified(desk.database)).differences == []
