@@ -14,7 +14,7 @@ from api.interface.declarations import RecallContext
 from api.interface.names import Names
 from api.interface.rendering import Answer, TaggedBody
 from engine.domain.terms import ENROLLED_MAX, Sequence
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
@@ -107,7 +107,7 @@ async def told(
 ) -> _T:
     """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
     answer = Answer("told", shape)
-    context = RecallContext(live, Past(desk.database), Turns(), _begun)
+    context = RecallContext(live, Past(desk.database), TimeSlices(), _begun)
     answered = await answering(context, answer, question)
     body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
     return cast(_T, answer.payload(body))

@@ -26,7 +26,7 @@ from engine.domain.commands import (
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import reading
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
@@ -178,7 +178,7 @@ async def what_if(
         classified_moves: list[ClassifiedMove] | None = None
         if before.criteria and only is None:
             counts = Counted(live.board, before), Counted(other, after)
-            classified_moves = await in_turns(classified_move_steps(before, after, *counts))
+            classified_moves = await in_time_slices(classified_move_steps(before, after, *counts))
         rankings = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, only)
     show_comparison(live.board, rankings, json=json)
 
@@ -204,7 +204,7 @@ async def _replayed(
                 and (event := without(recorded.event, competitions, competitors)) is not None
             ]
             fold_all(live.tournament_id, board, left)
-            await in_turns(counting(sums, ranking_id, left, left_out(live.board, ranking_id)))
+            await in_time_slices(counting(sums, ranking_id, left, left_out(live.board, ranking_id)))
             head = tail.head
             advance(head.sequence)
     return board, sums

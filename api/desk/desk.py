@@ -186,8 +186,8 @@ class Desk:
         held = live.board.publication.frozen_at
         search = NextRevealSearch(held)
         if held is not None:
-            async with aclosing(self.live_pool.slices(live, held)) as slices:
-                async for events in slices:
+            async with aclosing(self.live_pool.chunks(live, held)) as chunks:
+                async for events in chunks:
                     search.take(events)
                     if search.over:
                         break

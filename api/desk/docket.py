@@ -58,8 +58,8 @@ from engine.log.appending import Appended, Block, KeyOutcome, NotAppended, Overt
 from engine.log.reading import Head
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
+from engine.process.time_slices import WOKEN_AT_ONCE
 from engine.process.tracing import RequestSpan
-from engine.process.turns import WOKEN_AT_ONCE
 from projections.live.caused import CausedPointsFollower
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament

@@ -190,7 +190,7 @@ class Guard:
         self._now = now
         self._kept: dict[bytes, tuple[Token, float, int]] = {}  # with the start of its look-up, and the epoch
         self._under_way: dict[bytes, asyncio.Task[Token | None]] = {}
-        self._turns = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
+        self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
 
     async def token_of(self, authorization: str | None) -> Token:
         """Returns the good token in an Authorization header. Raises DatabaseUnavailable, and Unauthenticated with the
@@ -251,7 +251,7 @@ class Guard:
 
     async def _look_up(self, digest: bytes, began: float) -> Token | None:
         with unavailable():  # The time limit is for requests that join late: their answer is no older than a kept one.
-            async with asyncio.timeout(KEPT_SECONDS_MAX), self._turns, self._database.connection() as connection:
+            async with asyncio.timeout(KEPT_SECONDS_MAX), self._lookups, self._database.connection() as connection:
                 epoch = self._database.epoch.number
                 row = await connection.fetchrow(_BY_HASH, digest)
         token = None if row is None else _token(row)

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
 from engine.log.reading import Head
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 
 LONG_BYTES: Final = 1_048_576
 """An answer is long if it, or a list in it, is larger than this."""
@@ -170,11 +170,11 @@ def etag_of(*question: object) -> str:
 
 
 class Outgoing:
-    """The account of what one process holds. `turns` are for its long work. `relieve(seconds)` disconnects the client
-    that has not read for longest, if that is at least that many seconds."""
+    """The account of what one process holds. `time_slices` are for its long work. `relieve(seconds)` disconnects the
+    client that has not read for longest, if that is at least that many seconds."""
 
-    def __init__(self, turns: Turns, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
-        self.turns = turns
+    def __init__(self, time_slices: TimeSlices, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
+        self.time_slices = time_slices
         self.held_bytes = 0
         self.relieve: Callable[[float], None] = _nobody
         self._bytes_max = bytes_max

@@ -159,14 +159,14 @@ async def _send_in_chunks(
 
 async def _send_long(connection: Connection, transport: asyncio.Transport, body: Long, *, is_chunked: bool) -> None:
     chunks = body.chunks()
-    turns = connection.outgoing.turns
+    time_slices = connection.outgoing.time_slices
     sent_bytes, waited_seconds = 0, 0.0
     chunk: bytes | None = b""
     while chunk is not None:
-        async with turns:
+        async with time_slices:
             if transport.is_closing():  # it may have been a long wait
                 raise ClientConnectionResetError("the client has gone")
-            while not (connection.writing_paused or turns.over):
+            while not (connection.writing_paused or time_slices.over):
                 chunk = next(chunks, None)
                 if chunk is None:
                     if is_chunked:

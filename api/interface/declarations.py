@@ -20,7 +20,7 @@ from engine.domain.errors import NotFound
 from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
 from engine.log.reading import Head
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
@@ -44,20 +44,20 @@ class Read(Struct, frozen=True):
     answer: Answer
     render: Callable[[View, Answer, Any], TaggedBody | Later]
     fields: Fields = ()
-    find: Callable[[LiveTournament, Turns, Any], Awaitable[Any]] | None = None
+    find: Callable[[LiveTournament, TimeSlices, Any], Awaitable[Any]] | None = None
     judged: bool = False
 
 
 class RecallContext(Struct):
-    """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now. `turns`
-    are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was read, and must
-    still contain what was read when the answer is complete. `log_head`: the head of the log that is read, if it is not
-    the live's, which may stand at an earlier event than any block ends with. `hidden`: rankings that are not to be
-    seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze holds."""
+    """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now.
+    `time_slices` are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was
+    read, and must still contain what was read when the answer is complete. `log_head`: the head of the log that is
+    read, if it is not the live's, which may stand at an earlier event than any block ends with. `hidden`: rankings that
+    are not to be seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze holds."""
 
     live: LiveTournament
     past: Past
-    turns: Turns
+    time_slices: TimeSlices
     begin: Callable[[Later], Awaitable[Long]]
     log_is_read: bool = True
     log_head: Head | None = None
@@ -76,7 +76,7 @@ class RecallContext(Struct):
         what was left out then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
         sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, without, clock)
-        await self.past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
+        await self.past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
         return sums
 
 

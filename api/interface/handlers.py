@@ -68,7 +68,7 @@ from engine.domain.errors import (
     Unreadable,
 )
 from engine.domain.terms import TournamentId
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from projections.tables.defects import DefectPart
@@ -97,7 +97,7 @@ class Handlers:
         self._outgoing = outgoing
         self._compression = compression
         self._streams = streams
-        self._past = Past(desk.database, outgoing.turns)
+        self._past = Past(desk.database, outgoing.time_slices)
         self.public_views = PublicViews(desk, access.slugs, outgoing)
 
     def add_to(self, router: Router) -> None:
@@ -169,7 +169,7 @@ class Handlers:
             try:
                 await self._live_pool.make_current(live, is_read=True)
                 if operation.find is not None:
-                    question = await operation.find(live, self._outgoing.turns, question)
+                    question = await operation.find(live, self._outgoing.time_slices, question)
                 if not live.nested_sets.ready:
                     await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
@@ -210,10 +210,10 @@ class Handlers:
         async with self._pinned(incoming, token, tournament_id) as live:
             await self._live_pool.make_current(live, is_read=True)
             head = live.head
-            context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
+            context = RecallContext(live, self._past, self._outgoing.time_slices, self._outgoing.begun)
             yield context
             if context.log_is_read:
-                await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
+                await self._past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
@@ -238,7 +238,7 @@ class Handlers:
             condition = parse_if_match(headers.getall("If-Match"), ids) if "If-Match" in headers else None
             minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
-            said = [form_reader.read(form)] if many is None else await in_turns(items_reader.read(form))
+            said = [form_reader.read(form)] if many is None else await in_time_slices(items_reader.read(form))
             if new_ids:
                 await self._add_new_ids(operation, said)
             command = (
@@ -359,7 +359,7 @@ class Handlers:
         if many is None:
             said = [FormReader(operation.fields).read(form)]
         else:
-            said = await in_turns(ItemsReader(operation.fields).read(form))
+            said = await in_time_slices(ItemsReader(operation.fields).read(form))
         if operation.new_ids:
             await self._add_new_ids(operation, said)
         made = [operation.command(**ids, **arguments) for arguments in said]

@@ -10,7 +10,7 @@ from api.interface.fields import FROM_0, FROM_1, Field, Fields, FieldType, count
 from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
 from engine.domain.errors import Fault, Unreadable
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.selection import ListFilter, Selection
 from projections.columns.packed import Packed
 from projections.live.selections import Selections
@@ -72,13 +72,13 @@ class PageQuestion(Struct, frozen=True):
         return self._page(items.ids(self._start + 1, self._start + self.per_page), len(items))
 
     async def selected(
-        self, items: Packed[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns
+        self, items: Packed[Any, Any], what: str, chosen: ListFilter, selections: Selections, time_slices: TimeSlices
     ) -> ListPart:
         """As `part`, of the items that `chosen` accepts. A page needs all of them."""
         if self.after is None:
-            return self.part_of(await selections.of(chosen, turns), 0)
+            return self.part_of(await selections.of(chosen, time_slices), 0)
         number = number_before(items, what, self.after)
-        return self.part_of(await selections.of(chosen, turns, number=number, count=self.per_page + 1), number)
+        return self.part_of(await selections.of(chosen, time_slices, number=number, count=self.per_page + 1), number)
 
     def part_of(self, selection: Selection, number: int) -> ListPart:
         """The part of a selection, which must have the requested items. `number` is that of the item `after`."""

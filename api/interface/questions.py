@@ -15,7 +15,7 @@ from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldT
 from api.interface.windows import Window
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import Turn, Turns
+from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board
 from projections.board.selection import CompetitorFilter, Selection
 from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
@@ -151,12 +151,12 @@ def moved(position: int, then: int | None) -> int | None:
 
 async def with_moved(lines: Iterable[_S], position_then: PositionThen) -> list[_S]:
     """The lines with their field `moved`."""
-    found, turn = [], Turn()
+    found, time_slice = [], TimeSlice()
     for line in lines:
         then = position_then(CompetitorId(line.competitor_id))
         found.append(msgspec.structs.replace(line, moved=moved(line.position, then)))
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return found
 
 
@@ -167,15 +167,15 @@ async def tagged_now(context: RecallContext, question: TableQuestion) -> Selecti
     """The competitors with the tag of the question; None: it has none. They are current in `tagged_ids`."""
     if question.tag is None:
         return None
-    return await context.live.selections.of(CompetitorFilter(tag=question.tag), context.turns)
+    return await context.live.selections.of(CompetitorFilter(tag=question.tag), context.time_slices)
 
 
-async def tagged_then(board: Board, question: TableQuestion, turns: Turns) -> Selection | None:
+async def tagged_then(board: Board, question: TableQuestion, time_slices: TimeSlices) -> Selection | None:
     """The same of a board of the past."""
     if question.tag is None:
         return None
     selection = Selection(CompetitorFilter(tag=question.tag), board)
-    await turns.work(selection.steps(0, None))
+    await time_slices.work(selection.steps(0, None))
     return selection
 
 

@@ -31,7 +31,7 @@ from api.web.files import static_files
 from engine.process import tracing
 from engine.process.background import background
 from engine.process.telemetry import Lines
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
@@ -43,10 +43,10 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
     """Makes the front that answers with `desk` and writes its canonical lines to `lines`. `throttles`: the file in
     which the processes of the service count requests; None: this one counts for itself."""
     router = Router()
-    outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
+    outgoing = Outgoing(TimeSlices(), bytes_max=settings.unsent_bytes)
     compression = Compression(outgoing)
     listeners_max = max(1, int(settings.connections * LISTENERS_SHARE))
-    streams = Streams(desk.live_pool, desk.database, outgoing.turns, listeners_max=listeners_max)
+    streams = Streams(desk.live_pool, desk.database, outgoing.time_slices, listeners_max=listeners_max)
     pace = settings.requests_per_second
     access = Access(
         desk.database,

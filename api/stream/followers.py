@@ -46,7 +46,7 @@ from engine.log import reading
 from engine.log.reading import Head
 from engine.process.background import background
 from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart
@@ -327,9 +327,9 @@ class _Work:
 class Streams:
     """The streams of a process. `run` must run meanwhile. `ring_bytes`: the size of all rings."""
 
-    def __init__(self, live_pool: LivePool, database: Database, turns: Turns, *, listeners_max: int) -> None:
+    def __init__(self, live_pool: LivePool, database: Database, time_slices: TimeSlices, *, listeners_max: int) -> None:
         self.database = database
-        self.turns = turns
+        self.time_slices = time_slices
         self.ring_bytes = 0
         self.count = 0
         self.live_pool = live_pool
@@ -437,7 +437,7 @@ class Streams:
             await asyncio.sleep(max(ROUND_SECONDS_MIN, work.seconds * PAUSE_FOR_WORK))
 
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
-        """Reads a slice of the new events of each tournament, and hands it to the current listeners."""
+        """Reads a chunk of the new events of each tournament, and hands it to the current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
         for follower in followers:
             try:
@@ -450,10 +450,10 @@ class Streams:
             elif follower.position.sequence < end:
                 spans[follower.live.tournament_id] = follower.position, end
         for follower in followers:
-            await self.turns.work(work.timed(follower.telling_if_held()))
+            await self.time_slices.work(work.timed(follower.telling_if_held()))
         if not spans:
             return
-        events_max, bytes_max = reading.SLICE_EVENTS_MAX // len(spans), reading.SLICE_BYTES_MAX // len(spans)
+        events_max, bytes_max = reading.CHUNK_EVENTS_MAX // len(spans), reading.CHUNK_BYTES_MAX // len(spans)
         try:
             async with node.database.connection() as connection:
                 found = await reading.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
@@ -468,7 +468,7 @@ class Streams:
             for follower in followers:
                 await self._round(node, [follower], work)
             return
-        await self.turns.work(work.timed(self._handing_out(followers, spans, found)))
+        await self.time_slices.work(work.timed(self._handing_out(followers, spans, found)))
 
     def _handing_out(
         self,
@@ -523,7 +523,7 @@ class Streams:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             behind = [0]
-            await self.turns.work(self._swept(loop.time() - SILENT_SECONDS, behind))
+            await self.time_slices.work(self._swept(loop.time() - SILENT_SECONDS, behind))
             LISTENERS_BEHIND.set(behind[0])
 
     def _swept(self, silent_since: float, behind: list[int]) -> Iterator[None]:

@@ -26,7 +26,7 @@ from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, Unavailable
 from engine.log.reading import Head
 from engine.process.telemetry import LISTENERS_ENDED
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart, is_defect
 
@@ -107,7 +107,7 @@ class Listener:
                 elif self._connection.writing_paused:
                     await self._connection.read_up()
                 elif self.position.sequence < end:
-                    await self._send_next(await follower.next_frames(self.position, end), streams.turns)
+                    await self._send_next(await follower.next_frames(self.position, end), streams.time_slices)
                 else:
                     self.say_caught_up(is_held=follower.is_held)
                     self._called.clear()
@@ -132,12 +132,12 @@ class Listener:
             self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed, is_held=is_held))
             self._passed = 0
 
-    async def _send_next(self, events: Items[Frame], turns: Turns) -> None:
-        """Sends these events, in a turn of the process's, or with pauses between them if it was asked to."""
+    async def _send_next(self, events: Items[Frame], time_slices: TimeSlices) -> None:
+        """Sends these events, in a time slice, or with pauses between them if it was asked to."""
         if self._asked.speed is not None:
             await self._play(events)
             return
-        async with turns:
+        async with time_slices:
             if not self.why:
                 self._pass_on(events)
 

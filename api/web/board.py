@@ -58,7 +58,7 @@ from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from engine.domain.errors import Fault, Refusal, Unreadable
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import Turn, in_turns
+from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.past.explanation import Place
 from projections.past.past import TIMELINE_EVENTS_MAX, AtSequence, DatedPlace, Explanation
 from projections.past.timeline import steps_by_date
@@ -257,7 +257,7 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
     if not (rankings_in(context, context.live.board) or asked.arguments):
         return empty_page(site)
     table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
-    rows = await in_turns(table_rows(site, mode, table, asked.query))
+    rows = await in_time_slices(table_rows(site, mode, table, asked.query))
     return board_page(site, mode, table, rows, asked.query, asked.origin)
 
 
@@ -285,7 +285,7 @@ async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> byte
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     table = await table_of(context, TableAsked(**asked.arguments, limit=CSV_LINES_MAX, form=False))
     columns = ["position", "moved", "competitor_id", "competitor", *[harmless(one.name) for one in table.columns]]
-    portions, turn = [csv_text([columns])], Turn()
+    portions, time_slice = [csv_text([columns])], TimeSlice()
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]
         portions.append(
@@ -293,8 +293,8 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
                 (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one)) for one in lines
             )
         )
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return "".join(portions).encode()
 
 
@@ -340,6 +340,6 @@ async def _explanation_by_date(
     tournament_id, past, head = context.live.tournament_id, context.past, context.live.head.sequence
     board = (await past.at(tournament_id, ranking_id, AtSequence(sequence), head)).board
     timeline = [step for step in await past.timeline(tournament_id, board, ranking_id, sequence) if step.at <= on]
-    place, steps = await in_turns(steps_by_date(board, ranking_id, unity_id, competitor_id, timeline))
+    place, steps = await in_time_slices(steps_by_date(board, ranking_id, unity_id, competitor_id, timeline))
     nowhere = DatedPlace(Sequence(0), None, Place(None, 0))
     return Explanation(nowhere, DatedPlace(Sequence(len(timeline)), on, place), steps[-STEPS_SHOWN:], None, None)

@@ -395,7 +395,7 @@ def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 
 
 def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Generator[None, None, list[Html]]:
-    """The rows of the table on its page, with pauses for the turns of others."""
+    """The rows of the table on its page, in time slices."""
     kept = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     here = query.get("line")
     compared, with_form = _columns_beside(table)

@@ -33,7 +33,7 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import Turn, in_turns
+from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
 from projections.past.passage import Passage
@@ -103,7 +103,7 @@ class StepOfPassage(Struct, frozen=True, array_like=True, gc=False):
 class PassageShape(Struct, frozen=True, kw_only=True):
     """From after the event `first` up to `last`. `criteria`: numbers of the unities by which the classification is
     ordered; null: more than totals decide. `steps` are StepOfPassage. What there are many of is encoded as it is made,
-    in turns: all at once, it would hold up others."""
+    in time slices: all at once, it would hold up others."""
 
     first: int
     last: int
@@ -159,13 +159,13 @@ async def race_shape(
     ids = list(points[-1].lines) if points else []
     positions: list[list[int | None]] = []
     totals: list[list[int | None]] = []
-    turn = Turn()
+    time_slice = TimeSlice()
     for one in ids:
         lines = [point.lines.get(one) for point in points]
         positions.append([None if line is None else line.position for line in lines])
         totals.append([None if line is None else line.total for line in lines])
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return RaceShape(
         unity_id=str(unity_id),
         name=ranking.unities[unity_id].name,
@@ -193,10 +193,10 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
     return PassageShape(
         first=found.first,
         last=found.last,
-        competitors=await in_turns(_competitors(found.board, ids)),
-        unities=await in_turns(_unities(ranking, ids)),
+        competitors=await in_time_slices(_competitors(found.board, ids)),
+        unities=await in_time_slices(_unities(ranking, ids)),
         criteria=_criteria(ranking),
-        steps=await in_turns(_steps(found, ranking, ids)),
+        steps=await in_time_slices(_steps(found, ranking, ids)),
     )
 
 
@@ -231,12 +231,12 @@ async def timeline_shape(context: RecallContext, ranking_id: RankingId | None = 
     return TimelineShape(
         first=0,
         last=len(steps),
-        competitors=await in_turns(_competitors(board, ids)),
-        unities=await in_turns(_unities(ranking, ids, empty=True)),
+        competitors=await in_time_slices(_competitors(board, ids)),
+        unities=await in_time_slices(_unities(ranking, ids, empty=True)),
         criteria=_criteria(ranking) if is_folded(ranking) else None,
-        steps=await in_turns(_steps_in_time(steps, ranking, ids)),
+        steps=await in_time_slices(_steps_in_time(steps, ranking, ids)),
         end=then.sequence,
-        moments=await in_turns(_moments(board, steps)),
+        moments=await in_time_slices(_moments(board, steps)),
     )
 
 
@@ -313,7 +313,7 @@ async def table_shape(table: ShownTable) -> TableShape:
         competitions=table.competitions,
         on=table.on,
         last=table.last,
-        lines=await in_turns(_lines(table)),
+        lines=await in_time_slices(_lines(table)),
     )
 
 

@@ -24,7 +24,7 @@ from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found
 from engine.domain.errors import NotFound
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, in_force
 from projections.board.order import OrderedLines
@@ -212,12 +212,12 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         races=is_raced(ranking, live.head.sequence) and _has_points(ranking),
         folds=is_folded(ranking) and asked.tag is None and asked.find is None,
         is_searched=is_searched(ranking),
-        tags=await in_turns(tags_offered(board, ranking)) if asked.tags and is_searched(ranking) else [],
+        tags=await in_time_slices(tags_offered(board, ranking)) if asked.tags and is_searched(ranking) else [],
         on=asked.on,
         last=None if last is None else _dated(board, last.competition_id),
         competitions=await _competitions(context, board, ranking_id, asked, last),
         form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
-        lines=await in_turns(_shown(board, lines, positions, form, others, gained)),
+        lines=await in_time_slices(_shown(board, lines, positions, form, others, gained)),
     )
 
 
@@ -322,7 +322,7 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
         return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board)
-    return await in_turns(_last_by_date(board, ranking_id))
+    return await in_time_slices(_last_by_date(board, ranking_id))
 
 
 def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, LastCompetition | None]:
@@ -389,7 +389,9 @@ async def _positions(
 ) -> Mapping[CompetitorId, int | None]:
     """Where those of these competitors stood in the same table then, among the `group`."""
     if unity_id is None:
-        lines = await in_turns((await lines_then(context, then, ranking_id)).among(ids if group is None else group))
+        lines = await in_time_slices(
+            (await lines_then(context, then, ranking_id)).among(ids if group is None else group)
+        )
         if group is None:
             return {line.competitor_id: line.position for line in lines}
         classified: SubTable[Classified] = SubTable()
@@ -399,9 +401,9 @@ async def _positions(
         return {}
     order = await order_then(then.board, ranking_id, unity_id)
     if group is None:
-        return await in_turns(_positions_in(order, ids))
+        return await in_time_slices(_positions_in(order, ids))
     ordered: SubTable[Standing] = SubTable()
-    await in_turns(filled(ordered, order, group))
+    await in_time_slices(filled(ordered, order, group))
     return {one: ordered.position(one) for one in ids}
 
 
@@ -423,7 +425,7 @@ async def _competitions(
     if not asked.form or board.rankings[ranking_id].competition_sums is None:
         return ShownCompetitions()
     unity_id, latest = unity_of(board, ranking_id, asked.unity_id), None if last is None else last.competition_id
-    return await in_turns(competitions_shown(board, ranking_id, unity_id, latest, context.hidden, asked.on))
+    return await in_time_slices(competitions_shown(board, ranking_id, unity_id, latest, context.hidden, asked.on))
 
 
 async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> None:
@@ -443,4 +445,4 @@ async def _forms(
     unity_id, sums = unity_of(board, ranking_id, unity_id), board.rankings[ranking_id].competition_sums
     if sums is None or looked_at(sums, unity_id, ids) > FORM_SUMS_SHOWN_MAX:
         return {}
-    return await in_turns(forms(board, sums, unity_id, ids, FORM_LAST))
+    return await in_time_slices(forms(board, sums, unity_id, ids, FORM_LAST))

@@ -16,14 +16,14 @@ from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.log.reading import Head
-from engine.process.turns import Turn, in_turns
+from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.board.sub_table import SubLine, SubTable, WholeLine, fill
-from projections.live.orders import made_in_turns
+from projections.live.orders import made_in_time_slices
 from projections.past.past import PastBoard
 
 EQUAL_LOOKED_AT_MAX: Final = 2_000
@@ -81,7 +81,7 @@ async def lines_found_then(
 async def order_then(board: Board, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
     """All lines of a unity on a board of the past, in order."""
     ranking = board.rankings[ranking_id]
-    return await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+    return await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
 
 
 def filled(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Generator[None, None, None]:
@@ -98,8 +98,8 @@ class _Sought(Struct, frozen=True):
 
 async def _sought(board: Board, ranking_id: RankingId, asked: LinesAsked) -> _Sought:
     ranking = board.rankings[ranking_id]
-    group = None if asked.tag is None else await in_turns(tagged(board, ranking, asked.tag))
-    return _Sought(group, None if asked.find is None else await in_turns(named(board, ranking, asked.find)))
+    group = None if asked.tag is None else await in_time_slices(tagged(board, ranking, asked.tag))
+    return _Sought(group, None if asked.find is None else await in_time_slices(named(board, ranking, asked.find)))
 
 
 async def _ordered(order: OrderedLines, asked: LinesAsked, sought: _Sought) -> FoundLines:
@@ -109,26 +109,26 @@ async def _ordered(order: OrderedLines, asked: LinesAsked, sought: _Sought) -> F
         place = None if asked.line is None else order.offset(asked.line)
         offset = _page_of(asked, place)
         standings, count = order.standings(offset, offset + asked.limit), len(order)
-        return FoundLines(await in_turns(_of_unity(standings)), offset, count, sought.group)
+        return FoundLines(await in_time_slices(_of_unity(standings)), offset, count, sought.group)
     table: SubTable[Standing] = SubTable()
-    await in_turns(filled(table, order, among))
+    await in_time_slices(filled(table, order, among))
     offset, lines, count = _some(table, asked, sought)
     standings = [structs.replace(line.whole, position=line.position) for line in lines]
-    return FoundLines(await in_turns(_of_unity(standings)), offset, count, sought.group)
+    return FoundLines(await in_time_slices(_of_unity(standings)), offset, count, sought.group)
 
 
 async def _classified(lines: ClassifiedLines, asked: LinesAsked, sought: _Sought) -> FoundLines:
     """The lines of a classification, in the state at the call."""
     among = sought.named if sought.group is None else sought.group
     if among is None:
-        offset = _page_of(asked, None if asked.line is None else await in_turns(_place(lines, asked.line)))
-        count, run = len(lines), await in_turns(lines.run(offset, offset + asked.limit))
+        offset = _page_of(asked, None if asked.line is None else await in_time_slices(_place(lines, asked.line)))
+        count, run = len(lines), await in_time_slices(lines.run(offset, offset + asked.limit))
     else:
         table: SubTable[Classified] = SubTable()
-        table.append(await in_turns(lines.among(among)))
+        table.append(await in_time_slices(lines.among(among)))
         offset, some, count = _some(table, asked, sought)
         run = [structs.replace(line.whole, position=line.position) for line in some]
-    return FoundLines(await in_turns(lines.completed(run)), offset, count, sought.group)
+    return FoundLines(await in_time_slices(lines.completed(run)), offset, count, sought.group)
 
 
 def _page_of(asked: LinesAsked, place: int | None) -> int:

@@ -8,7 +8,7 @@ message that was under way then may arrive once more. On a distributed database,
 process at the coordinator's address delivers.
 
 The deliverer looks at intervals for webhooks with new events, and serves many side by side. Each gets a bounded time
-slice, so that none keeps the others waiting. A message that its receiver does not accept is sent again after growing
+chunk, so that none keeps the others waiting. A message that its receiver does not accept is sent again after growing
 pauses. After the last one the webhook is *parked*: nothing is skipped, and nothing more is sent until an operator
 resumes it.
 """

@@ -79,7 +79,7 @@ class PastTotals:
                 before = await self._past_totals(tournament_id, after.sequence, named)
                 return TotalsWindow(after.sequence, end.sequence, before)
             async with self._asking() as connection:
-                most = min(reading.SLICE_EVENTS_MAX, WINDOW_EVENTS_MAX)
+                most = min(reading.CHUNK_EVENTS_MAX, WINDOW_EVENTS_MAX)
                 events = await reading.stored(connection, tournament_id, end, upto, events_max=most)
 
     async def _past_totals(self, tournament_id: TournamentId, at: Sequence, named: Collection[_Key]) -> dict[_Key, int]:

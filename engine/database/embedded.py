@@ -185,10 +185,10 @@ def _lock_file(place: _Place) -> Iterator[int]:
 async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
     """Returns None once this process owns the data directory, or else the cluster that its owner runs.
 
-    Every turn asks for the lock again, so if the owner leaves or dies meanwhile, one of the waiting processes follows.
-    Raises StartupRefused after JOIN_SECONDS.
+    Every attempt asks for the lock again, so if the owner leaves or dies meanwhile, one of the waiting processes
+    follows. Raises StartupRefused after JOIN_SECONDS.
     """
-    for _ in _turns(JOIN_SECONDS):
+    for _ in _attempts(JOIN_SECONDS):
         with suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return None
@@ -204,11 +204,11 @@ async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
 async def _evict(place: _Place) -> None:
     """Ends a postmaster that has outlived its owner. It belongs to no process, because we hold the lock."""
     for how in (signal.SIGINT, signal.SIGQUIT):
-        for turn, _ in enumerate(_turns(STOP_SECONDS)):
+        for attempt, _ in enumerate(_attempts(STOP_SECONDS)):
             pid = place.pid()
             if pid is None or not _runs(pid, place):
                 return
-            if turn == 0:
+            if attempt == 0:
                 with suppress(ProcessLookupError):
                     os.kill(pid, how)
             await asyncio.sleep(EMBEDDED_POLL_SECONDS)
@@ -265,7 +265,7 @@ async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
 
 async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Popen[bytes]:
     """Returns a postmaster that accepts connections. Tries again while the leftovers of a killed one are in its way."""
-    for _ in _turns(LEFTOVER_SECONDS):
+    for _ in _attempts(LEFTOVER_SECONDS):
         postmaster = _launch(place, tools, ["postgres", *arguments])
         ready = False
         try:
@@ -282,7 +282,7 @@ async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subproce
 
 
 async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
-    for _ in _turns(START_SECONDS):
+    for _ in _attempts(START_SECONDS):
         if postmaster.poll() is not None:
             return False
         if await _answers(place.dsn("postgres")):
@@ -300,14 +300,14 @@ async def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    for _ in _turns(seconds):
+    for _ in _attempts(seconds):
         if process.poll() is not None:
             return True
         await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     return False
 
 
-def _turns(seconds: float) -> Iterator[None]:
+def _attempts(seconds: float) -> Iterator[None]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         yield

@@ -32,7 +32,7 @@ from engine.domain.events import (
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.log.appending import Unseen
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 
 # The head is the last block. The view `head` would find it by way of another table.
 _HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
@@ -177,7 +177,7 @@ _NAMING: Final = f"""
     )
 """  # noqa: S608 # the columns are written down above
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
-_SLICE: Final = f"""
+_CHUNK: Final = f"""
     SELECT {_COLUMNS}
     FROM (
         SELECT
@@ -195,7 +195,7 @@ _SLICE: Final = f"""
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
-# Like _SLICE for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
+# Like _CHUNK for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
 # nothing of a tournament if the block of its event `after` has another digest.
 _STORED: Final = f"""
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
@@ -297,7 +297,7 @@ _NAMES_COMPETITION: Final = """
 """
 
 
-def _chunk_of(events: str, *, bytes_max: str) -> str:
+def _within_bytes(events: str, *, bytes_max: str) -> str:
     """The statement that reads those of `events` (a subquery) which begin within the first `bytes_max` bytes of
     bodies."""
     return f"""
@@ -314,7 +314,7 @@ def _chunk_of(events: str, *, bytes_max: str) -> str:
 
 
 # Uses the index `event_competition`.
-_POINTS_EVENTS: Final = _chunk_of(
+_POINTS_EVENTS: Final = _within_bytes(
     f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
@@ -353,7 +353,7 @@ _POINTS_OF_COMPETITIONS: Final = f"""
     ORDER BY n, sequence
 """  # noqa: S608 # written down above
 # Uses the index `event_reversal`.
-_REVERSALS: Final = _chunk_of(
+_REVERSALS: Final = _within_bytes(
     f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
@@ -551,7 +551,7 @@ async def _read(
 async def _decoded(after: Mapping[TournamentId, Head], read: _Read) -> Tails:
     """The events that were read."""
     events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in read.spans}
-    for row, recorded in zip(read.rows, await _recorded_in_turns(read.rows), strict=True):
+    for row, recorded in zip(read.rows, await _recorded_in_time_slices(read.rows), strict=True):
         events[row[0]].append(recorded)
     for tournament_id, end in read.spans.items():
         if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
@@ -657,25 +657,25 @@ async def request_at(
     rows = await connection.fetch(_REQUEST, tournament_id, sequence, idempotency_key)
     if not rows or rows[0]["sequence"] != sequence:
         raise LogForked(tournament_id, sequence)
-    return await _recorded_in_turns(rows)
+    return await _recorded_in_time_slices(rows)
 
 
-SLICE_EVENTS_MAX: Final = 1_000
-SLICE_BYTES_MAX: Final = 128 * 1024
+CHUNK_EVENTS_MAX: Final = 1_000
+CHUNK_BYTES_MAX: Final = 128 * 1024
 """Events, and bytes of their bodies, that work on the past reads at once. Decoding and folding them takes a few
 milliseconds, in which the process does nothing else."""
 
 
-async def slice_of(
+async def chunk_of(
     connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
 ) -> list[Recorded]:
-    """One slice of the events that follow sequence `after`, up to `upto`: at least one event, if there is one.
+    """One chunk of the events that follow sequence `after`, up to `upto`: at least one event, if there is one.
 
-    A slice has at most SLICE_EVENTS_MAX events and SLICE_BYTES_MAX bytes, unless its first event is larger. Raises
+    A chunk has at most CHUNK_EVENTS_MAX events and CHUNK_BYTES_MAX bytes, unless its first event is larger. Raises
     LogForked if an event is missing, and LogUnreadable.
     """
-    rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
-    events = await _recorded_in_turns(rows)
+    rows = await connection.fetch(_CHUNK, tournament_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX)
+    events = await _recorded_in_time_slices(rows)
     if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
         raise LogForked(tournament_id, after)
     return events
@@ -693,7 +693,7 @@ async def points_of_request(
     after, upto = Sequence(sequence - number), Sequence(sequence - number + count)
     found: dict[Sequence, PointsAdded] = {}
     while after < upto:
-        events = await slice_of(connection, tournament_id, after, upto)
+        events = await chunk_of(connection, tournament_id, after, upto)
         found |= {one.sequence: one.event for one in events if isinstance(one.event, PointsAdded)}
         after = events[-1].sequence
     return found
@@ -718,8 +718,8 @@ async def stored(
     after: Head,
     upto: Sequence,
     *,
-    events_max: int = SLICE_EVENTS_MAX,
-    bytes_max: int = SLICE_BYTES_MAX,
+    events_max: int = CHUNK_EVENTS_MAX,
+    bytes_max: int = CHUNK_BYTES_MAX,
 ) -> list[Stored]:
     """The events that follow `after`, up to `upto`, not decoded: at least one, if there is one, at most `events_max`,
     and `bytes_max` bytes of bodies unless the first is larger. `after` has the digest of the block of its event, which
@@ -738,8 +738,8 @@ async def stored_of(
     connection: Connection,
     spans: Mapping[TournamentId, tuple[Head, Sequence]],
     *,
-    events_max: int = SLICE_EVENTS_MAX,
-    bytes_max: int = SLICE_BYTES_MAX,
+    events_max: int = CHUNK_EVENTS_MAX,
+    bytes_max: int = CHUNK_BYTES_MAX,
 ) -> dict[TournamentId, list[Stored]]:
     """Like `stored` for several tournaments. The limits of events and bytes hold for each; each has its own `after` and
     `upto`. Tournaments for which `stored` would raise LogForked are missing."""
@@ -806,12 +806,12 @@ async def points_of(
 ) -> AsyncIterator[Recorded]:
     """Yields, in order, every event up to `upto` that gave or reversed points of the competition.
 
-    Reads only these, in chunks of at most SLICE_EVENTS_MAX events; a chunk ends with the event that brings it to
-    SLICE_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
+    Reads only these, in chunks of at most CHUNK_EVENTS_MAX events; a chunk ends with the event that brings it to
+    CHUNK_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
     """
     after = Sequence(0)
     while rows := await connection.fetch(
-        _POINTS_EVENTS, tournament_id, str(competition_id), after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX
+        _POINTS_EVENTS, tournament_id, str(competition_id), after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
     ):
         for row in rows:
             recorded = _recorded(row)
@@ -839,21 +839,21 @@ async def points_of_competitions(
         [after for _, after in asked],
         upto,
         EVENTS_OF_COMPETITION_AT_ONCE_MAX,
-        SLICE_BYTES_MAX,
+        CHUNK_BYTES_MAX,
     )
     reached: dict[int, Sequence | None] = {row["n"]: row["sequence"] for row in rows}
     left = [(one, reached.get(n, after)) for n, (one, after) in enumerate(asked, start=1)]
     pending.extendleft([(one, after) for one, after in reversed(left) if after is not None])
-    return await _recorded_in_turns([tuple(row)[1:] for row in rows if row["sequence"] is not None])
+    return await _recorded_in_time_slices([tuple(row)[1:] for row in rows if row["sequence"] is not None])
 
 
 async def reversals(
     connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
 ) -> list[Recorded]:
-    """One slice of the reversals after sequence `after`, up to `upto`; empty: there are no more. Those that were set
+    """One chunk of the reversals after sequence `after`, up to `upto`; empty: there are no more. Those that were set
     aside are left out. Raises LogUnreadable."""
-    rows = await connection.fetch(_REVERSALS, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
-    return await _recorded_in_turns(rows)
+    rows = await connection.fetch(_REVERSALS, tournament_id, after, upto, CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX)
+    return await _recorded_in_time_slices(rows)
 
 
 IDEMPOTENCY_KEYS_MAX: Final = 1_000
@@ -881,13 +881,13 @@ async def keyed(
     return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
-async def _recorded_in_turns(rows: Iterable[Any]) -> list[Recorded]:
+async def _recorded_in_time_slices(rows: Iterable[Any]) -> list[Recorded]:
     """The events of these rows, decoded in time slices: one event may hold thousands of deltas."""
-    events, turn = [], Turn()
+    events, time_slice = [], TimeSlice()
     for row in rows:
         events.append(_recorded(row))
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return events
 
 

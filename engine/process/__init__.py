@@ -1,1 +1,1 @@
-"""What any process needs: telemetry, background tasks, turns of the event loop, fail points."""
+"""What any process needs: telemetry, background tasks, time slices, fail points."""

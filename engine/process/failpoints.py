@@ -66,7 +66,7 @@ def reached(point: Point) -> None:
 
 
 def reached_next(point: Point) -> None:
-    """The process will be at `point` in the next turn of its event loop, when what it writes now has left."""
+    """The process will be at `point` in the next round of its event loop, when what it writes now has left."""
     if _left:
         asyncio.get_running_loop().call_soon(_count_down, point)
 

@@ -225,8 +225,8 @@ LogLevel = Literal["info", "warning", "error"]
 
 
 class Lines:
-    """Writes log lines to `stream`. All lines of one turn of the event loop go together, because a block's requests are
-    answered in one turn. Without a loop each line is written at once. What still waits is written at exit.
+    """Writes log lines to `stream`. All lines of one round of the event loop go together, because a block's requests
+    are answered in one round. Without a loop each line is written at once. What still waits is written at exit.
 
     structlog's loggers write to it. `event` bypasses them for the one line that every request pays for: they would take
     three times as long as the line itself. It is of level info, and not written if the log begins at a higher `level`.

@@ -104,7 +104,7 @@ def classified(
     decided_by: int | None = None,
     sums_max: int | None = None,
 ) -> Generator[None, None, "ClassifiedGroup"]:
-    """The lines of a group, which stands in the order of enrolment, with pauses for the turns of others. Nobody may
+    """The lines of a group, which stands in the order of enrolment, in time slices. Nobody may
     change the group meanwhile.
 
     `after`: in how many criteria the group is equal, all of them without `best` and `among`. `above`: the number of
@@ -147,7 +147,7 @@ class ClassifiedGroup:
         return [self._line(place) for place in range(start, min(stop, len(self)))]
 
     def lines_among(self, sought: Collection[CompetitorId]) -> Generator[None, None, list[Classified]]:
-        """The lines of those sought, with pauses for the turns of others."""
+        """The lines of those sought, in time slices."""
         found: list[Classified] = []
         for place, member in enumerate(self.order):
             if self.competitor_ids[member] in sought:
@@ -157,7 +157,7 @@ class ClassifiedGroup:
         return found
 
     def place(self, competitor_id: CompetitorId) -> Generator[None, None, int]:
-        """The place of one of the group in its order, from 0, with pauses for the turns of others."""
+        """The place of one of the group in its order, from 0, in time slices."""
         member = yield from _index(self.competitor_ids, competitor_id)
         return (yield from _index(self.order, member))
 

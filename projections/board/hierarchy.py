@@ -53,7 +53,7 @@ class Forest:
 
     @classmethod
     def in_steps(cls, parents: "array[int]") -> Generator[None, None, "Forest"]:
-        """Makes it with pauses for the turns of others. `parents` has the parent of each competitor at its number, and
+        """Makes it in time slices. `parents` has the parent of each competitor at its number, and
         something at 0. Raises Impossible if a competitor is below itself."""
         size = len(parents)
         first, following = array("i", bytes(4 * size)), array("i", bytes(4 * size))

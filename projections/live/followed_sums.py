@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from engine.domain.events import Event, Points
 from engine.domain.terms import RankingId, Sequence
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut
 
@@ -49,11 +49,11 @@ class FollowedSums:
                 without = left_out(board, ranking_id)
                 try:
                     sums = await read(ranking_id, self._sequence(), without)
-                    turn = Turn()
+                    time_slice = TimeSlice()
                     while missed:
                         sums.count(missed.popleft())
-                        if turn.over:
-                            await turn.give_way()
+                        if time_slice.over:
+                            await time_slice.give_way()
                     # A board that was replaced has changes that were not noted. If something else is left out by now,
                     # the sums must be read again.
                     if board is self._board() and without == left_out(board, ranking_id):

@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event
 from engine.domain.terms import CompetitorId
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, Competitor
 from projections.board.hierarchy import Forest, NestedSetBounds
 
@@ -99,11 +99,11 @@ class NestedSets:
         if self.ready:
             return
         async with self._asking:
-            turn = Turn()
+            time_slice = TimeSlice()
             while not self.ready:
                 self._go_on()
-                if turn.over:
-                    await turn.give_way()
+                if time_slice.over:
+                    await time_slice.give_way()
 
     def of(self, competitor: Competitor) -> NestedSetBounds:
         """The bounds of a competitor of the board, as it is now. Takes long if it is not `ready`."""

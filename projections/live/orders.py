@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, field
 from engine.domain import events
 from engine.domain.events import Event
 from engine.domain.terms import CompetitorId, RankingId, UnityId
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, Unity
 from projections.board.order import OrderedLines, line_of
 from projections.columns.enrolment import Enrolment
@@ -125,15 +125,15 @@ class Orders:
 
     async def _make_current(self, ranking_id: RankingId, unity_ids: UnityIds) -> None:
         """For one at a time: makes the order, or moves the lines that have changed."""
-        turn, made = Turn(), 0
+        time_slice, made = TimeSlice(), 0
         while not self._is_current(unity_ids):
             if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
-                await self._make(ranking_id, unity_ids, turn, at_once=made >= OVERTAKEN_MAX)
+                await self._make(ranking_id, unity_ids, time_slice, at_once=made >= OVERTAKEN_MAX)
                 made += 1
             else:
                 _move(kept, kept.order)
-            if turn.over:
-                await turn.give_way()
+            if time_slice.over:
+                await time_slice.give_way()
 
     def _kept_of(self, ranking_id: RankingId) -> list[UnityIds]:
         ranking = self._board().rankings.get(ranking_id)
@@ -157,7 +157,7 @@ class Orders:
             return False
         return kept.order is not None and not kept.changed
 
-    async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, turn: Turn, *, at_once: bool) -> None:
+    async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, time_slice: TimeSlice, *, at_once: bool) -> None:
         """Makes the order from the present state, in time slices; changes that come meanwhile are noted. It may be
         dropped before it is complete."""
         ranking = self._board().rankings[ranking_id]
@@ -170,7 +170,7 @@ class Orders:
             kept.order = OrderedLines(enrolment, unity.totals, unity.sort, finer)
             return
         try:
-            kept.order = await made_in_turns(enrolment, *unities, turn=turn)
+            kept.order = await made_in_time_slices(enrolment, *unities, time_slice=time_slice)
         finally:
             if kept.order is None and self._kept.get(unity_ids) is kept:
                 self._drop(unity_ids)
@@ -191,7 +191,7 @@ class Orders:
         self.size_bytes -= self._sizes.pop(unity_ids, 0)
 
 
-async def made_in_turns(enrolment: Enrolment, unity: Unity, *finer: Unity, turn: Turn) -> OrderedLines:
+async def made_in_time_slices(enrolment: Enrolment, unity: Unity, *finer: Unity, time_slice: TimeSlice) -> OrderedLines:
     """The order as it is when this is called: by `unity`, those who are equal in it by the next, and so on."""
     steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort, finer)
     while True:
@@ -199,8 +199,8 @@ async def made_in_turns(enrolment: Enrolment, unity: Unity, *finer: Unity, turn:
             next(steps)
         except StopIteration as end:
             return cast(OrderedLines, end.value)
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
 
 
 def _move(kept: _KeptOrder, order: OrderedLines) -> None:

@@ -59,7 +59,7 @@ from engine.process.telemetry import (
     STOPPED,
     observer,
 )
-from engine.process.turns import WOKEN_AT_ONCE, Rounds
+from engine.process.time_slices import WOKEN_AT_ONCE, Rounds
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
@@ -360,14 +360,14 @@ class LivePool:
                 request = await reading.points_of_request(connection, live.tournament_id, added)
         return NamedEvent(named.event, named.actor, request)
 
-    async def slices(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
-        """Yields the events after `after`, slice by slice, up to the head that the live has when this is called; errors
+    async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
+        """Yields the events after `after`, chunk by chunk, up to the head that the live has when this is called; errors
         as `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
             while after < upto:
                 async with self._reading(live.tournament_id) as connection:
-                    events = await reading.slice_of(connection, live.tournament_id, after, upto)
+                    events = await reading.chunk_of(connection, live.tournament_id, after, upto)
                 yield events
                 after = events[-1].sequence
 

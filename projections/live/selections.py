@@ -11,7 +11,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from engine.domain.events import Event
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.board.selection import CHANGES, ListFilter, Selection
 
@@ -53,7 +53,9 @@ class Selections:
         for selection in self._alive.values():
             selection.begin_anew(self._board())
 
-    async def of(self, chosen: ListFilter, turns: Turns, *, number: int = 0, count: int | None = None) -> Selection:
+    async def of(
+        self, chosen: ListFilter, time_slices: TimeSlices, *, number: int = 0, count: int | None = None
+    ) -> Selection:
         """The selection of the items that `chosen` accepts. Until the caller pauses, it has the first `count` ids
         (None: all) after the item of this number, or fewer if there are no more."""
         selection = self._alive.get(chosen)
@@ -62,7 +64,7 @@ class Selections:
         self._keep(chosen, selection)  # before the end: results stay, even if the client disconnects
         for _ in range(ROUNDS_MAX):
             if not selection.has(number, count):
-                await turns.work(selection.steps(number, count))
+                await time_slices.work(selection.steps(number, count))
         for _ in selection.steps(number, count):
             pass
         self._keep(chosen, selection)

@@ -24,7 +24,7 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Unseen
 from engine.log.reading import Head, Tail
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all
 from projections.live.cache import RenderCache
 from projections.live.classifications import Classifications
@@ -316,18 +316,18 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
         all_tails = reading.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
         async with aclosing(all_tails) as tails:
             async for tail in tails:
-                await _fold_in_turns(live, tail)
+                await _fold_in_time_slices(live, tail)
         live.mark_loaded()
         return live
 
 
-async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
+async def _fold_in_time_slices(live: LiveTournament, tail: Tail) -> None:
     """Folds a tail into a live that is not shared yet and has no derived data, only its board."""
-    turn = Turn()
+    time_slice = TimeSlice()
     for n in range(0, len(tail.events), FOLDED_AT_ONCE):
         fold_all(live.tournament_id, live.board, tail.events[n : n + FOLDED_AT_ONCE], live.revisions)
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     live.revisions.set_aside.clear()
     live.recorded_at, live.head = tail.events[-1].recorded_at, tail.head
 

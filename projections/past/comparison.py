@@ -60,7 +60,7 @@ def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
 
 
 def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[None, None, list[Move]]:
-    """The moves in one unity, with pauses for the turns of others."""
+    """The moves in one unity, in time slices."""
     standing_before = yield from _standing_of_each(before, unity_id)
     standing_after = yield from _standing_of_each(after, unity_id)
     found = []
@@ -84,7 +84,7 @@ def _standing_of_each(ranking: Ranking, unity_id: UnityId) -> Generator[None, No
 def classified_move_steps(
     before: Ranking, after: Ranking, counted_before: Counted, counted_after: Counted
 ) -> Generator[None, None, list[ClassifiedMove]]:
-    """The moves in the classification, in the order of `moves`, with pauses for the turns of others. Raises TooMuchWork
+    """The moves in the classification, in the order of `moves`, in time slices. Raises TooMuchWork
     if one of the states would take more than CLASSIFIED_SUMS_MAX sums."""
     positions_before = yield from _position_of_each(before, counted_before)
     positions_after = yield from _position_of_each(after, counted_after)

@@ -134,7 +134,7 @@ class Explainer:
         return ranking is not None and lacks_sums(ranking)
 
     def neighbours(self) -> Generator[None, None, Neighbours | None]:
-        """Next to whom she stands in the classification, with pauses for the turns of others; None: none is declared.
+        """Next to whom she stands in the classification, in time slices; None: none is declared.
         Nobody may fold meanwhile."""
         ranking = self.board.rankings.get(self._ranking_id)
         if ranking is None or not ranking.criteria:
@@ -148,10 +148,10 @@ class Explainer:
     def step(self, recorded: Recorded) -> Step | None:
         """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
         does."""
-        return finished(self.step_in_turns(recorded))
+        return finished(self.step_in_time_slices(recorded))
 
-    def step_in_turns(self, recorded: Recorded) -> Generator[None, None, Step | None]:
-        """As `step`, with pauses for the turns of others: she may pass thousands, and each takes a microsecond."""
+    def step_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Step | None]:
+        """As `step`, in time slices: she may pass thousands, and each takes a microsecond."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))

@@ -152,10 +152,10 @@ class Historian:
             order = self._orders.get(event.deltas[0].unity_id)
             if order is not None:
                 return self._one_line(recorded, event, order)
-        return finished(self.lines_in_turns(recorded))
+        return finished(self.lines_in_time_slices(recorded))
 
-    def lines_in_turns(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
-        """As `lines`, with pauses for the turns of others: each of many lines takes some microseconds."""
+    def lines_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
+        """As `lines`, in time slices: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             for unity_id in dict.fromkeys([delta.unity_id for delta in event.deltas]):

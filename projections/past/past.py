@@ -1,8 +1,8 @@
 """The past of a tournament, from its log: boards at any moment, pages of history, explanations.
 
 An answer starts from the nearest snapshot that is not beyond its subject, or from the beginning, and folds from there.
-It reads the log in slices, and has a connection only while it reads one. Appended events never change. So all slices
-show one history, and others wait no longer than a slice takes. Snapshots are safe to drop: a missing one costs time,
+It reads the log in chunks, and has a connection only while it reads one. Appended events never change. So all chunks
+show one history, and others wait no longer than a chunk takes. Snapshots are safe to drop: a missing one costs time,
 and one that cannot be read is ignored with a line in the log.
 """
 
@@ -33,7 +33,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import reading
 from engine.log.reading import Head
 from engine.process.pace import QueuePace
-from engine.process.turns import Turns, in_turns
+from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board, folding, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
@@ -165,9 +165,9 @@ class Past:
     Its methods raise TournamentStopped, HistoryReplaced, DatabaseUnavailable and, if too many ask, QueueFull.
     """
 
-    def __init__(self, database: Database, turns: Turns | None = None) -> None:
+    def __init__(self, database: Database, time_slices: TimeSlices | None = None) -> None:
         self._database = database
-        self._turns = turns or Turns()
+        self._time_slices = time_slices or TimeSlices()
         self._slots = asyncio.Semaphore(PAST_REQUESTS_MAX)
         self._waiting = 0
         self._pace = QueuePace()
@@ -206,7 +206,7 @@ class Past:
             return past_board if on is None else await self._on(tournament_id, ranking_id, past_board, on)
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
-        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all slices read
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all chunks read
         since `head` was its head show one history."""
         async with self._database.connection_for(tournament_id) as connection:
             if not await reading.has_head(connection, tournament_id, head):
@@ -248,7 +248,7 @@ class Past:
         async with self._admitted():
             while upto > begin:
                 after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
-                found = [e async for events in self._slices(tournament_id, after, upto) for e in events]
+                found = [e async for events in self._chunks(tournament_id, after, upto) for e in events]
                 earliest = first
                 for recorded in reversed(found):
                     event = recorded.event
@@ -293,9 +293,9 @@ class Past:
         clock: WorldClock | None = None,
     ) -> CompetitionSums:
         sums = CompetitionSums()
-        async for events in self._slices_read_ahead(tournament_id, Sequence(0), sequence):
+        async for events in self._chunks_read_ahead(tournament_id, Sequence(0), sequence):
             counted = events if clock is None else clock.shown(events)
-            await self._turns.work(counting(sums, ranking_id, counted, without))
+            await self._time_slices.work(counting(sums, ranking_id, counted, without))
         return sums
 
     # ── The world's clock ───────────────────────────────────────────────────────────────────────────────
@@ -308,22 +308,22 @@ class Past:
         clock = WorldClock(board, on, last)
         if last < upto:
             earlier = await self._board_at(tournament_id, last)
-            await self._turns.work(give_totals(board, earlier, ranking_id))
+            await self._time_slices.work(give_totals(board, earlier, ranking_id))
         lines = 0
-        async with aclosing(self._differing(tournament_id, clock, upto)) as slices:
-            async for sign, events in slices:
+        async with aclosing(self._differing(tournament_id, clock, upto)) as chunks:
+            async for sign, events in chunks:
                 lines += sum([len(one.event.deltas) for one in events if isinstance(one.event, Points)])
                 if lines > DATED_LINES_MAX:
                     raise TooMuchWork("lines of points", DATED_LINES_MAX)
-                await self._turns.work(add_deltas(board, ranking_id, events, sign))
+                await self._time_slices.work(add_deltas(board, ranking_id, events, sign))
         return PastBoard(board, upto, then.recorded_at, clock)
 
     async def _differing(
         self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence
     ) -> AsyncGenerator[tuple[int, list[Recorded]], None]:
         """The points up to the event `upto` that the clock shows though they were recorded later, each time with 1, and
-        those that it does not show though they were recorded by then, with -1; slice by slice."""
-        by_then, later = await in_turns(clock.dated())
+        those that it does not show though they were recorded by then, with -1; chunk by chunk."""
+        by_then, later = await in_time_slices(clock.dated())
         first = Sequence(0)
         for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
             pending = deque([(one, after) for one in competition_ids] if after < last else [])
@@ -347,9 +347,9 @@ class Past:
         self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
     ) -> PastBoard:
         board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
-        async for events in self._slices(tournament_id, after, head):
+        async for events in self._chunks(tournament_id, after, head):
             last: list[Recorded] = []
-            await self._turns.work(_until_version(tournament_id, board, ranking_id, wanted, events, last))
+            await self._time_slices.work(_until_version(tournament_id, board, ranking_id, wanted, events, last))
             if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
                 return PastBoard(board, last[0].sequence, last[0].recorded_at)
         reached = _version(board, ranking_id, wanted.unity_id)
@@ -376,8 +376,8 @@ class Past:
     async def _board_at(self, tournament_id: TournamentId, upto: Sequence) -> Board:
         """The board after the event `upto`; 0: the empty one."""
         board, after = await self._nearest(tournament_id, upto)
-        async for events in self._slices_read_ahead(tournament_id, after, upto):
-            await self._turns.work(folding(tournament_id, board, events))
+        async for events in self._chunks_read_ahead(tournament_id, after, upto):
+            await self._time_slices.work(folding(tournament_id, board, events))
         return board
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
@@ -385,7 +385,7 @@ class Past:
         while upto > 0:
             async with self._database.connection_for(tournament_id) as connection:
                 try:
-                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._turns)
+                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._time_slices)
                     if snapshot is None:
                         break
                     if await reading.has_head(connection, tournament_id, snapshot.head):
@@ -397,30 +397,30 @@ class Past:
             upto = Sequence(sequence - 1)
         return Board(), Sequence(0)
 
-    async def _slices(
+    async def _chunks(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
-        """The events after `after` up to `upto`, slice by slice."""
+        """The events after `after` up to `upto`, chunk by chunk."""
         while after < upto:
-            events = await self._slice(tournament_id, after, upto)
+            events = await self._chunk(tournament_id, after, upto)
             yield events
             after = events[-1].sequence
 
-    async def _slices_read_ahead(
+    async def _chunks_read_ahead(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
-        """As `_slices`, for callers that want all of them: while one slice is being folded, the database reads the next
+        """As `_chunks`, for callers that want all of them: while one chunk is being folded, the database reads the next
         one."""
         if after >= upto:
             return
-        reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+        reading = asyncio.create_task(self._chunk(tournament_id, after, upto))
         try:
             while True:
                 events = await reading
                 after = events[-1].sequence
                 if after >= upto:
                     break
-                reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+                reading = asyncio.create_task(self._chunk(tournament_id, after, upto))
                 yield events
             yield events
         finally:
@@ -429,9 +429,9 @@ class Past:
             if not reading.cancelled():
                 reading.exception()  # Retrieved, because a cancelled caller does not want it.
 
-    async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
+    async def _chunk(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         async with self._database.connection_for(tournament_id) as connection:
-            return await reading.slice_of(connection, tournament_id, after, upto)
+            return await reading.chunk_of(connection, tournament_id, after, upto)
 
     async def passage(
         self, tournament_id: TournamentId, ranking_id: RankingId, at: Sequence, head: Sequence
@@ -443,8 +443,8 @@ class Past:
         async with self._admitted():
             board = await self._board_at(tournament_id, after)
             upto = Sequence(min(after + PASSAGE_EVENTS_MAX, head))
-            run = [e async for events in self._slices(tournament_id, after, upto) for e in events]
-            return await in_turns(passage(board, after, run, ranking_id, at))
+            run = [e async for events in self._chunks(tournament_id, after, upto) for e in events]
+            return await in_time_slices(passage(board, after, run, ranking_id, at))
 
     async def timeline(
         self, tournament_id: TournamentId, board: Board, ranking_id: RankingId, upto: Sequence
@@ -455,8 +455,8 @@ class Past:
             raise TooMuchWork("events", TIMELINE_EVENTS_MAX)
         timeline = Timeline(board, ranking_id)
         async with self._admitted():
-            async for events in self._slices_read_ahead(tournament_id, Sequence(0), upto):
-                await self._turns.work(timeline.follow(events))
+            async for events in self._chunks_read_ahead(tournament_id, Sequence(0), upto):
+                await self._time_slices.work(timeline.follow(events))
                 if timeline.deltas > TIMELINE_DELTAS_MAX:
                     raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
         return timeline.steps
@@ -479,7 +479,7 @@ class Past:
         last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
         lines: list[AnyLine] = []
         given = begin.lines
-        found = self._lines_by_event(tournament_id, ranking_id, Span(begin.sequence, last), self._slices)
+        found = self._lines_by_event(tournament_id, ranking_id, Span(begin.sequence, last), self._chunks)
         async with self._admitted(), aclosing(found):
             async for lines_by_event in found:
                 for sequence, event_lines in lines_by_event:
@@ -495,9 +495,9 @@ class Past:
     async def lines(
         self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
     ) -> AsyncIterator[tuple[Sequence, list[AnyLine]]]:
-        """Yields all lines of `span` that `asked` takes, slice by slice, each time with the sequence that has been
+        """Yields all lines of `span` that `asked` takes, chunk by chunk, each time with the sequence that has been
         reached."""
-        found = self._lines_by_event(tournament_id, ranking_id, span, self._slices_read_ahead)
+        found = self._lines_by_event(tournament_id, ranking_id, span, self._chunks_read_ahead)
         async with self._admitted(), aclosing(found):
             async for lines_by_event in found:
                 yield (
@@ -510,16 +510,16 @@ class Past:
         tournament_id: TournamentId,
         ranking_id: RankingId,
         span: Span,
-        slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
+        chunks: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
     ) -> AsyncGenerator[list[tuple[Sequence, Items[AnyLine]]], None]:
-        """The lines of each event of `span`, slice by slice."""
+        """The lines of each event of `span`, chunk by chunk."""
         if span.last < span.first:
             return
         board = await self._board_at(tournament_id, Sequence(span.first - 1))
         historian = Historian(board, ranking_id)
-        async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
+        async for events in chunks(tournament_id, Sequence(span.first - 1), span.last):
             lines: list[tuple[Sequence, Items[AnyLine]]] = []
-            await self._turns.work(_add_lines(tournament_id, historian, events, lines))
+            await self._time_slices.work(_add_lines(tournament_id, historian, events, lines))
             yield lines
 
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
@@ -551,12 +551,12 @@ class Past:
             board = await self._board_at(tournament_id, start)
             explainer = Explainer(board, ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
-            await self._turns.work(explainer.prepared())
+            await self._time_slices.work(explainer.prepared())
             begin = reached = DatedPlace(start, since, explainer.place)
             steps: list[Step] = []
-            async for events in self._slices(tournament_id, start, last):
+            async for events in self._chunks(tournament_id, start, last):
                 seen: list[Recorded] = []
-                await self._turns.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
+                await self._time_slices.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
                 reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
                 if latest and (dropped := _dropped(steps, limit)) is not None:
                     begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
@@ -567,7 +567,7 @@ class Past:
                 sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, without)
                 give_sums(explainer.board, ranking_id, sums)
             neighbours: list[Neighbours | None] = []
-            await self._turns.work(_add_neighbours(explainer, neighbours))
+            await self._time_slices.work(_add_neighbours(explainer, neighbours))
         following = reached.sequence if reached.sequence < end else None
         return Explanation(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
 
@@ -581,12 +581,12 @@ class Past:
         head: Sequence,
         only: Items[CompetitorId] | None = None,
     ) -> AsyncIterator[tuple[Sequence, Series]]:
-        """Follows a unity from the beginning of the log, everybody's lines or `only` some. After each slice, yields the
+        """Follows a unity from the beginning of the log, everybody's lines or `only` some. After each chunk, yields the
         sequence reached and the series so far, always the same object."""
         board, series = Board(), Series(ranking_id, unity_id, only)
         async with self._admitted():
-            async for events in self._slices_read_ahead(tournament_id, Sequence(0), head):
-                await self._turns.work(_followed(tournament_id, board, series, events))
+            async for events in self._chunks_read_ahead(tournament_id, Sequence(0), head):
+                await self._time_slices.work(_followed(tournament_id, board, series, events))
                 yield events[-1].sequence, series
 
     async def series_by_date(
@@ -608,7 +608,7 @@ class Past:
             return None
         if not any(step.is_dated for step in steps):
             return None
-        return await in_turns(series_by_date(board, ranking_id, unity_id, steps, only))
+        return await in_time_slices(series_by_date(board, ranking_id, unity_id, steps, only))
 
     # ── Admission ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -669,7 +669,7 @@ def _add_lines(
     """Adds the lines of each event to `lines`, step by step. Raises LogUnreadable."""
     for recorded in events:
         try:
-            lines.append((recorded.sequence, (yield from historian.lines_in_turns(recorded))))
+            lines.append((recorded.sequence, (yield from historian.lines_in_time_slices(recorded))))
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         yield
@@ -686,7 +686,7 @@ def _add_steps(
     """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
     for recorded in events:
         try:
-            step = yield from explainer.step_in_turns(recorded)
+            step = yield from explainer.step_in_time_slices(recorded)
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         seen.append(recorded)

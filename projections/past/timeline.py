@@ -104,7 +104,7 @@ def steps_by_date(
     yield from explainer.prepared()
     found = []
     for recorded in _replayed(board, ranking_id, steps, competitor_id):
-        step = yield from explainer.step_in_turns(recorded)
+        step = yield from explainer.step_in_time_slices(recorded)
         if step is not None:
             found.append(step)
         yield

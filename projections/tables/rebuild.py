@@ -19,7 +19,7 @@ from engine.domain.errors import Conflict, LogForked
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Head
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, folding
 from projections.board.differences import differences
 from projections.tables import snapshots, tables
@@ -129,10 +129,10 @@ class _Folded:
             tail = await reading.tail(connection, self.tournament_id, self.head)
             if not tail.events:
                 raise LogForked(self.tournament_id, self.head.sequence)
-            turn = Turn()
+            time_slice = TimeSlice()
             for _ in folding(self.tournament_id, self.board, tail.events[: goal.sequence - self.head.sequence]):
-                if turn.over:
-                    await turn.give_way()
+                if time_slice.over:
+                    await time_slice.give_way()
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
             if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.reading import Head
-from engine.process.turns import Turn, Turns
+from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import FOLD_VERSION, Board, board_like
 from projections.board.parts import parts_of, take_part
 
@@ -100,14 +100,15 @@ async def nearest(
     connection: Connection,
     tournament_id: TournamentId,
     upto: Sequence,
-    turns: Turns | None = None,
+    time_slices: TimeSlices | None = None,
     *,
     like: Board | None = None,
 ) -> Snapshot | None:
     """The last snapshot of this fold's version that is not beyond `upto`; None: there is none. Raises
     SnapshotUndecodable.
 
-    With `turns`, decoding shares the time slices of other long work. Items equal to those of `like` share their memory.
+    With `time_slices`, decoding shares the time slices of other long work. Items equal to those of `like` share their
+    memory.
     """
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
     if row is None:
@@ -115,7 +116,7 @@ async def nearest(
     at, board, part = row["sequence"], Board() if like is None else board_like(like), row["board"]
     try:
         for number in range(1, row["parts"] + 2):
-            await (turns or Turns()).work(take_part(part, board))
+            await (time_slices or TimeSlices()).work(take_part(part, board))
             if number <= row["parts"]:
                 part = await connection.fetchval(_PART, tournament_id, FOLD_VERSION, at, number)
     except (msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
@@ -135,8 +136,8 @@ async def count_others(connection: Connection, tournament_id: TournamentId) -> i
 
 
 async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot]) -> None:
-    """Writes one snapshot of each tournament, within a transaction; the parts of a large one in turns."""
-    turn = Turn()
+    """Writes one snapshot of each tournament, within a transaction; the parts of a large one in time slices."""
+    time_slice = TimeSlice()
     for tournament_id, snapshot in snapshots.items():
         of = tournament_id, FOLD_VERSION, snapshot.head.sequence
         await connection.execute(_REMOVE, *of)
@@ -145,8 +146,8 @@ async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot
                 await connection.execute(_SAVE, *of, snapshot.head.digest, part)
             else:
                 await connection.execute(_ADD_PART, *of, number, part)
-            if turn.over:
-                await turn.give_way()
+            if time_slice.over:
+                await time_slice.give_way()
 
 
 async def drop_others(

@@ -24,7 +24,7 @@ from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_struck
 from projections.board.publication import Publication
 from projections.columns.enrolment import Enrolment, Totals
@@ -433,7 +433,7 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    turn = Turn()
+    time_slice = TimeSlice()
     async with aclosing(_chunks(connection, _COMPETITIONS, boards, rows_max=COMPETITIONS_AT_ONCE)) as chunks:
         async for rows in chunks:
             for row in rows:
@@ -442,8 +442,8 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
                 if competition.voided_at is not None:
                     board.voided.add(competition_id)
                 note_struck(board, competition_id, competition.struck)
-                if turn.over:
-                    await turn.give_way()
+                if time_slice.over:
+                    await time_slice.give_way()
 
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:

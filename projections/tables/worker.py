@@ -40,7 +40,7 @@ from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
 from engine.process.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
-from engine.process.turns import Turn
+from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import defects, snapshots, tables
 from projections.tables.defects import DefectPart, is_defect
@@ -446,13 +446,13 @@ class Worker:
 
 async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
     """Folds `tail` into `board`, and returns what that touched. Raises LogUnreadable."""
-    touched, revisions, turn = Touched(board), Revisions(), Turn()
+    touched, revisions, time_slice = Touched(board), Revisions(), TimeSlice()
     for recorded in tail:
         try:
             tables.touch(touched, recorded.event)
             fold(board, revisions, recorded)
         except Exception as error:  # a defect that this event meets stops its tournament, and no other
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return touched

@@ -32,7 +32,7 @@ from engine.domain.events import (
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import reading
 from engine.log.reading import Head
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, left_out
 from projections.board.classification import Counted, classified, lacks_sums
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
@@ -481,7 +481,9 @@ class TournamentVerification:
         if lacks_sums(ranking):
             ranking = msgspec.structs.replace(ranking, competition_sums=await self._competition_sums(ranking_id, at))
         try:
-            group = await in_turns(classified(_RowsCounted(board, ranking), ranking.criteria, ranking.participants))
+            group = await in_time_slices(
+                classified(_RowsCounted(board, ranking), ranking.criteria, ranking.participants)
+            )
         except TooMuchWork:
             return None
         return [
@@ -503,8 +505,8 @@ class TournamentVerification:
         without = left_out(self._checks.board, ranking_id)
         sums, after = CompetitionSums(), Sequence(0)
         while after < at:
-            events = await reading.slice_of(self._connection, self._tournament.tournament_id, after, at)
-            await in_turns(counting(sums, ranking_id, events, without))
+            events = await reading.chunk_of(self._connection, self._tournament.tournament_id, after, at)
+            await in_time_slices(counting(sums, ranking_id, events, without))
             after = events[-1].sequence
         return sums
 

@@ -246,7 +246,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a chunk for a listener",
-                f"{reading.SLICE_EVENTS_MAX:,} events of {_bytes(reading.SLICE_BYTES_MAX)}; one that is behind "
+                f"{reading.CHUNK_EVENTS_MAX:,} events of {_bytes(reading.CHUNK_BYTES_MAX)}; one that is behind "
                 f"fetches {followers.READ_EVENTS_MAX} of {_bytes(followers.READ_BYTES_MAX)}; or one larger event",
                 "the next chunk",
             ),

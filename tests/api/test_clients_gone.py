@@ -20,7 +20,7 @@ from api.http.aiohttp_private import RequestHandler
 from api.interface import rendering
 from api.interface.resources import rankings, standings
 from engine.domain.terms import OPERATOR
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from tests.api.service import FORM, Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.desks import until
 from tests.tournaments import open_new_tournament
@@ -252,23 +252,23 @@ async def _leaves(url: URL, request: bytes, status: int, leaving: Leaving, at: i
 
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
-    """Has every turn be waited for, and be over after one step."""
-    enter = Turns.__aenter__
-    begun: set[Turns] = set()
+    """Has every time slice be waited for, and be over after one step."""
+    enter = TimeSlices.__aenter__
+    begun: set[TimeSlices] = set()
 
-    async def wait_and_enter(turns: Turns) -> None:
+    async def wait_and_enter(time_slices: TimeSlices) -> None:
         await asyncio.sleep(0)
-        await enter(turns)
-        begun.add(turns)
+        await enter(time_slices)
+        begun.add(time_slices)
 
-    def is_over(turns: Turns) -> bool:
-        if turns not in begun:
+    def is_over(time_slices: TimeSlices) -> bool:
+        if time_slices not in begun:
             return True
-        begun.remove(turns)
+        begun.remove(time_slices)
         return False
 
-    patch.setattr(Turns, "__aenter__", wait_and_enter)
-    patch.setattr(Turns, "over", property(is_over))
+    patch.setattr(TimeSlices, "__aenter__", wait_and_enter)
+    patch.setattr(TimeSlices, "over", property(is_over))
 
 
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(3, id="share")])

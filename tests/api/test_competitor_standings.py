@@ -17,7 +17,7 @@ from api.interface.resources.competitor_standings import (
 )
 from engine.domain.events import Delta, PointsAdded, RankingModified, Recorded
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
@@ -36,7 +36,7 @@ BOTH: Final = PointsAdded(
 
 async def found(live: LiveTournament, competitor_id: CompetitorId, after: int = 0) -> CompetitorStandingsShape:
     question = CompetitorStandingsQuestion(competitor_id, RankingId(after))
-    return await find_competitor_standings(live, Turns(), question)
+    return await find_competitor_standings(live, TimeSlices(), question)
 
 
 def expected(live: LiveTournament, competitor_id: CompetitorId) -> list[Any]:
@@ -90,11 +90,11 @@ async def test_the_lines_of_an_answer_are_limited_and_the_next_one_continues() -
         assert (await found(live, ADA, after=at_once + 1)).ranking == []
 
 
-async def test_orders_that_take_long_together_are_made_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_orders_that_take_long_together_are_made_in_time_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have their turn after each. Nobody waits with the turns of all answers for an order that gives way itself:
     here, that of the ranking of all."""
 
-    class OneAtATime(Turns):
+    class OneAtATime(TimeSlices):
         entered = 0
         over = True
 
@@ -110,16 +110,16 @@ async def test_orders_that_take_long_together_are_made_in_turns(monkeypatch: pyt
         main_unity_name="p",
     )
     go_on(live, recorded([small], after=live.head.sequence))
-    turns = OneAtATime()
-    shown = await find_competitor_standings(live, turns, CompetitorStandingsQuestion(ADA))
-    assert turns.entered == 4  # one for each unity of the second ranking, and one to find that there are no more
+    time_slices = OneAtATime()
+    shown = await find_competitor_standings(live, time_slices, CompetitorStandingsQuestion(ADA))
+    assert time_slices.entered == 4  # one for each unity of the second ranking, and one to find that there are no more
     assert msgspec.to_builtins(shown.ranking) == expected(live, ADA)
 
 
 async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both unities change in one event while the order of the second is made."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
-    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     live = live_of(recorded(crowd(5, unities=2)))
     await live.orders.of(RankingId(1), UnityId(1_000))
     last = live.head.sequence + 3
@@ -138,7 +138,7 @@ async def test_all_lines_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_steady_flow_of_points_holds_nobody_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the end each line is what its version says."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
-    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     live = live_of(recorded(crowd(5, unities=2)))
     ways = count()
     AlwaysOver.meanwhile = lambda: go_on(live, recorded([BOTH], after=live.head.sequence)) if next(ways) % 2 else None

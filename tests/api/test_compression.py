@@ -33,7 +33,7 @@ from api.http.router import IncomingRequest, Router
 from api.interface.declarations import method_of
 from api.service.app import serving
 from engine.process.telemetry import Lines
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from tests.api.asking import WRITES, ask, path_of, query_of, with_points
 from tests.api.crowds import append, crowd
 from tests.api.fuzzed import examples, header_bytes
@@ -222,7 +222,7 @@ def text(size: int, letter: bytes = b"a") -> bytes:
 @asynccontextmanager
 async def answering(bodies: Mapping[str, bytes], front_of: Compression | None = None) -> AsyncIterator[Client]:
     """A server with these bodies at /b/NAME, whose ETag is their letter and size."""
-    under_way = Outgoing(Turns())
+    under_way = Outgoing(TimeSlices())
     compressing = front_of or Compression(under_way)
     router = Router()
 
@@ -288,13 +288,13 @@ async def test_what_is_kept_is_bounded_in_bytes_and_what_nobody_asked_for_longes
 ) -> None:
     bodies = {str(n): text(2_000, bytes([97 + n])) for n in range(3)}
     one = compression._size_bytes(("/b/0", "a2000"), compressed(bodies["0"]))
-    keeping = Compression(Outgoing(Turns()), kept_bytes_max=2 * one)
+    keeping = Compression(Outgoing(TimeSlices()), kept_bytes_max=2 * one)
     async with answering(bodies, keeping) as client:
         for name, made in (("0", 1), ("1", 2), ("0", 2), ("2", 3), ("0", 3), ("1", 4), ("2", 5), ("1", 5)):
             assert (await raw(client, f"/b/{name}", GZIP)).is_compressed
             assert (name, len(threads)) == (name, made)
             assert keeping.kept_bytes == min(made, 2) * one
-    keeping = Compression(Outgoing(Turns()), kept_bytes_max=one - 1)
+    keeping = Compression(Outgoing(TimeSlices()), kept_bytes_max=one - 1)
     async with answering(bodies, keeping) as client:
         for _ in range(2):
             assert gzip.decompress((await raw(client, "/b/0", GZIP)).body) == bodies["0"]
@@ -312,7 +312,7 @@ async def test_beyond_the_limit_answers_are_sent_uncompressed(monkeypatch: pytes
 
     monkeypatch.setattr(compression, "compressed", held_up)
     bodies = {str(n): text(AT_ONCE_BYTES_MAX + 1 + n) for n in range(COMPRESSING_MAX + 1)}
-    making = Compression(Outgoing(Turns()))
+    making = Compression(Outgoing(TimeSlices()))
     async with answering(bodies, making) as client:
         asking = [asyncio.create_task(raw(client, f"/b/{n}", GZIP)) for n in range(COMPRESSING_MAX)]
         another = asyncio.create_task(raw(client, "/b/0", GZIP))
@@ -354,7 +354,7 @@ async def test_a_long_answer_is_kept_when_a_reader_has_had_all_of_it_unless_it_i
 
 
 def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
-    keeping = Compression(Outgoing(Turns()))
+    keeping = Compression(Outgoing(TimeSlices()))
     begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in range(3)]
     assert [next(chunks) for chunks in begun] == [b"a"] * 3
     begun[0].close()
@@ -365,7 +365,7 @@ def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
 
 
 def test_the_long_answers_gathered_at_once_are_limited_and_each_is_gathered_once() -> None:
-    keeping = Compression(Outgoing(Turns()))
+    keeping = Compression(Outgoing(TimeSlices()))
     begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in (0, *range(COMPRESSING_MAX + 1))]
     assert [next(chunks) for chunks in begun] == [b"a"] * (COMPRESSING_MAX + 2)
     assert len(keeping._gathering) == COMPRESSING_MAX

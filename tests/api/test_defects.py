@@ -140,7 +140,7 @@ PLANTS: Final = {
     "rendering a ranking": ("api.interface.resources.rankings:resource", SHOWN, {500}),
     "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS, {500}),
     # the past
-    "reading a slice": ("projections.past.past:Past._slice", HISTORY, {500}),
+    "reading a chunk": ("projections.past.past:Past._chunk", HISTORY, {500}),
     "a past board": ("projections.past.past:Past._board_at", PAST, {500}),
     "explaining": ("projections.past.past:Past.explanation", EXPLAINED, {500}),
 }

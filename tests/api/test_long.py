@@ -40,7 +40,7 @@ from engine.domain.events import (
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
-from engine.process.turns import Turns, in_turns
+from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
@@ -94,7 +94,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
 
     async def read(ranking_id: RankingId, _sequence: Sequence, without: LeftOut) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, log, without))
+        await in_time_slices(counting(sums, ranking_id, log, without))
         return sums
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
@@ -315,7 +315,7 @@ async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none
     def later(size_bytes: int) -> Later:
         return lambda: Long(lambda: iter(()), (Taken(size_bytes),), end=b"", etag="", head=NOBODY)
 
-    account = Outgoing(Turns(), bytes_max=1_000)
+    account = Outgoing(TimeSlices(), bytes_max=1_000)
     first = await account.begun(later(1_000))  # all that there may be
     second = await account.begun(later(1))
     assert account.held_bytes == 1_001
@@ -337,7 +337,7 @@ async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none
 
 
 def test_what_several_hold_is_counted_once() -> None:
-    account = Outgoing(Turns())
+    account = Outgoing(TimeSlices())
     shared, own = Taken(100), b"x" * 10
     account.hold(shared, own)
     account.hold(shared)
@@ -349,7 +349,7 @@ def test_what_several_hold_is_counted_once() -> None:
 
 
 def test_what_grows_while_it_is_held_is_counted_as_large_as_it_is_and_makes_others_give_way() -> None:
-    account, relieved = Outgoing(Turns(), bytes_max=100), list[float]()
+    account, relieved = Outgoing(TimeSlices(), bytes_max=100), list[float]()
     account.relieve = relieved.append
     part = Taken(40)
     account.hold(part, b"x" * 10)

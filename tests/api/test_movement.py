@@ -12,7 +12,7 @@ from api.interface.rendering import Answer
 from api.interface.resources import standings
 from api.interface.resources.classifications import answer_classification
 from engine.domain.terms import RankingId, Sequence, TournamentId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.past.past import Past
 from tests.api.asking import refused
 from tests.api.crowds import all_long
@@ -156,7 +156,7 @@ async def test_what_was_read_of_the_log_to_compare_with_must_still_be_there_when
     async with service.desk.live_pool.pinned(clients_tournament) as live:
         for top in None, 1:
             for moment in None, since:
-                context = RecallContext(live, Past(service.database), Turns(), begin)
+                context = RecallContext(live, Past(service.database), TimeSlices(), begin)
                 question = TableQuestion(ranking_id=RankingId(season.ranking_id), top=top, since=moment)
                 await answering(context, Answer("ranking", object), question)
                 assert context.log_is_read is (moment is not None)

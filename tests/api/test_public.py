@@ -22,18 +22,21 @@ from engine.domain.commands import ChangePublication
 from engine.domain.errors import NotFound, Refusal
 from engine.domain.events import PublicationFrozen
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from tests.api.asking import keyed, refused
 from tests.api.cli.conftest import Tallybook, tallybook
-from tests.api.public_boards import NOWHERE, Board, Shorter, change, give, play_on, told
+from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
 from tests.api.service import Client, Season, Service, deltas, listed, serve, slug_of
 from tests.desks import desks_at, open_arena, submit, until
 from tests.poison import append_text
 from tests.tournaments import open_new_tournament
 
-assert tallybook  # a fixture
+assert board
+assert other_dsn
+assert other_owner
+assert tallybook  # fixtures
 
 
 def paths_of(season: Season) -> list[str]:
@@ -369,10 +372,10 @@ async def shown_at_the_head(
     asked = read_query(parse_qsl(query), operation.fields)
     if "{ranking_id}" in operation.path:
         asked["ranking_id"] = season.ranking_id
-    outgoing = Outgoing(Turns())
+    outgoing = Outgoing(TimeSlices())
     async with other.desk.live_pool.pinned(tournament_id) as live:
         await other.desk.live_pool.make_current(live)
-        context = RecallContext(live, Past(other.database), outgoing.turns, outgoing.begun)
+        context = RecallContext(live, Past(other.database), outgoing.time_slices, outgoing.begun)
         try:
             answered = await _answered(operation, context, operation.question(**asked))
         except Refusal as refusal:
@@ -386,7 +389,7 @@ async def shown_at_the_head(
 
 @pytest.fixture
 def views(service: Service) -> PublicViews:
-    return PublicViews(service.desk, Slugs(service.database), Outgoing(Turns()))
+    return PublicViews(service.desk, Slugs(service.database), Outgoing(TimeSlices()))
 
 
 async def test_a_freeze_holds_for_the_answer_that_was_being_made(

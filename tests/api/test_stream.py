@@ -507,7 +507,7 @@ async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nob
             if isinstance(one, connections.Connection) and one.transport is not None
         ]
         assert sum(size > 0 for size in buffered) == 5
-        assert max(buffered) <= reading.SLICE_BYTES_MAX + 300 * reading.SLICE_EVENTS_MAX  # what is handed out at once
+        assert max(buffered) <= reading.CHUNK_BYTES_MAX + 300 * reading.CHUNK_EVENTS_MAX  # what is handed out at once
         monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", 0.5)
         while counted("tallybook_listeners_ended_total", why="unread") < before + 5:
             await add(season, 1)

@@ -403,8 +403,8 @@ async def test_the_points_of_a_competition_are_found_however_many_are_read_at_on
             await submit(desk, arena.tournament_id, gain(arena, amount, match if amount % 2 else other))
         history = (await recorded(desk.database, arena.tournament_id))[1:]
         for at_once in (1, 3, 100):
-            monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", at_once)
-            monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 1 if at_once == 3 else 10_000)
+            monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", at_once)
+            monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 1 if at_once == 3 else 10_000)
             async with desk.database.connection() as connection:
                 found = [
                     recorded.sequence

@@ -696,7 +696,7 @@ async def test_the_last_event_at_the_very_moment_of_one_is_that_one(
             assert before == {2: 1, 5: 2, 6: 5}[last]
 
 
-async def test_a_slice_takes_just_as_many_bytes_as_it_may(
+async def test_a_chunk_takes_just_as_many_bytes_as_it_may(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await appended(database, block(tournament_id, request(*[registered("x" * size) for size in (5, 100, 50, 50)])))
@@ -705,12 +705,12 @@ async def test_a_slice_takes_just_as_many_bytes_as_it_may(
     async with database.connection() as connection:
         for count in range(1, 6):
             for spare, expected in ((0, count), (-1, max(1, count - 1))):
-                monkeypatch.setattr(reading, "SLICE_BYTES_MAX", sum(sizes[:count]) + spare)
-                found = await reading.slice_of(connection, tournament_id, Sequence(0), Sequence(5))
+                monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", sum(sizes[:count]) + spare)
+                found = await reading.chunk_of(connection, tournament_id, Sequence(0), Sequence(5))
                 assert [recorded.sequence for recorded in found] == list(range(1, expected + 1))
 
 
-async def test_a_slice_that_lacks_an_event_is_of_another_log_and_says_of_which_tournament_and_where(
+async def test_a_chunk_that_lacks_an_event_is_of_another_log_and_says_of_which_tournament_and_where(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
     await appended(database, block(tournament_id, request(*map(registered, "abc"))))
@@ -719,7 +719,7 @@ async def test_a_slice_that_lacks_an_event_is_of_another_log_and_says_of_which_t
     assert after != tournament_id
     async with database.connection() as connection:
         with pytest.raises(LogForked) as missed:
-            await reading.slice_of(connection, tournament_id, after, Sequence(4))
+            await reading.chunk_of(connection, tournament_id, after, Sequence(4))
     assert (missed.value.tournament_id, missed.value.sequence) == (tournament_id, after)
 
 
@@ -1346,8 +1346,8 @@ HOT_READS: Final = [
     (reading._BLOCKS_OF_ONE, (200, 240, 2_002), "block_pkey", 3),
     (reading._HEADS, ([7, 200, 333],), "block_pkey", 3),
     (reading._HEAD, (200,), "block_pkey", 1),
-    (reading._SLICE, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
-    (reading._SLICE, (200, 100, 250, 20, 1), "event_pkey", 20),
+    (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
+    (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
     (reading._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
     (reading._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
     (reading._STORED, ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
@@ -1401,8 +1401,8 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
     )
     chunks = {
         reading._BLOCKS: ([tournament_id], [2], 1_000),
-        reading._SLICE: (tournament_id, 2, 29_000, 1_000, reading.SLICE_BYTES_MAX),
-        reading._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.SLICE_BYTES_MAX),
+        reading._CHUNK: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
+        reading._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:

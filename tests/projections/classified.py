@@ -12,7 +12,7 @@ from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.reading import Head
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
@@ -173,7 +173,7 @@ class RecordedLive(LiveTournament):
 
     async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_turns(counting(sums, ranking_id, self.log[:sequence], without))
+        await in_time_slices(counting(sums, ranking_id, self.log[:sequence], without))
         return sums
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 
 class AlwaysOver:
-    """A turn that is over after each step. Then `meanwhile` happens."""
+    """A time slice that is over after each step. Then `meanwhile` happens."""
 
     over = True
 

@@ -14,7 +14,7 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event, Recorded
 from engine.domain.terms import CompetitorId, UnityId
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board import classified_lines
 from projections.board import order as orders_of_lines
 from projections.board.board import Board
@@ -129,7 +129,7 @@ def test_where_totals_alone_decide_no_more_lines_are_looked_at_than_are_asked_fo
 
 async def whole_of(live: RecordedLive) -> list[Classified]:
     async with live.classifications.lines(RANKING, live.read_sums) as lines:
-        return await in_turns(lines.run(0, len(lines)))
+        return await in_time_slices(lines.run(0, len(lines)))
 
 
 @unhurried

@@ -19,7 +19,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import appending, reading
 from engine.log.appending import Appended, Block, Request
 from engine.log.reading import Head
-from engine.process import turns
+from engine.process import time_slices
 from projections.live import tournament
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
@@ -158,7 +158,7 @@ async def test_reading_competitions_takes_less_than_twice_the_memory_that_they_k
 async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
         await reading.tail(connection, tournament_id, reading.beginning(tournament_id))

@@ -21,7 +21,7 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log.reading import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
-from engine.process.turns import WOKEN_AT_ONCE
+from engine.process.time_slices import WOKEN_AT_ONCE
 from projections.live import pool as pool_module
 from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool

@@ -154,9 +154,9 @@ async def test_orders_are_bounded_and_the_last_one_stays(
 async def test_what_changes_while_an_order_is_made_is_in_it(
     live: LiveTournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A point after each turn; then another list in the middle; then another sort; then the one who asked has gone."""
+    """A point after each time slice; in the middle another list, then another sort; in the end the asker has gone."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
-    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n + 1)) for n in count())
     AlwaysOver.meanwhile = lambda: fold(live, next(changes)) if live.head.sequence < 40 else None
     await assert_current(live, POINTS)
@@ -187,7 +187,7 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
     """Two who ask for the same share what is made."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
     monkeypatch.setattr(order, "_STEP_COMPETITORS", 10)
-    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     asking = [asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -203,7 +203,7 @@ async def test_who_asks_for_a_current_order_does_not_queue_behind_those_who_wait
     live: LiveTournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
-    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     waiting = {asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(10)}
     _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -32,11 +32,14 @@ from tests.projections.written import (
     a_few_times,
     block_sizes,
     drop_some,
+    in_small_steps,
     kept,
     rich_histories,
     whole_log,
     written,
 )
+
+assert in_small_steps  # a fixture
 
 
 @pytest.fixture
@@ -309,20 +312,20 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
         async def sizes() -> list[int]:
             found, after = [], Sequence(0)
             while after < 7:
-                events = await reading.slice_of(connection, tournament_id, after, Sequence(7))
+                events = await reading.chunk_of(connection, tournament_id, after, Sequence(7))
                 assert events[0].sequence == after + 1
                 found.append(len(events))
                 after = events[-1].sequence
             return found
 
         assert await sizes() == [7]
-        monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", 3)
+        monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
         assert await sizes() == [3, 3, 1]
-        monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 250)
+        monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 250)
         assert await sizes() == [3, 1, 1, 1, 1]
-        monkeypatch.setattr(reading, "SLICE_BYTES_MAX", 1)
+        monkeypatch.setattr(reading, "CHUNK_BYTES_MAX", 1)
         assert await sizes() == [1] * 7
-        assert await reading.slice_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
+        assert await reading.chunk_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
 
 
 # ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -499,14 +502,14 @@ async def test_an_answer_reads_no_more_than_lies_between_a_snapshot_and_its_mome
     await add(database, arena, *range(40))
     await Worker(database).catch_up()
     read: list[tuple[int, int]] = []
-    slice_of = reading.slice_of
+    chunk_of = reading.chunk_of
 
     async def noted(connection: Any, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
-        events = await slice_of(connection, tournament_id, after, upto)
+        events = await chunk_of(connection, tournament_id, after, upto)
         read.extend((upto, recorded.sequence) for recorded in events)
         return events
 
-    monkeypatch.setattr(reading, "slice_of", noted)
+    monkeypatch.setattr(reading, "chunk_of", noted)
     past, head = Past(database), await head_of(database, arena)
     for n in range(20, head + 1):
         await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(n)), head)

@@ -22,7 +22,7 @@ from engine.domain.events import (
 )
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log.reading import Head
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold
 from projections.board.selection import CHANGES, CompetitionFilter, CompetitorFilter, ListFilter, Selection
@@ -284,8 +284,8 @@ def crowd(number: int, first: int = 1) -> list[Event]:
     ]
 
 
-class Between(Turns):
-    """`meanwhile` happens before each turn; each is over after one step."""
+class Between(TimeSlices):
+    """`meanwhile` happens before each time slice; each is over after one step."""
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         super().__init__()
@@ -308,39 +308,39 @@ class Between(Turns):
 async def test_a_part_is_found_without_looking_at_what_comes_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
     live = live_of(*crowd(1_000))
-    turns = Between(lambda: None)
-    assert (await live.selections.of(BEGINS_WITH_C, turns, count=5)).run(0, 5)[-1] == 9
-    assert turns.taken == 1 + 1  # the first ten; then it finds that it has enough
-    assert (await live.selections.of(BEGINS_WITH_C, turns, number=9, count=1)).run(5, 6)[0] == 11
-    assert turns.taken == 2 + 2
-    await live.selections.of(BEGINS_WITH_C, turns, number=3, count=2)
-    assert turns.taken == 4  # it has them already
-    assert len(await live.selections.of(BEGINS_WITH_C, turns)) == 500
-    taken = turns.taken
+    time_slices = Between(lambda: None)
+    assert (await live.selections.of(BEGINS_WITH_C, time_slices, count=5)).run(0, 5)[-1] == 9
+    assert time_slices.taken == 1 + 1  # the first ten; then it finds that it has enough
+    assert (await live.selections.of(BEGINS_WITH_C, time_slices, number=9, count=1)).run(5, 6)[0] == 11
+    assert time_slices.taken == 2 + 2
+    await live.selections.of(BEGINS_WITH_C, time_slices, number=3, count=2)
+    assert time_slices.taken == 4  # it has them already
+    assert len(await live.selections.of(BEGINS_WITH_C, time_slices)) == 500
+    taken = time_slices.taken
     go_on(live, recorded(crowd(1, first=1_001), after=live.head.sequence))
-    assert len(await live.selections.of(BEGINS_WITH_C, turns)) == 501
-    assert turns.taken == taken + 2
+    assert len(await live.selections.of(BEGINS_WITH_C, time_slices)) == 501
+    assert time_slices.taken == taken + 2
 
 
 async def test_what_was_found_for_a_client_that_went_away_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
     live = live_of(*crowd(1_000))
     forty = asyncio.Event()
-    turns = Between(lambda: forty.set() if turns.taken == 40 else None)
-    asking = asyncio.create_task(live.selections.of(BEGINS_WITH_C, turns))
+    time_slices = Between(lambda: forty.set() if time_slices.taken == 40 else None)
+    asking = asyncio.create_task(live.selections.of(BEGINS_WITH_C, time_slices))
     await forty.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     del asking
     gc.collect()
-    taken = turns.taken
-    assert len(await live.selections.of(BEGINS_WITH_C, turns)) == 500
-    assert turns.taken - taken <= 61  # of a hundred, and one to find that there is no more
+    taken = time_slices.taken
+    assert len(await live.selections.of(BEGINS_WITH_C, time_slices)) == 500
+    assert time_slices.taken - taken <= 61  # of a hundred, and one to find that there is no more
 
 
 def changing(live: LiveTournament, times: int) -> Callable[[], None]:
-    """After each turn somebody is registered, and somebody else gets another name."""
+    """After each time slice somebody is registered, and somebody else gets another name."""
     changes: Iterator[list[Event]] = (
         [*crowd(1, first=2_000 + n), CompetitorChanged(competitor_id=CompetitorId(n + 1), name="cd"[n % 2])]
         for n in range(times)
@@ -361,39 +361,39 @@ async def test_what_changes_while_it_is_looked_for_is_found_as_it_is_in_the_end(
 async def test_a_selection_that_changes_too_much_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selections_module, "LOOKED_AGAIN_MAX", 3)
     live = live_of(*crowd(100))
-    turns = Turns()
-    selection = await live.selections.of(BEGINS_WITH_C, turns)
+    time_slices = TimeSlices()
+    selection = await live.selections.of(BEGINS_WITH_C, time_slices)
     renamed: list[Event] = [CompetitorChanged(competitor_id=CompetitorId(n), name="x") for n in range(1, 9)]
     go_on(live, recorded(renamed[:3], after=live.head.sequence))
     assert (selection.changed, len(selection)) == (3, 50)
     go_on(live, recorded(renamed[3:4], after=live.head.sequence))
     assert (selection.changed, len(selection)) == (0, 0)
-    assert [*(await live.selections.of(BEGINS_WITH_C, turns)).run(0, 2)] == [5, 7]
+    assert [*(await live.selections.of(BEGINS_WITH_C, time_slices)).run(0, 2)] == [5, 7]
 
 
 async def test_selections_count_in_the_size_of_their_live_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     live = live_of(*crowd(100))
-    turns = Turns()
+    time_slices = TimeSlices()
     before = live.size_bytes()
-    first = await live.selections.of(BEGINS_WITH_C, turns)
+    first = await live.selections.of(BEGINS_WITH_C, time_slices)
     assert live.size_bytes() == before + first.size_bytes
     for name, most in (("SELECTIONS_MAX", 1), ("SELECTIONS_BYTES_MAX", 1)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selections_module, name, most)
-            other = await live.selections.of(CompetitorFilter(name="d"), turns)
+            other = await live.selections.of(CompetitorFilter(name="d"), time_slices)
             assert live.selections.size_bytes == other.size_bytes
-            await live.selections.of(BEGINS_WITH_C, turns)
+            await live.selections.of(BEGINS_WITH_C, time_slices)
     # One that is no longer kept, but which somebody still has, goes on being told what changes.
-    await live.selections.of(CompetitorFilter(tag="none"), turns)
+    await live.selections.of(CompetitorFilter(tag="none"), time_slices)
     go_on(live, recorded([CompetitorChanged(competitor_id=CompetitorId(1), name="x")], after=live.head.sequence))
     assert whole(other) == let_through(live.board, CompetitorFilter(name="d"))
 
 
 async def test_another_board_has_other_selections() -> None:
     live = live_of(*crowd(10))
-    turns = Turns()
-    selection = await live.selections.of(BEGINS_WITH_C, turns)
+    time_slices = TimeSlices()
+    selection = await live.selections.of(BEGINS_WITH_C, time_slices)
     live.board = live_of(*crowd(4)).board
     live.selections.clear()
     assert live.selections.size_bytes == 0
-    assert [*(await live.selections.of(BEGINS_WITH_C, turns)).run(0, 9)] == whole(selection) == [1, 3]
+    assert [*(await live.selections.of(BEGINS_WITH_C, time_slices)).run(0, 9)] == whole(selection) == [1, 3]

@@ -30,7 +30,7 @@ from tests.projections.written import (
     written,
 )
 
-__all__ = ["in_small_steps"]  # a fixture
+assert in_small_steps  # a fixture
 
 
 class NaiveClock:

@@ -25,10 +25,10 @@ from tests.tournaments import open_new_tournament
 
 @pytest.fixture
 def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Snapshots every few events, and slices of a few."""
+    """Snapshots every few events, and chunks of a few."""
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(reading, "SLICE_EVENTS_MAX", 3)
+    monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
     monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 7)
 
 

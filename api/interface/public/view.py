@@ -48,7 +48,7 @@ class PublicViews:
         self._live_pool = desk.live_pool
         self._slugs = slugs
         self._outgoing = outgoing
-        self._past = Past(desk.database, outgoing.turns)
+        self._past = Past(desk.database, outgoing.time_slices)
         self._frozen: OrderedDict[TournamentId, _Frozen] = OrderedDict()  # least recently used first
         self._making: dict[_Making, asyncio.Task[LiveTournament]] = {}
 
@@ -74,7 +74,7 @@ class PublicViews:
                 context = RecallContext(
                     seen,
                     self._past,
-                    self._outgoing.turns,
+                    self._outgoing.time_slices,
                     self._outgoing.begun,
                     log_head=head,
                     hidden=publication.hidden,

@@ -31,7 +31,7 @@ from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, in_force, lacks_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -137,7 +137,7 @@ async def answer_classification(context: RecallContext, answer: Answer, question
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is not None or question.on is not None:
         then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
-        selection = await tagged_then(then.board, question, context.turns)
+        selection = await tagged_then(then.board, question, context.time_slices)
         lines = await lines_then(context, then, ranking_id)
         shape = _shape(then.board, ranking_id, then.sequence, len(lines))
         shape.recorded_at, shape.on = instant(then.recorded_at), UNSET if then.on is None else instant(then.on)
@@ -160,7 +160,7 @@ async def _fill(
 ) -> None:
     """Adds the requested lines, in the state at the call. Raises Unacceptable and TooMuchWork."""
     if selection is None:
-        shape.standings = _lines(await in_turns(_window(question, lines)))
+        shape.standings = _lines(await in_time_slices(_window(question, lines)))
         return
     table = await _sub_table(lines, selection)
     shape.lines = len(table)
@@ -174,7 +174,7 @@ async def _fill(
 async def _sub_table(lines: ClassifiedLines, selection: Selection) -> SubTable[Classified]:
     """The sub-table of those selected, as it is when this is called. Raises Unacceptable and TooMuchWork."""
     table: SubTable[Classified] = SubTable()
-    table.append(await in_turns(lines.among(tagged_ids(selection))))
+    table.append(await in_time_slices(lines.among(tagged_ids(selection))))
     return table
 
 
@@ -184,10 +184,10 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
     if then is None:
         return
     context.log_is_read = True
-    selection = await tagged_then(then.board, question, context.turns)
+    selection = await tagged_then(then.board, question, context.time_slices)
     lines = await lines_then(context, then, question.ranking_id)
     if selection is None:
-        known = await in_turns(lines.of([CompetitorId(line.competitor_id) for line in shape.standings]))
+        known = await in_time_slices(lines.of([CompetitorId(line.competitor_id) for line in shape.standings]))
         positions = {line.competitor_id: line.position for line in known.values() if line is not None}
         position_then: PositionThen = positions.get
     else:
@@ -200,7 +200,7 @@ async def lines_then(context: RecallContext, then: PastBoard, ranking_id: Rankin
     if lacks_sums(then.board.rankings[ranking_id]):
         without = left_out(then.board, ranking_id)
         give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
-    return await in_turns(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
+    return await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 
 def _shape(board: Board, ranking_id: RankingId, sequence: Sequence, count: int) -> ClassificationShape:

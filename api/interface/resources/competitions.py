@@ -33,7 +33,7 @@ from api.interface.resources.competitors import CompetitorPieces, RawCompetitor,
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.board import Competition
 from projections.board.selection import CompetitionFilter
 from projections.live.tournament import LiveTournament
@@ -109,7 +109,7 @@ class CompetitionsQuestion(PageQuestion, frozen=True):
 
 
 async def find_competitions(
-    live: LiveTournament, turns: Turns, question: CompetitionsQuestion
+    live: LiveTournament, time_slices: TimeSlices, question: CompetitionsQuestion
 ) -> CompetitionsQuestion | ListPart:
     """The requested part of the competitions; without a filter, the question itself. Raises Unacceptable if the
     competitor or `after` does not exist."""
@@ -124,7 +124,7 @@ async def find_competitions(
         return question
     if chosen.competitor_id is not None:
         named(live.board.competitors, "competitor", "competitor", chosen.competitor_id)
-    return await question.selected(live.board.competitions, "competition", chosen, live.selections, turns)
+    return await question.selected(live.board.competitions, "competition", chosen, live.selections, time_slices)
 
 
 def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:

@@ -12,7 +12,7 @@ from api.interface.fields import FROM_0, Field
 from api.interface.lookup import competitor_of, named
 from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
@@ -64,7 +64,7 @@ class CompetitorStandingsQuestion(Struct, frozen=True):
 
 
 async def find_competitor_standings(
-    live: LiveTournament, turns: Turns, question: CompetitorStandingsQuestion
+    live: LiveTournament, time_slices: TimeSlices, question: CompetitorStandingsQuestion
 ) -> CompetitorStandingsShape:
     """Raises NotFound for the competitor, and Unacceptable for `after`."""
     competitor_id = question.competitor_id
@@ -73,7 +73,7 @@ async def find_competitor_standings(
     start = after.place if after else 0
     overtaken = 0
     while True:
-        await _make_orders(live, turns, _enrolled(live.board, competitor_id, start)[0])
+        await _make_orders(live, time_slices, _enrolled(live.board, competitor_id, start)[0])
         head = live.head
         enrolled, following = _enrolled(live.board, competitor_id, start)
         found = await _standings(live, competitor_id, enrolled)
@@ -127,9 +127,9 @@ async def _standings(
     return found
 
 
-async def _make_orders(live: LiveTournament, turns: Turns, ranking_ids: Iterable[RankingId]) -> None:
-    """Makes the orders, if that may take long. Making a long one pauses on its own, so it happens outside `turns`:
-    other answers need not wait for it."""
+async def _make_orders(live: LiveTournament, time_slices: TimeSlices, ranking_ids: Iterable[RankingId]) -> None:
+    """Makes the orders, if that may take long. Making a long one pauses on its own, so it happens outside
+    `time_slices`: other answers need not wait for it."""
     short: list[tuple[RankingId, UnityId]] = []
     lines = 0
     for ranking_id in ranking_ids:
@@ -142,16 +142,16 @@ async def _make_orders(live: LiveTournament, turns: Turns, ranking_ids: Iterable
                 lines += len(ranking.participants)
     if lines > MADE_AT_ONCE_MAX:
         rest = iter(short)
-        while not await _some_made(live, turns, rest):
+        while not await _some_made(live, time_slices, rest):
             pass
 
 
-async def _some_made(live: LiveTournament, turns: Turns, rest: Iterator[tuple[RankingId, UnityId]]) -> bool:
-    """Has orders made for one turn. Returns whether those were the last."""
-    async with turns:
+async def _some_made(live: LiveTournament, time_slices: TimeSlices, rest: Iterator[tuple[RankingId, UnityId]]) -> bool:
+    """Has orders made for one time slice. Returns whether those were the last."""
+    async with time_slices:
         for ranking_id, unity_id in rest:
             await live.orders.of(ranking_id, unity_id)
-            if turns.over:
+            if time_slices.over:
                 return False
     return True
 

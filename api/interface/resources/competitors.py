@@ -30,7 +30,7 @@ from api.interface.rendering import (
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from projections.board.board import Competitor, Ranking
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.selection import CompetitorFilter
@@ -97,7 +97,7 @@ class CompetitorsQuestion(PageQuestion, frozen=True):
 
 
 async def find_competitors(
-    live: LiveTournament, turns: Turns, question: CompetitorsQuestion
+    live: LiveTournament, time_slices: TimeSlices, question: CompetitorsQuestion
 ) -> CompetitorsQuestion | ListPart:
     """The requested part of the competitors; without a filter, the question itself. Raises Unacceptable if the parent
     or `after` does not exist."""
@@ -109,7 +109,7 @@ async def find_competitors(
         return question
     if chosen.parent_id is not None:
         named(competitors, "competitor", "parent", chosen.parent_id)
-    return await question.selected(competitors, "competitor", chosen, live.selections, turns)
+    return await question.selected(competitors, "competitor", chosen, live.selections, time_slices)
 
 
 def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:

@@ -15,11 +15,11 @@ from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import UnityId
-from engine.process.turns import Turn, in_turns
+from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, give_sums, left_out
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
-from projections.live.orders import made_in_turns
+from projections.live.orders import made_in_time_slices
 from projections.past.past import AtVersion, PastBoard
 
 LAST_DEFAULT: Final = 5
@@ -81,7 +81,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     without = left_out(then.board, ranking_id)
     give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
     ranking = then.board.rankings[ranking_id]
-    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
     shape = await _form(then.board, question, unity_id, order)
     return _answered(answer, shape, then)
 
@@ -102,7 +102,7 @@ async def _form(board: Board, question: FormQuestion, unity_id: UnityId, order: 
             f"The competitors of this window have {count:,} sums of competitions, and one answer looks at no more than "
             f"{FORM_SUMS_MAX:,}; ask for fewer lines."
         )
-    found = await in_turns(forms(board, sums, unity_id, competitor_ids, question.last))
+    found = await in_time_slices(forms(board, sums, unity_id, competitor_ids, question.last))
     shape.competitors = [CompetitorFormShape(c, _shapes(found[c])) for c in competitor_ids]
     return shape
 

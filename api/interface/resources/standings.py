@@ -49,7 +49,7 @@ from api.interface.resources.competitors import (
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.reading import Head
-from engine.process.turns import Turn, Turns
+from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
 from projections.board.selection import Selection
@@ -59,7 +59,7 @@ from projections.columns.sorted_integers import SortedIntegers
 from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
-from projections.live.orders import made_in_turns
+from projections.live.orders import made_in_time_slices
 from projections.past.past import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
@@ -257,8 +257,8 @@ async def _window_then(
     ranking_id = question.ranking_id
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
-    selection = await tagged_then(then.board, question, context.turns)
-    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+    selection = await tagged_then(then.board, question, context.time_slices)
+    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
     unfinished = await _window(view, context, answer, question, unity_id, order, selection)
     return tagged_body(unfinished + _moment(ranking_id, then))
 
@@ -292,7 +292,7 @@ async def _window(
             StandingShape(line.competitor_id, line.position, line.total) for line in question.lines(order)
         ]
     else:
-        table = await _sub_table(order, selection, context.turns)
+        table = await _sub_table(order, selection, context.time_slices)
         shape.lines = len(table)
         shape.competitors_ranking = [
             StandingShape(line.whole.competitor_id, line.position, line.whole.total, line.whole.position)
@@ -300,40 +300,40 @@ async def _window(
         ]
     then = await then_of(context, question, head.sequence)
     if then is not None:
-        position_then = await _positions(then.board, context.turns, question, unity_id)
+        position_then = await _positions(then.board, context.time_slices, question, unity_id)
         shape.competitors_ranking = await with_moved(shape.competitors_ranking, position_then)
     end = between + encode(shape)
-    competitors, turn = [], Turn()
+    competitors, time_slice = [], TimeSlice()
     for line in shape.competitors_ranking:
         competitors.append(pieces[CompetitorId(line.competitor_id)])
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
     return b"".join((answer.before, before, b",".join(competitors), end))
 
 
-async def _sub_table(order: OrderedLines, selection: Selection, turns: Turns) -> SubTable[Standing]:
+async def _sub_table(order: OrderedLines, selection: Selection, time_slices: TimeSlices) -> SubTable[Standing]:
     """The sub-table of those selected, as it is when this is called. Raises Unacceptable."""
     table: SubTable[Standing] = SubTable()
     filling = fill(table, order, tagged_ids(selection))
     for _ in filling:
-        await turns.work(filling)
+        await time_slices.work(filling)
     return table
 
 
 # ── Comparison ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _positions(board: Board, turns: Turns, question: TableQuestion, unity_id: UnityId) -> PositionThen:
+async def _positions(board: Board, time_slices: TimeSlices, question: TableQuestion, unity_id: UnityId) -> PositionThen:
     """The positions in the table that a window is cut out of, on a board of the past. Raises Unacceptable."""
     ranking = board.rankings[question.ranking_id]
     unity = ranking.unities.get(unity_id)
     if unity is None:
         return _nowhere
-    selection = await tagged_then(board, question, turns)
-    order = await made_in_turns(ranking.participants, unity, turn=Turn())
+    selection = await tagged_then(board, question, time_slices)
+    order = await made_in_time_slices(ranking.participants, unity, time_slice=TimeSlice())
     if selection is None:
         return lambda competitor_id: order.position(order.line(competitor_id))
-    return (await _sub_table(order, selection, turns)).position
+    return (await _sub_table(order, selection, time_slices)).position
 
 
 def _nowhere(_: CompetitorId) -> None:
@@ -372,7 +372,7 @@ async def _earlier(context: RecallContext, question: TableQuestion, head: Sequen
     orders: dict[UnityId, OrderedLines] = {}
     size_bytes = ranking.participants.size_bytes
     for unity_id, unity in ranking.unities.items():
-        order = orders[unity_id] = await made_in_turns(ranking.participants, unity, turn=Turn())
+        order = orders[unity_id] = await made_in_time_slices(ranking.participants, unity, time_slice=TimeSlice())
         size_bytes += order.size_bytes + unity.totals.size_bytes
     return _Earlier((then.sequence, then.on), orders, size_bytes)
 

@@ -18,7 +18,7 @@ from engine.domain.commands import StrikeCompetitors, UnstrikeCompetitors, Unvoi
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Event, Points
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
-from engine.process.turns import in_turns
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Competitor, Ranking, left_out
 from projections.board.classification import lacks_sums
 from projections.live.followed_sums import ReadSums
@@ -136,7 +136,7 @@ async def foreseen_comparisons(
                     then.give(await read(ranking_id, sequence, left_out_then[ranking_id]))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)
-                    classified_moves = await in_turns(steps)
+                    classified_moves = await in_time_slices(steps)
             found[ranking_id] = Comparison(before[ranking_id], ranking, classified_moves)
     return found
 

@@ -1,15 +1,15 @@
-"""Turns of the event loop: long work gives way to the rest of the process about every half millisecond.
+"""Time slices of the event loop: long work gives way to the rest of the process about every half millisecond.
 
-`Turn` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
+`TimeSlice` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
 
-    turn = Turn()
+    time_slice = TimeSlice()
     for item in many:
         work(item)
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
 
-All answers of a process share a `Turns`, however many are made at once: together they have one slice in each round of
-the loop.
+All answers of a process share a `TimeSlices`, however many are made at once: together they have one slice in each
+round of the loop.
 """
 
 import asyncio
@@ -19,39 +19,40 @@ from typing import Final, TypeVar, cast
 
 _T = TypeVar("_T")
 
-SLICE_SECONDS: Final = 0.0005
-"""How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then.
+SHARED_SLICE_SECONDS: Final = 0.0005
+"""How long the work that shares a `TimeSlices` goes on in one round of the event loop, plus the step it is in then.
 Another request takes some five rounds, and should not wait for more than 20 ms."""
-TURN_SECONDS_MAX: Final = 0.0005
-"""How long work with a `Turn` goes on at once, plus the item it is at then. Each such work has a turn in each round."""
+SLICE_SECONDS_MAX: Final = 0.0005
+"""How long work with a `TimeSlice` goes on at once, plus the item it is at then. Each such work has a
+slice in each round."""
 
 
-class Turn:
+class TimeSlice:
     """Begins when it is made, and again whenever it gave way."""
 
     def __init__(self) -> None:
-        self._until = time.perf_counter() + TURN_SECONDS_MAX
+        self._until = time.perf_counter() + SLICE_SECONDS_MAX
 
     @property
     def over(self) -> bool:
         return time.perf_counter() > self._until
 
     async def give_way(self) -> None:
-        """Returns when all other work that was ready has had a turn."""
+        """Returns when all other work that was ready has had a slice."""
         await asyncio.sleep(0)
-        self._until = time.perf_counter() + TURN_SECONDS_MAX
+        self._until = time.perf_counter() + SLICE_SECONDS_MAX
 
 
-async def in_turns(steps: Generator[None, None, _T]) -> _T:
+async def in_time_slices(steps: Generator[None, None, _T]) -> _T:
     """Takes all `steps`, each of which must be small. Returns their result."""
-    turn = Turn()
+    time_slice = TimeSlice()
     while True:
         try:
             next(steps)
         except StopIteration as end:
             return cast(_T, end.value)
-        if turn.over:
-            await turn.give_way()
+        if time_slice.over:
+            await time_slice.give_way()
 
 
 WOKEN_AT_ONCE: Final = 16
@@ -75,7 +76,7 @@ class Rounds:
             return max(WOKEN_AT_ONCE, int((time.perf_counter() - began_at) * WOKEN_PER_SECOND_MIN))
 
 
-class Turns:
+class TimeSlices:
     """Divides the long work of a process into slices, one slice in each round of the event loop, however much such work
     there is. Do the work `async with` this, step by step, until `over`; then leave and enter again.
 
@@ -90,7 +91,7 @@ class Turns:
 
     async def __aenter__(self) -> None:
         await self._lock.acquire()
-        self._until = time.perf_counter() + SLICE_SECONDS
+        self._until = time.perf_counter() + SHARED_SLICE_SECONDS
 
     async def __aexit__(self, *_: object) -> None:
         try:

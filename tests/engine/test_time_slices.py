@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from engine.process.turns import Turns
+from engine.process.time_slices import TimeSlices
 from tests.desks import GUARD_SECONDS
 
 
-class OneStepEach(Turns):
+class OneStepEach(TimeSlices):
     """Each slice is over after one step."""
 
     @property
@@ -33,8 +33,8 @@ async def test_between_two_slices_all_others_have_their_turn() -> None:
             await asyncio.sleep(0)
 
     others = asyncio.create_task(go_on())
-    turns = OneStepEach()
-    await asyncio.gather(*(turns.work(steps(name)) for name in "abc"))
+    time_slices = OneStepEach()
+    await asyncio.gather(*(time_slices.work(steps(name)) for name in "abc"))
     others.cancel()
     slices = [n for n, name in enumerate(happened) if name != "others"]
     assert len(slices) == 15
@@ -43,11 +43,11 @@ async def test_between_two_slices_all_others_have_their_turn() -> None:
 
 
 async def test_work_that_is_given_up_while_it_gives_way_leaves_the_turn_to_the_next() -> None:
-    turns = OneStepEach()
-    given_up = asyncio.create_task(turns.work(iter([None] * 1_000_000)))
+    time_slices = OneStepEach()
+    given_up = asyncio.create_task(time_slices.work(iter([None] * 1_000_000)))
     await asyncio.sleep(0)
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
     async with asyncio.timeout(GUARD_SECONDS):
-        await turns.work(iter([None] * 3))
+        await time_slices.work(iter([None] * 3))
