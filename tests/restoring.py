@@ -1,7 +1,7 @@
 """A database that is put back to what it was, under the services that work with it.
 
 What a backup holds is a copy of the database, made by PostgreSQL. To restore it, the database is dropped with all its
-sessions, and made anew from the copy, under the same name: as `pg_restore` and a restored base backup leave it.
+sessions, and restored from the copy, under the same name: as `pg_restore` and a restored base backup leave it.
 """
 
 import asyncio

@@ -168,7 +168,7 @@ async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
 
 
 async def forget_what_was_made(owner: asyncpg.Connection, tournament_id: TournamentId) -> None:
-    """Removes tables, checkpoint and snapshots: a worker will make them anew from the forged log."""
+    """Removes tables, checkpoint and snapshots: a worker will make them again from the forged log."""
     for table in (
         *("checkpoint", "snapshot", "publication", "competitor", "competition", "participant"),
         *("ranking", "enrolment", "unity", "total"),

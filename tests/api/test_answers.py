@@ -1,7 +1,7 @@
 """What is kept of answers is never shown after what it shows has changed.
 
 A service that has answered everything before is held against one that was just started: the first answers from what
-it has kept, the second makes all of it anew from the log.
+it has kept, the second makes all of it again from the log.
 """
 
 from collections.abc import Awaitable, Callable
@@ -87,8 +87,8 @@ async def test_whatever_has_changed_all_answers_are_those_of_a_service_that_has_
     before = await everything(season.client, season)
     assert (await change(season)).status == 200
     lists = [await season.client.get(path) for path in LISTS]
-    async with serve(dsn) as anew:
-        client = anew.client(season.client.tournament, await make_token(anew.database))
+    async with serve(dsn) as restarted:
+        client = restarted.client(season.client.tournament, await make_token(restarted.database))
         assert [answer.json for answer in lists] == [(await client.get(path)).json for path in LISTS]
         ranking = await left_as_it_is(season.client, season)
         assert ranking.json == (await left_as_it_is(client, season)).json

@@ -231,7 +231,7 @@ def as_gained(event: object, match: CompetitionId) -> bool:
 async def test_a_voiding_that_is_overtaken_is_judged_again_where_nothing_can_overtake_it(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the lock; who was judged anew from the beginning might be overtaken for ever, amid a stream of points."""
+    """Under the lock: a command judged again without it might be overtaken for ever, amid a stream of points."""
     monkeypatch.setattr(docket, "JUDGED_MAX", 1)
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)

@@ -220,7 +220,7 @@ async def test_a_window_waits_for_the_bounds_of_its_competitors(
     monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", 0)
     for moment in ("", f"&at_sequence={expected['sequence']}"):
         assert await shown(client, path, f"competitors={pair}{moment}") == expected
-    await client.put(f"competitors/{ben}.json", {"name": "Benedict"})  # all bounds are made anew
+    await client.put(f"competitors/{ben}.json", {"name": "Benedict"})  # all bounds are made again
     first = await client.get(f"{path}/standings.json?competitors={pair}")
     assert first.json["ranking"] == expected | {
         name: first.json["ranking"][name] for name in ("sequence", "recorded_at")

@@ -74,9 +74,9 @@ TAMPERINGS: Final = {
 @case(
     36,
     "Tampering by SQL",
-    "as the owner, past the triggers: seven changes of single rows; the tail cut off; all written anew with a chain "
+    "as the owner, past the triggers: seven changes of single rows; the tail cut off; all rewritten with a chain "
     "that fits, and tables made from that",
-    "each found, and nothing on the log as it was; a log that was cut off or written anew only by digests kept outside",
+    "each found, and nothing on the log as it was; a log that was cut off or rewritten only by digests kept outside",
 )
 async def tampering(trial: Trial) -> None:
     found = 0
@@ -98,7 +98,7 @@ async def tampering(trial: Trial) -> None:
             trial.look("I8", told.code == DIFFERENCE, f"{name} was not found: {told.code} {told.out} {told.err[-300:]}")
             await original.stop()
             original = await _fresh(trial, backup)
-        for name in ("cut off", "written anew"):
+        for name in ("cut off", "rewritten"):
             async with original.owner() as owner:
                 if name == "cut off":
                     last = await owner.fetchval(_BLOCK_IN_THE_MIDDLE, tournament_id)

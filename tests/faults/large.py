@@ -39,7 +39,7 @@ from tests.faults.table import Trial, case
 @case(
     65,
     "Cut import",
-    "SIGINT and kill -9 at random moments of `competitor import`, beside services under load; then the same command "
+    "SIGINT and kill -9 at random moments of `competitor import`, alongside services under load; then the same command "
     "again, and once more",
     "everybody there once, in the order of the file; what was cut off by Ctrl-C says so; I1-I12",
 )
@@ -92,8 +92,8 @@ GROWN_BYTES_MAX: Final = 320 * 1024 * 1024
 """By which one service may grow: what it may have unsent, 128 MiB, what it may have rendered, 64 MiB, the tournament
 itself, and what Python's allocator does not give back."""
 STALL_SECONDS_MAX: Final = 0.04
-"""Of processor, between a question for health and its answer, beside one reader: two turns of the loop, of 20 ms each.
-Beside many, each of whom has a turn in between, it is only told."""
+"""Of processor time, between a question for health and its answer, with one reader: two rounds of the loop, of 20 ms
+each. With many readers, each of which has a round in between, it is only reported."""
 P99_SECONDS_MAX: Final = 2.0
 GROWN_TIMES_MAX: Final = 4.0
 """Others may wait so much longer than before, where the machine has so much else to do that P99_SECONDS_MAX is not kept
@@ -135,7 +135,7 @@ class Large(Struct, frozen=True):
     f"{RANKINGS} rankings of {COMPETITORS:,} competitors: the largest of every answer asked for by {UNREAD} clients "
     f"that do not read it, and by {AT_ONCE} at once that do; other clients at play",
     f"a service grows by at most {GROWN_BYTES_MAX >> 20} MiB; others are served; one reader holds up the loop for no "
-    "longer than two turns of 20 ms; I1-I10",
+    "longer than two rounds of 20 ms; I1-I10",
 )
 async def large_answers(trial: Trial) -> None:
     async with trial.stage(tournaments=2, workers=1) as stage:
@@ -182,7 +182,7 @@ async def large_answers(trial: Trial) -> None:
         trial.tell(
             f"{large_of(sizes)}; from {base >> 20} to {peak >> 20} MiB; p99 of other clients {1000 * waited:.0f} ms, "
             f"before {1000 * quiet:.0f} ms; processor between a question for health and its answer: at most "
-            f"{1000 * longest:.0f} ms beside one reader ({name}), beside all of them p99 {1000 * usual:.0f} ms"
+            f"{1000 * longest:.0f} ms alongside one reader ({name}), alongside all of them p99 {1000 * usual:.0f} ms"
         )
 
 

@@ -33,7 +33,7 @@ async def hot(trial: Trial) -> None:
         attempts = stage.history.attempts[before:]
         busy = percentile([a for a in attempts if a.asked.tournament != 0], 0.99)
         await trial.judge(stage)
-        trial.tell(f"p99 of the others {1000 * quiet:.0f} ms alone, {1000 * busy:.0f} ms beside it")
+        trial.tell(f"p99 of the others {1000 * quiet:.0f} ms alone, {1000 * busy:.0f} ms alongside it")
 
 
 @case(
@@ -61,8 +61,8 @@ async def slow_projection(trial: Trial) -> None:
         took = await stage.caught_up()
         await trial.judge(stage)
         trial.tell(
-            f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole "
-            f"{took:.1f} s later"
+            f"p99 {1000 * quiet[0]:.0f} ms, alongside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, "
+            f"whole {took:.1f} s later"
         )
 
 

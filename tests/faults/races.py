@@ -59,7 +59,7 @@ async def two_workers(trial: Trial) -> None:
 @case(
     28,
     "Duplicates",
-    "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that "
+    "each key sent 1 to 10 times at once by two services, again after they were started again, and by those that "
     "were not sent since the beginning",
     "I1-I10; the same answer, and it says so",
 )

@@ -38,7 +38,7 @@ from tests.running import Said, said
 DIFFERENCE: Final = 3
 """Exit code of `verify` where it found something."""
 RESTORES_OF_A_STAGE: Final = 10
-"""After so many the log is judged, and the next begins anew."""
+"""After so many the log is judged, and the next begins."""
 ANSWER_SECONDS_MAX: Final = 30.0
 _RETRY: Final = 503
 
@@ -48,7 +48,7 @@ Restore = Callable[[], Awaitable[None]]
 
 
 async def _copied(stage: Stage, stack: AsyncExitStack) -> Restore:
-    """A copy of the database, from which it is made anew under its name: what a dump that is restored leaves."""
+    """A copy of the database, from which it is restored under its name: what a dump that is restored leaves."""
     return await stack.enter_async_context(backup(stage.cluster.dsn))
 
 
@@ -105,8 +105,8 @@ async def ended_with(stack: AsyncExitStack, stage: Stage) -> AsyncIterator[None]
     59,
     "Restore under running services",
     "under a load with creations, voids, unvoids, closings and reopenings, keyed and unkeyed, at random moments: the "
-    "database as it was a moment ago (a copy, made anew under its name, or a base backup in the cluster's place); "
-    "services are not started anew",
+    "database as it was a moment ago (a copy, restored under its name, or a base backup in the cluster's place); "
+    "services are not restarted",
     "what the backup holds and what was acknowledged afterwards is there once, in its own tournament; what is lost is "
     "named by digests; `verify` clean after each; I1-I12 but for what is lost",
 )
@@ -200,7 +200,7 @@ async def asked_until(client: Client, asked: Asked, service: int) -> Any:
     "Judged by a lost history",
     "one service makes rankings, unities and points that the backup lacks; restored; the other appends less, as much, "
     "or more than that; then the first writes to what it knows",
-    "what was lost is 404, the rest is judged anew; no event that cannot be folded; `verify` clean; I1-I12",
+    "what was lost is 404, the rest is judged again; no event that cannot be folded; `verify` clean; I1-I12",
 )
 async def judged_by_a_lost_history(trial: Trial) -> None:
     rounds = trial.times(50, least=2)
@@ -694,7 +694,7 @@ GROWTH_MAX: Final = 2.0
 @case(
     64,
     "Old snapshot",
-    "a transaction of REPEATABLE READ held open beside 80,000 commits on one tournament",
+    "a transaction of REPEATABLE READ held open alongside 80,000 commits on one tournament",
     "an append, and the query of the barrier, take at most twice as long at the end as at the start",
 )
 async def old_snapshot(trial: Trial) -> None:

@@ -211,7 +211,7 @@ class Universe:
     # ── Workers ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def fold(self, number: int, turns: int, *, dies: bool) -> None:
-        """A worker folds for a while; it dies then, and another of its kind takes its place, or goes on beside."""
+        """A worker folds for a while; it dies then, and another of its kind takes its place, or goes on alongside."""
         between, worker = self._workers[number]
         task = asyncio.create_task(worker.catch_up())
         self._folding.append(task)

@@ -59,7 +59,7 @@ async def streams(trial: Trial) -> None:
                     stage.services[n % 2].kill()
                     await stage.resume()
         before = sum(one.count("reset") for one in spectators)
-        trial.look("I7", before == 0, f"{before} listeners were told to begin anew, and nothing was replaced")
+        trial.look("I7", before == 0, f"{before} listeners were told to start over, and nothing was replaced")
         async with stage.load(clients=4, pause_seconds=0.005):
             heads, began = dict(stage.heads), time.monotonic()
             restore = await stack.enter_async_context(backup(stage.cluster.dsn))
@@ -84,7 +84,7 @@ async def streams(trial: Trial) -> None:
         trial.tell(
             f"{resets} resets of all connections, among them {len(range(3, resets, 6))} crashes of PostgreSQL and "
             f"{len(range(5, resets, 6))} of a service; {last[0]} events, had by {LISTENERS} listeners; {begun_anew} of "
-            "them told to begin anew after the restore"
+            "them told to start over after the restore"
         )
 
 

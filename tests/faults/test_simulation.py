@@ -25,12 +25,12 @@ def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
 ) -> None:
     append = appending.append
 
-    async def anew(
+    async def append_again(
         connection: Connection, blocks: Items[Block], **options: Any
     ) -> list[Appended | OvertakenBy | NotAppended]:
         renamed = [msgspec.structs.replace(block, append_id=uuid4().hex) for block in blocks]
         return await append(connection, renamed, **options)
 
-    monkeypatch.setattr(appending, "append", anew)
+    monkeypatch.setattr(appending, "append", append_again)
     with pytest.raises(AssertionError, match="recorded more than once"):
         play_schedules(dsn, 200, first_seed=3, shrink=False)

@@ -42,7 +42,7 @@ async def test_a_standby_that_lags_is_not_read_as_if_it_were_the_primary(trial: 
 async def test_a_listener_continues_through_a_failover_and_folds_what_is_true_then(
     trial: Callable[[float], Trial],
 ) -> None:
-    """The standby may lack the last changes; who has heard of them is told to begin anew."""
+    """The standby may lack the last changes; who has heard of them is told to start over."""
     with_one = trial(1)
     async with with_one.stage(tournaments=1, workers=0) as stage, standby(with_one, stage) as other:
         primary, slug = stage.cluster, stage.arenas[0].slug

@@ -30,7 +30,7 @@ steps: Final = st.lists(
 def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
     start: list[CompetitorId], changes: list[tuple[str, CompetitorId | list[CompetitorId], int]]
 ) -> None:
-    """With so few spare places that they are given anew all the time. The second totals begin in the middle."""
+    """With so few spare places that they are given again all the time. The second totals begin in the middle."""
     with mock.patch.object(enrolment, "VACANT_SPARE", 1):
         found, listed = Enrolment(start), list(start)
         totals, sums = {"first": Totals(found)}, {"first": dict.fromkeys(everybody, 0)}

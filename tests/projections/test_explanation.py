@@ -28,7 +28,7 @@ from tests.projections.classified import classification
 
 
 def place_of(board: Board, ranking_id: int, unity_id: int, competitor_id: int) -> Place:
-    """Counted anew."""
+    """Counted by brute force."""
     ranking = board.rankings.get(ranking_id)  # type: ignore[call-overload]
     if ranking is None or unity_id not in ranking.unities:
         return Place(None, 0)

@@ -25,7 +25,7 @@ from tests.projections.boards import boards
 
 
 def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:
-    """Counted anew."""
+    """Counted by brute force."""
     unity = ranking.unities[unity_id]
     return {s.competitor_id: s.position for s in standings(ranking.participants, unity.totals, unity.sort)}
 

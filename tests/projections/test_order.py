@@ -22,7 +22,7 @@ who: Final = st.sampled_from(everybody)
 lists: Final = st.lists(who, unique=True)
 totals: Final = st.integers(-2, 2) | st.sampled_from([-(2**62), 2**62, 2**39 - 1, 2**39, -(2**39)]) | st.integers()
 steps: Final = st.lists(
-    st.tuples(st.just("add"), who, totals) | st.tuples(st.sampled_from(["come or go", "make anew"]), who, st.just(0)),
+    st.tuples(st.just("add"), who, totals) | st.tuples(st.sampled_from(["come or go", "make again"]), who, st.just(0)),
     max_size=30,
 )
 sorts: Final = st.sampled_from(Sort)
@@ -84,7 +84,7 @@ def test_lines_stay_those_of_the_rule_whatever_happens(
     sort: Sort,
     changes: list[tuple[str, CompetitorId, int]],
 ) -> None:
-    """With leaves and spare places so few that they divide, join and are given anew all the time."""
+    """With leaves and spare places so few that they divide, join and are given again all the time."""
     with (
         mock.patch.multiple(sorted_integers, LEAF_MAX=4, _LEAF_FILLED=3, _LEAF_MIN=2),
         mock.patch.object(enrolment, "VACANT_SPARE", 1),
@@ -113,7 +113,7 @@ def test_totals_of_64_bits_are_kept_exactly(sort: Sort) -> None:
 
 @pytest.mark.parametrize("sort", Sort)
 def test_order_is_kept_after_two_million_enrolments(sort: Sort) -> None:
-    """As if 2²¹ had come and gone: new places lie above theirs, until places are given anew."""
+    """As if 2²¹ had come and gone: new places lie above theirs, until places are given again."""
     unity = Unity(everybody[:4], {everybody[1]: 2**62, everybody[5]: -(2**62)}, sort)
     unity.enrolment.append_places(bytes(2**21))
     with mock.patch.object(enrolment, "VACANT_SPARE", 2**22):

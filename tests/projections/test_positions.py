@@ -108,7 +108,7 @@ async def test_the_three_forms_of_the_position_rule_agree_with_its_sentence(
     totals: dict[CompetitorId, int],
     changes: list[tuple[CompetitorId, int]],
 ) -> None:
-    """Before and after totals have changed: an order is moved one by one and all at once, the others are made anew."""
+    """Before and after totals have changed: an order is moved one by one and all at once, the others are made again."""
     board, board_at_once = board_with(enrolled, totals), board_with(enrolled, totals)
     moved, moved_at_once = orders_of(board), orders_of(board_at_once)
     after = dict(totals)

@@ -1,4 +1,4 @@
-"""Tables made anew: whatever was wrong with them is told and gone, and nobody is held up or sees anything half done."""
+"""Tables made again: every difference is reported and repaired, without holding anybody up or showing a part."""
 
 import asyncio
 

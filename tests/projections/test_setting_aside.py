@@ -395,12 +395,12 @@ async def test_a_live_that_folded_an_event_set_aside_later_reads_the_log_again(
             await by_hand(database, owner, arena, sequence)
             with pytest.raises(HistoryReplaced):
                 await of_process.make_current(one)
-        async with of_process.pinned(arena.tournament_id) as anew:
-            await of_process.make_current(anew)
-            assert total(anew.board, arena) == 2
+        async with of_process.pinned(arena.tournament_id) as loaded_again:
+            await of_process.make_current(loaded_again)
+            assert total(loaded_again.board, arena) == 2
             await add(owner, arena, 4)
-            await of_process.make_current(anew)
-            assert total(anew.board, arena) == 6
+            await of_process.make_current(loaded_again)
+            assert total(loaded_again.board, arena) == 6
     await keeping.catch_up()
     assert await agreed(database, arena) == 6
     assert (await verified(database)).differences == []

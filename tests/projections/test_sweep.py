@@ -53,7 +53,7 @@ async def test_a_round_comes_by_every_tournament_wherever_it_begins(
         patched.setattr(sweep, "LOOK_TOURNAMENTS_MAX", look_max)
         going = Sweep(TournamentId(begins[start % len(begins)]))
         async with database.connection() as connection:
-            for _ in range(late):  # it hurries anew in the middle of a round
+            for _ in range(late):  # it hurries again in the middle of a round
                 await going.look(connection)
             going.hurry()
             found: list[TournamentId] = []

@@ -1,4 +1,4 @@
-// Makes the pages of the console live: what is shown is fetched anew when the stream tells that something has happened.
+// Makes the pages of the console live: what is shown is fetched again when the stream tells that something has happened.
 // What can be filled in is never replaced. Everything here is also there without scripts.
 
 const PAUSE = 1000; // milliseconds between two fetches

@@ -1,4 +1,4 @@
-// What is new: the stream of what the public sees tells that something has happened, and what is in view is fetched anew.
+// What is new: the stream of what the public sees tells that something has happened, and what is in view is fetched again.
 // While nothing happens, nothing is asked. A page that is hidden does not listen: a browser has few connections for all.
 
 const PAUSE = 1000; // milliseconds between two fetches, and before the connection is tried again

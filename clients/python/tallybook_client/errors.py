@@ -6,7 +6,7 @@ CallFailed
 │   ├── Forbidden           403
 │   ├── NotFound            404
 │   ├── Conflict            409
-│   ├── PreconditionFailed  412: somebody else has changed it; read it again and decide anew
+│   ├── PreconditionFailed  412: somebody else has changed it; read it again and decide again
 │   └── Unacceptable        422: `errors` names the fields
 ├── Unavailable             no answer in time; a change was certainly not made
 └── OutcomeUnknown          a change may have been made: repeat the call with this `idempotency_key`

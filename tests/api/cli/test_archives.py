@@ -229,7 +229,7 @@ def bytes_of(file: Path) -> bytes:
 
 
 def forged(file: Path, line: int, forge: Callable[[dict[str, Any]], None]) -> None:
-    """Changes what a line says, and makes all sums anew."""
+    """Changes what a line says, and recomputes all sums."""
     parts = [json.loads(text.partition(b" ")[2]) for text in file.read_bytes().splitlines()]
     forge(parts[line - 1])
     before, out = "0" * 64, b""

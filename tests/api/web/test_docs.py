@@ -67,7 +67,7 @@ def described() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 @pytest.mark.skipif(which("curl") is None, reason="no curl: the examples of the documentation were not run")
 async def test_every_answer_that_is_shown_is_what_the_service_answers(service: Service) -> None:
-    """`make docs` records them anew. The commands are run as they stand on the page."""
+    """`make docs` records them again. The commands are run as they stand on the page."""
     told = [examples.settled(example) async for example in examples.told(service)]
     assert told == [examples.settled(example) for example in examples.kept_examples()]
 
