@@ -629,11 +629,13 @@ _pauses: Final = st.sampled_from([timedelta(), timedelta(microseconds=1), timede
 
 
 @st.composite
-def logs(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Recorded]:
+def logs(
+    draw: _Draw, commands_max: int = COMMANDS_MAX, of: st.SearchStrategy[list[Event]] | None = None
+) -> list[Recorded]:
     """A history from the opening on, as a log holds it: without gaps, its time never running backwards."""
     recorded_at = _OPENED_AT
     log = [Recorded(Sequence(1), recorded_at, ActorId(0), None, OPENED)]
-    for sequence, event in enumerate(draw(histories(commands_max)), start=2):
+    for sequence, event in enumerate(draw(histories(commands_max) if of is None else of), start=2):
         recorded_at += draw(_pauses)
         log.append(Recorded(Sequence(sequence), recorded_at, ActorId(sequence % 3), None, event))
     return log

@@ -26,6 +26,7 @@ PURE = sorted(
         "projections/board/*.py",
         "projections/columns/*.py",
         "projections/past/comparison.py",
+        "projections/past/leaders.py",
         "projections/past/series.py",
         "projections/past/timeline.py",
         "projections/past/world_clock.py",

@@ -448,6 +448,17 @@ _command(
 )
 _command(
     app,
+    "api.cli.leaders:leaders",
+    group=_WATCH,
+    help="""
+    Show who led a ranking from when to when, how long each competitor did, and where what was published differs from
+    what took place.
+
+    Competitors that share the first place all lead; nobody does before the first points.
+    """,
+)
+_command(
+    app,
     "api.cli.past:history",
     group=_WATCH,
     help="List every delta of a ranking: its time, its cause, and the total and position it led to; and every "

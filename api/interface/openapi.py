@@ -142,6 +142,7 @@ _RESOURCE_BY_END: Final = {
     "form": "standings",
     "history": "history",
     "explain": "history",
+    "leaders": "history",
     "events": "stream",
     "tickets": "stream",
     "test": "webhooks",

@@ -38,6 +38,7 @@ from projections.board.board import Board, folding, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
+from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date
@@ -56,6 +57,8 @@ DATED_LINES_MAX: Final = 1_000_000
 TIMELINE_EVENTS_MAX: Final = 20_000
 TIMELINE_DELTAS_MAX: Final = 50_000
 """Events of a log, and deltas of a ranking in it, that are put in order of time."""
+LEADERS_EVENTS_MAX: Final = 1_000_000
+"""Events of a log, and lines of points of a unity in it, that are read for its leaders."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
@@ -460,6 +463,30 @@ class Past:
                 if timeline.deltas > TIMELINE_DELTAS_MAX:
                     raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
         return timeline.steps
+
+    async def leaders(
+        self,
+        tournament_id: TournamentId,
+        then: PastBoard,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        until: datetime | None = None,
+    ) -> tuple[Reigns, Reigns]:
+        """Who led a unity up to the time `until`, by the log's clock and by the world's. Owns the board. Reads the log
+        up to the event that it shows. Raises TooMuchWork."""
+        if then.sequence > LEADERS_EVENTS_MAX:
+            raise TooMuchWork("events", LEADERS_EVENTS_MAX)
+        published = PublishedLeaders(tournament_id, ranking_id, unity_id, until)
+        true = TrueLeaders(then.board, ranking_id, unity_id, until)
+        async with self._admitted():
+            async for events in self._chunks_read_ahead(tournament_id, Sequence(0), then.sequence):
+                await self._time_slices.work(published.follow(events))
+                await self._time_slices.work(true.follow(events))
+                if true.lines > LEADERS_EVENTS_MAX:
+                    raise TooMuchWork("lines of points", LEADERS_EVENTS_MAX)
+            await self._time_slices.work(published.finish())
+            await self._time_slices.work(true.finish())
+        return published.reigns, true.reigns
 
     # ── History ─────────────────────────────────────────────────────────────────────────────────────────
 

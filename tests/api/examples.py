@@ -176,6 +176,7 @@ STORY: Final = (
     ),
     Step(operation_id="showClassification", ids=_LADDER, query="top=2"),
     Step(operation_id="showForm", ids=_LADDER, query="last=3"),
+    Step(operation_id="showLeaders", ids=_LADDER, query="clock=world&until=2026-05-31"),
     Step(operation_id="showCompetitorStandings", ids={"competitor_id": "$CLEO"}),
     Step(operation_id="listHistory", ids=_LADDER, query="competitor=$CLEO"),
     Step(
@@ -215,6 +216,7 @@ STORY: Final = (
     Step(operation_id="showPublicForm", ids=_LADDER, query="top=1"),
     Step(operation_id="listPublicHistory", ids=_LADDER, query="limit=1"),
     Step(operation_id="explainPublic", ids=_LADDER, query="competitor=$CLEO"),
+    Step(operation_id="showPublicLeaders", ids=_LADDER, query="clock=world&until=2026-05-31"),
     Step(
         operation_id="followPublicEvents",
         about="As with a token, but it does not say who sent something. These are the first.",

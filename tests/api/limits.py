@@ -8,7 +8,7 @@ from api.desk import desk, docket
 from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
 from api.interface import questions, windows
 from api.interface.public import view
-from api.interface.resources import competitor_standings, recent_results, standings, voiding
+from api.interface.resources import competitor_standings, leaders, recent_results, standings, voiding
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
@@ -30,6 +30,7 @@ from engine.process import pace as waiting_pace
 from projections.board import classified_lines
 from projections.live import cache, orders, selections
 from projections.past import explanation, past
+from projections.past import leaders as past_leaders
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "LIMITS.md"
 _HEAD: Final = "| what | at most | then |\n|---|---|---|\n"
@@ -154,6 +155,17 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
                 f"{past.DATED_LINES_MAX:,}",
                 "503",
+            ),
+            (
+                "events of a log, and lines of points of a unity, that are read for its leaders",
+                f"{past.LEADERS_EVENTS_MAX:,}",
+                "503",
+            ),
+            ("competitors that share a first place and lead", f"{past_leaders.SHARED_MAX}", "nobody leads"),
+            (
+                "competitors, and differences between the clocks, that an answer about leaders tells",
+                f"{leaders.TOLD_MAX}",
+                "how many there are is told",
             ),
             ("competitors with the tag of a sub-table", f"{questions.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of each competitor", f"{recent_results.LAST_MAX}", "400"),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from api.interface.resources import standings
+from projections.past import past
 from tests.api.asking import refused
 from tests.api.leagues import give, play
 from tests.api.service import Season
@@ -85,6 +86,70 @@ async def test_it_goes_through_all_that_takes_a_moment(table: Table) -> None:
     assert moved == [(ben, 1), (ada, -1)]
     await give(season, "", (pair, 9))
     assert (await table.totals("on=2024-03-03"))[2] == 0
+
+
+async def test_leaders_are_told_by_either_clock(table: Table) -> None:
+    season, (ada, ben, pair) = table.season, table.season.ids
+    empty = await table.get("leaders")
+    assert (empty["until"], empty["reigns"], empty["competitors"], empty["differences"]) == (None, [], [], [])
+    first = await play(season, (ada, 3), started_at="2024-03-01 15:00:00")
+    await play(season, (ben, 3), started_at="2024-03-08 15:00:00")
+    published = (await table.get("standings"))["sequence"]
+    await season.client.put(f"competitions/{first}/void.json")
+
+    world = await table.get("leaders", "clock=world")
+    assert [(one["since"][:13], one["until"], one["competitors"]) for one in world["reigns"]] == [
+        ("2024-03-08T15", None, [ben])
+    ]
+    assert (world["until"], world["lines"], world["led"], world["differing"]) == (
+        "2024-03-08T15:00:00.000000Z",
+        1,
+        1,
+        3,
+    )
+    known_then = await table.get("leaders", "clock=world", f"at_sequence={published}", "until=2024-03-10")
+    assert [(one["since"][:10], (one["until"] or "")[:10], one["competitors"]) for one in known_then["reigns"]] == [
+        ("2024-03-01", "2024-03-08", [ada]),
+        ("2024-03-08", "", [ada, ben]),
+    ]
+    (hers, his) = known_then["competitors"]
+    assert (hers["competitor_id"], his["competitor_id"]) == (ada, ben)
+    assert (hers["days"], hers["weeks"], hers["competitions"], hers["runs"]) == (10, 2, 2, 1)
+    assert (hers["seconds"], hers["shared_seconds"]) == (9 * 86400 + 9 * 3600, 2 * 86400 + 9 * 3600)
+    assert (his["days"], his["weeks"], his["competitions"], his["runs"]) == (3, 1, 1, 1)
+    assert [one["until"][:10] for one in (hers["longest"], his["longest"])] == ["2024-03-11"] * 2
+    log = await table.get("leaders")
+    assert [one["competitors"] for one in log["reigns"]] == [[ada], [ada, ben], [ben]]
+    assert [(one["log"], one["world"]) for one in log["differences"]] == [
+        ([], [ben]),
+        ([ada], [ben]),
+        ([ada, ben], [ben]),
+    ]
+    assert [one["competitors"] for one in (await table.get("leaders", "offset=1", "limit=1"))["reigns"]] == [[ada, ben]]
+    wins = await season.client.post(f"{season.path}/unities.json", {"name": "wins"})
+    assert (await table.get("leaders", f"unity={wins.json['unity']['id']}"))["reigns"] == []
+    await season.client.put(f"{season.path}/participants.json", {"remove": ben})
+    assert [one["competitors"] for one in (await table.get("leaders"))["reigns"]] == [
+        [ada],
+        [ada, ben],
+        [ben],
+        [ada, pair],
+    ]
+
+
+async def test_leaders_are_refused_where_there_is_too_much_to_read(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = table.season
+    await give(season, "", (season.ids[0], 3))
+    monkeypatch.setattr(past, "LEADERS_EVENTS_MAX", 2)
+    refused(await season.client.get(f"{season.path}/leaders.json"), 503)
+    for query, *named in (
+        ("clock=moon", "clock"),
+        ("at_sequence=1&at_time=2024-03-01", "at_sequence", "at_time"),
+        ("limit=0", "limit"),
+    ):
+        refused(await season.client.get(f"{season.path}/leaders.json?{query}"), 400, *named)
 
 
 async def test_a_day_that_is_none_is_refused_by_name(table: Table) -> None:

@@ -23,7 +23,7 @@ from api.interface.lookup import ranking_of, unity_of
 from api.interface.public.view import PublicViews
 from api.interface.questions import TableQuestion
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
-from api.interface.resources import classifications, history, recent_results, standings
+from api.interface.resources import classifications, history, leaders, recent_results, standings
 from api.interface.resources.classifications import (
     ClassificationLineShape,
     ClassificationShape,
@@ -32,6 +32,13 @@ from api.interface.resources.classifications import (
     criteria_shape,
 )
 from api.interface.resources.history import ExplainQuestion, ExplanationPlaceShape, HistoryQuestion, OvertakingShape
+from api.interface.resources.leaders import (
+    ClockDifferenceShape,
+    LeadersQuestion,
+    LeadersShape,
+    ReignShape,
+    TimeAtTopShape,
+)
 from api.interface.resources.recent_results import CompetitorFormShape, FormQuestion, FormShape
 from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
@@ -139,6 +146,20 @@ class PublicFormShape(PublicCausesShape, kw_only=True):
     lines: int
     form: list[CompetitorFormShape]
     on: Instant | UnsetType = UNSET
+
+
+class PublicLeadersShape(PublicNamesShape, kw_only=True):
+    unity_id: int
+    clock: str
+    sequence: int
+    recorded_at: Instant
+    until: Instant | None
+    lines: int
+    reigns: list[ReignShape]
+    led: int
+    times: list[TimeAtTopShape]
+    differing: int
+    differences: list[ClockDifferenceShape]
 
 
 class PublicLineShape(Struct, kw_only=True):
@@ -307,6 +328,26 @@ async def _form(context: RecallContext, question: FormQuestion) -> Struct:
     )
 
 
+async def _leaders(context: RecallContext, question: LeadersQuestion) -> Struct:
+    shown = await _told(context, leaders.answer_leaders, question, LeadersShape)
+    groups = [*(one.competitors for one in shown.reigns), *(one.log + one.world for one in shown.differences)]
+    named = [*(one.competitor_id for one in shown.competitors), *(who for group in groups for who in group)]
+    return PublicLeadersShape(
+        unity_id=shown.unity_id,
+        clock=shown.clock,
+        sequence=shown.sequence,
+        recorded_at=shown.recorded_at,
+        until=shown.until,
+        lines=shown.lines,
+        reigns=shown.reigns,
+        led=shown.led,
+        times=shown.competitors,
+        differing=shown.differing,
+        differences=shown.differences,
+        competitors=_competitors(context.live.board, named),
+    )
+
+
 class _HistoryPage(Struct):
     told: list[PublicLineShape]
     next: str | None
@@ -428,6 +469,15 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         answer=Answer("explained", PublicExplanationShape),
         render=_explanation,
         fields=_fields(history.OPERATIONS, f"{_RANKING}/explain.json"),
+    ),
+    PublicRead(
+        f"{_RANKING}/leaders.json",
+        "Who led from when to when, and how long each competitor did",
+        operation_id="showPublicLeaders",
+        question=LeadersQuestion,
+        answer=Answer("leaders", PublicLeadersShape),
+        render=_leaders,
+        fields=_fields(leaders.OPERATIONS, f"{_RANKING}/leaders.json"),
     ),
     PublicRead(
         f"{_RANKING}.json",

@@ -34,6 +34,7 @@ from tallybook_client.shapes import (
     Explanation,
     Form,
     HistoryLine,
+    Leaders,
     Made,
     MadeRanking,
     MadeSeveral,
@@ -454,12 +455,21 @@ class Client:
         at: Moment | None = None,
         on: date | None = None,
         since: int | datetime | None = None,
+        since_on: date | None = None,
         tag: str | None = None,
     ) -> Standings:
         """All lines of every unity, or of this one; a window has those of this unity or of the main one. `at`: as it
-        was then. `on`: with the points that had taken place by this day or time. `since`: compared with then. `tag`:
-        the sub-table of those who have it."""
-        query = {"unity": unity_id, "tag": tag, **_at(at), "on": on, **_since(since), **_window(window)}
+        was then. `on`: with the points that had taken place by this day or time. `since`: compared with then;
+        `since_on`: with what had taken place by then. `tag`: the sub-table of those who have it."""
+        query = {
+            "unity": unity_id,
+            "tag": tag,
+            **_at(at),
+            "on": on,
+            **_since(since),
+            "since_on": since_on,
+            **_window(window),
+        }
         return await self._payload(_path(slug, "rankings", ranking_id, "standings"), query, "ranking", Standings)
 
     async def iterate_standings(
@@ -471,6 +481,7 @@ class Client:
         at: Moment | None = None,
         on: date | None = None,
         since: int | datetime | None = None,
+        since_on: date | None = None,
         tag: str | None = None,
     ) -> AsyncGenerator[Standing, None]:
         """The lines of one unity from the first to the last, asked for window by window. All are of one moment: that of
@@ -479,7 +490,7 @@ class Client:
         while offset < lines:
             window = Slice(offset, LINES_MAX)
             part = await self.show_standings(
-                slug, ranking_id, window, unity_id=unity_id, at=at, on=on, since=since, tag=tag
+                slug, ranking_id, window, unity_id=unity_id, at=at, on=on, since=since, since_on=since_on, tag=tag
             )
             (unity,) = part.unities
             for standing in unity.competitors_ranking:
@@ -496,10 +507,11 @@ class Client:
         at: Moment | None = None,
         on: date | None = None,
         since: int | datetime | None = None,
+        since_on: date | None = None,
         tag: str | None = None,
     ) -> Classification:
         """As show_standings; without a window, the first 1,000 lines."""
-        query = {"tag": tag, **_at(at), "on": on, **_since(since), **_window(window)}
+        query = {"tag": tag, **_at(at), "on": on, **_since(since), "since_on": since_on, **_window(window)}
         path = _path(slug, "rankings", ranking_id, "classification")
         return await self._payload(path, query, "classification", Classification)
 
@@ -517,6 +529,22 @@ class Client:
         """What the competitors of a window got in their `last` so many competitions."""
         query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
+
+    async def show_leaders(
+        self,
+        slug: str,
+        ranking_id: int,
+        *,
+        clock: Literal["log", "world"] = "log",
+        unity_id: int | None = None,
+        at: int | datetime | None = None,
+        until: date | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> Leaders:
+        """Who led from when to when, by what had been recorded (`log`) or had taken place (`world`)."""
+        query = {"clock": clock, "unity": unity_id, **_at(at), "until": until, "offset": offset, "limit": limit}
+        return await self._payload(_path(slug, "rankings", ranking_id, "leaders"), query, "leaders", Leaders)
 
     # ── The past ────────────────────────────────────────────────────────────────────────────────────────
 

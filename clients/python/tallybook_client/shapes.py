@@ -270,6 +270,53 @@ class Form(_Shape, frozen=True, kw_only=True):
     on: datetime | None = None
 
 
+class Reign(Struct, frozen=True, kw_only=True):
+    """They shared the first place; `until` None: up to the end. None of them: nobody led."""
+
+    since: datetime
+    until: datetime | None
+    competitors: tuple[int, ...]
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    since: datetime
+    until: datetime
+
+
+class TimeAtTop(Struct, frozen=True, kw_only=True):
+    competitor_id: int
+    seconds: int
+    shared_seconds: int
+    days: int
+    weeks: int
+    competitions: int
+    runs: int
+    longest: Run
+
+
+class ClockDifference(Struct, frozen=True, kw_only=True):
+    """Who led by each clock."""
+
+    since: datetime
+    until: datetime | None
+    log: tuple[int, ...]
+    world: tuple[int, ...]
+
+
+class Leaders(_Shape, frozen=True, kw_only=True):
+    unity_id: int
+    clock: str
+    sequence: int
+    recorded_at: datetime
+    until: datetime | None
+    lines: int
+    reigns: tuple[Reign, ...]
+    led: int
+    competitors: tuple[TimeAtTop, ...]
+    differing: int
+    differences: tuple[ClockDifference, ...]
+
+
 class UnityStanding(Struct, frozen=True, kw_only=True):
     id: int
     name: str

@@ -49,6 +49,7 @@ GIVEN: Final = {
     "classification show": "{slug} Pyramid",
     "standings": "{slug} Pyramid",
     "form": "{slug} Pyramid",
+    "leaders": "{slug} Pyramid",
     "history": "{slug} Pyramid",
     "follow": "{slug} --until 3",
     "explain": "{slug} Pyramid Ada",

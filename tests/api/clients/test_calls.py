@@ -6,7 +6,7 @@ import itertools
 import re
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID
@@ -117,6 +117,8 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     then = await tallybook.show_standings(slug, ranking, Only((ben,)), at=done.sequence, since=done.sequence - 1)
     assert then.unities[0].competitors_ranking[0].total == 0
     assert then.unities[0].competitors_ranking[0].moved == -1
+    then = await tallybook.show_standings(slug, ranking, Only((ben,)), since_on=date(2024, 3, 1))
+    assert then.unities[0].competitors_ranking[0].moved == -1
     assert (await tallybook.show_standings(slug, ranking, at=AtVersion(points, 1))).unities[0].version == 1
     assert (await tallybook.show_standings(slug, ranking, at=standings.recorded_at)).sequence >= standings.sequence
     assert [line.total for line in await every(tallybook.iterate_standings(slug, ranking))] == [3, 2, 0]
@@ -124,6 +126,9 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert [line.values for line in classification.standings] == [(3, None), (2, None)]
     form = await tallybook.show_form(slug, ranking, Only((ada,)), last=1)
     assert form.competitors[0].competitions[0].sum == 3
+    leaders = await tallybook.show_leaders(slug, ranking, clock="world", at=done.sequence, until=date(2999, 1, 1))
+    assert [(one.competitors, one.until) for one in leaders.reigns] == [((ada,), None)]
+    assert leaders.competitors[0].runs == 1
     (of_ada,) = await every(tallybook.show_competitor_standings(slug, ada))
     assert [unity.total for unity in of_ada.unities] == [3, 1]
     history = await every(tallybook.list_history(slug, ranking, unity=points, first=done.sequence))

@@ -1,0 +1,333 @@
+"""Who led a unity from when to when, on both clocks.
+
+Pure. The leaders of a moment are the competitors that share position 1 of its table. Nobody leads before the first
+points, nor while more than SHARED_MAX share the first place. On the log's clock a moment is a time of recording, with
+the list and the sort of then. On the world's clock it is a time at which points took place (`world_clock.py`), with the
+list and the sort of the board given; what is voided or undone there is in none.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Generator, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from heapq import merge, nsmallest
+from itertools import chain, groupby, islice
+from typing import Final
+
+from msgspec import UNSET, Struct
+
+from engine.domain import events
+from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded, root
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from projections.board.board import Board, folding
+from projections.board.order import OrderedLines
+from projections.columns.enrolment import Totals
+from projections.past.world_clock import declared_date
+
+SHARED_MAX: Final = 20
+"""Competitors that share a first place and still lead."""
+_LINES_AT_ONCE: Final = 512
+_REIGNS_AT_ONCE: Final = 100
+_MICROSECOND: Final = timedelta(microseconds=1)
+_DAY: Final = timedelta(days=1)
+_WEEK: Final = timedelta(weeks=1)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
+
+Leaders = tuple[CompetitorId, ...]
+"""Ids in ascending order; empty: nobody leads."""
+
+
+# ── What is found ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reign(Struct, frozen=True):
+    """They led from `since` on, to before `until`; None: to the end of what was looked at."""
+
+    since: datetime
+    until: datetime | None
+    leaders: Leaders
+
+
+class Reigns:
+    """The reigns of one clock up to the time `until`; None: all. `last`: when something happened for the last time;
+    None: nothing did. `competitions`: after how many competitions each competitor led."""
+
+    def __init__(self, until: datetime | None = None) -> None:
+        self.last: datetime | None = None
+        self.competitions: dict[CompetitorId, int] = {}
+        self._until = until
+        self._begun: list[tuple[datetime, Leaders]] = []
+
+    def lead(self, at: datetime, leaders: Leaders, competitions: int) -> None:
+        """From `at` on, which is later than before, these lead. `competitions`: how many gave their first points
+        then."""
+        if self._until is not None and at > self._until:
+            return
+        self.last = at
+        if leaders != (self._begun[-1][1] if self._begun else ()):
+            self._begun.append((at, leaders))
+        for one in leaders:
+            self.competitions[one] = self.competitions.get(one, 0) + competitions
+
+    def __len__(self) -> int:
+        return len(self._begun)
+
+    def run(self, start: int, stop: int) -> list[Reign]:
+        """The reigns from number `start`, counted from 0, to before `stop`, in order of time; fewer if there are no
+        more."""
+        begun = self._begun[start : stop + 1]
+        ends = [*[since for since, _ in begun[1:]], None]
+        return [Reign(at, end, them) for (at, them), end in zip(begun, ends, strict=False)][: stop - start]
+
+    def __iter__(self) -> Iterator[Reign]:
+        return (self.run(number, number + 1)[0] for number in range(len(self)))
+
+
+class TimeAtTop(Struct, kw_only=True):
+    """How long a competitor led, alone or not; `shared`: not alone. `days` and `weeks`: at the end of how many days and
+    of how many Sundays. `runs`: how often the first place was reached; `longest`: when the longest of these began and
+    ended."""
+
+    competitor_id: CompetitorId
+    time: timedelta = timedelta()
+    shared: timedelta = timedelta()
+    days: int = 0
+    weeks: int = 0
+    competitions: int = 0
+    runs: int = 0
+    longest: tuple[datetime, datetime]
+
+    def add(self, since: datetime, until: datetime) -> None:
+        """Adds a run, to before `until`."""
+        self.runs += 1
+        self.time += until - since
+        self.days += (until - _EPOCH) // _DAY - (since - _EPOCH) // _DAY
+        self.weeks += (until - _MONDAY) // _WEEK - (since - _MONDAY) // _WEEK
+        if until - since > self.longest[1] - self.longest[0]:
+            self.longest = since, until
+
+
+def times_at_top(reigns: Reigns, end: datetime, most: int) -> Generator[None, None, tuple[int, list[TimeAtTop]]]:
+    """How many led, and the times of those who led longest, up to `end` and with it; `most` of them, the longest first.
+    Pauses for other work."""
+    found: dict[CompetitorId, TimeAtTop] = {}
+    leading: dict[CompetitorId, datetime] = {}
+    end = min(end, _LAST - _MICROSECOND) + _MICROSECOND
+    for number, reign in enumerate(reigns, start=1):
+        for one in [*leading]:
+            if one not in reign.leaders:
+                found[one].add(leading.pop(one), reign.since)
+        for one in reign.leaders:
+            leading.setdefault(one, reign.since)
+            if one not in found:
+                found[one] = TimeAtTop(competitor_id=one, longest=(reign.since, reign.since))
+            if len(reign.leaders) > 1:
+                found[one].shared += (reign.until or end) - reign.since
+        if number % _REIGNS_AT_ONCE == 0:
+            yield
+    for one, since in leading.items():
+        found[one].add(since, end)
+    longest: list[TimeAtTop] = []
+    rest = iter(found.values())
+    while some := [*islice(rest, _REIGNS_AT_ONCE)]:
+        for time in some:
+            time.competitions = reigns.competitions[time.competitor_id]
+        longest = nsmallest(most, [*longest, *some], key=lambda time: (-time.time, time.competitor_id))
+        yield
+    return len(found), longest
+
+
+class ClockDifference(Struct, frozen=True):
+    """From `since` on, to before `until`, other leaders were published than led; None: to the end."""
+
+    since: datetime
+    until: datetime | None
+    by_log: Leaders
+    by_world: Leaders
+
+
+def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[ClockDifference]]:
+    """Where the clocks differ, in order of time. Pauses for other work."""
+    changes = merge(
+        ((reign.since, 0, reign.leaders) for reign in by_log), ((reign.since, 1, reign.leaders) for reign in by_world)
+    )
+    found: list[ClockDifference] = []
+    leading: list[Leaders] = [(), ()]
+    since: datetime | None = None
+    for number, (at, its) in enumerate(groupby(changes, key=lambda change: change[0]), start=1):
+        if since is not None and leading[0] != leading[1]:
+            found.append(ClockDifference(since, at, *leading))
+        for _, clock, leaders in its:
+            leading[clock] = leaders
+        since = at
+        if number % _REIGNS_AT_ONCE == 0:
+            yield
+    if since is not None and leading[0] != leading[1]:
+        found.append(ClockDifference(since, None, *leading))
+    return found
+
+
+def _leaders(order: OrderedLines) -> Leaders:
+    if not len(order):
+        return ()
+    _, stop = order.level(order.run(0, 1)[0][0])
+    return () if stop > SHARED_MAX else tuple(sorted(CompetitorId(one) for one in order.competitors(0, stop)))
+
+
+# ── The log's clock ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class PublishedLeaders:
+    """Use `follow` for all events of the log, then `finish`; `reigns` is the result."""
+
+    def __init__(
+        self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, until: datetime | None
+    ) -> None:
+        self.reigns = Reigns(until)
+        self._tournament_id, self._ranking_id, self._unity_id = tournament_id, ranking_id, unity_id
+        self._board = Board()  # only this ranking
+        self._order: OrderedLines | None = None
+        self._at: datetime | None = None
+        self._has_points = False
+        self._competitions: set[CompetitionId] = set()
+        # Since the last moment:
+        self._may_differ = False
+        self._changed: dict[CompetitorId, int | None] = {}
+        self._new_competitions = 0
+
+    def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
+        """Takes the next events, with pauses for other work. Raises LogUnreadable."""
+        for recorded in events:
+            if getattr(recorded.event, "ranking_id", None) == self._ranking_id:
+                if recorded.recorded_at != self._at:
+                    yield from self.finish()
+                    self._at = recorded.recorded_at
+                self._note(recorded.event)
+                yield
+                for _ in folding(self._tournament_id, self._board, [recorded]):
+                    yield
+            yield
+
+    def finish(self) -> Generator[None, None, None]:
+        """The moment is complete."""
+        if self._at is None or not (self._may_differ and self._has_points):
+            return
+        ranking = self._board.rankings[self._ranking_id]
+        unity = ranking.unities[self._unity_id]
+        if self._order is None or self._order.outdated:
+            self._order = yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort)
+        else:
+            yield from self._order.replace_all(self._changed.keys(), self._changed.values())
+        self.reigns.lead(self._at, _leaders(self._order), self._new_competitions)
+        self._may_differ, self._changed, self._new_competitions = False, {}, 0
+
+    def _note(self, event: events.Event) -> None:
+        """Notes what will change. Call it before `event` is folded."""
+        match event:
+            case PointsAdded() | PointsReversed():
+                touched = [delta.competitor_id for delta in event.deltas if delta.unity_id == self._unity_id]
+                if touched:
+                    self._has_points = True
+                    self._touch(touched)
+                    if event.competition_id is not None and event.competition_id not in self._competitions:
+                        self._competitions.add(event.competition_id)
+                        self._new_competitions += 1
+            case events.ParticipantsChanged():
+                self._touch(chain(event.removed, event.added))
+            case events.RankingModified():
+                self._may_differ, self._order = True, None
+            case events.UnityChanged():
+                if event.unity_id == self._unity_id and event.sort is not UNSET:
+                    self._may_differ, self._order = True, None
+
+    def _touch(self, competitor_ids: Iterable[CompetitorId]) -> None:
+        self._may_differ = True
+        if self._order is not None:
+            for one in competitor_ids:
+                if one not in self._changed:
+                    self._changed[one] = self._order.line(one)
+
+
+# ── The world's clock ───────────────────────────────────────────────────────────────────────────────────
+
+
+class TrueLeaders:
+    """Use `follow` for all events of the log up to the one that `board` shows, then `finish`; `reigns` is the result.
+    Owns the board. `lines`: how many lines of points were followed."""
+
+    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, until: datetime | None) -> None:
+        self.reigns = Reigns(until)
+        self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
+        # Of each line: when it took place, who got how much, and for which competition; 0: for none.
+        self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
+        # Of each event that gave points without a date: when.
+        self._undated, self._recorded = array("q"), array("q")
+
+    @property
+    def lines(self) -> int:
+        return len(self._times)
+
+    def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
+        """Takes the next events, with pauses for other work."""
+        voided, undone = self._board.voided, self._board.rankings[self._ranking_id].undone
+        for recorded in events:
+            event = recorded.event
+            if (
+                isinstance(event, Points)
+                and event.ranking_id == self._ranking_id
+                and event.competition_id not in voided
+                and root(recorded.sequence, event) not in undone
+            ):
+                self._take(recorded, event)
+            yield
+
+    def _take(self, recorded: Recorded, event: Points) -> None:
+        date = declared_date(self._board, event)
+        at = self._recorded_at(recorded, event) if date is None else (date - _EPOCH) // _MICROSECOND
+        if at is None:  # what it reverses was set aside
+            return
+        for delta in event.deltas:
+            if delta.unity_id == self._unity_id:
+                self._times.append(at)
+                self._competitors.append(delta.competitor_id)
+                self._amounts.append(delta.amount)
+                self._causes.append(event.competition_id or 0)
+
+    def _recorded_at(self, recorded: Recorded, event: Points) -> int | None:
+        """When the points that the event is about were recorded; None: they are not there."""
+        if isinstance(event, PointsReversed):
+            found = bisect_left(self._undated, event.reverses)
+            is_there = found < len(self._undated) and self._undated[found] == event.reverses
+            return self._recorded[found] if is_there else None
+        at = (recorded.recorded_at - _EPOCH) // _MICROSECOND
+        self._undated.append(recorded.sequence)
+        self._recorded.append(at)
+        return at
+
+    def finish(self) -> Generator[None, None, None]:
+        """All events have come."""
+        ranking = self._board.rankings[self._ranking_id]
+        unity = ranking.unities[self._unity_id]
+        unity.totals = Totals(ranking.participants)
+        order = yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort)
+        competitions: set[int] = {0}
+        for at, numbers in groupby((yield from self._in_time()), key=self._times.__getitem__):
+            before = len(competitions)
+            for number in numbers:
+                competitor_id = CompetitorId(self._competitors[number])
+                line = order.line(competitor_id)
+                unity.totals.add(competitor_id, self._amounts[number])
+                order.replace(line, order.line(competitor_id))
+                competitions.add(self._causes[number])
+                yield
+            self.reigns.lead(_EPOCH + at * _MICROSECOND, _leaders(order), len(competitions) - before)
+
+    def _in_time(self) -> Generator[None, None, Iterator[int]]:
+        """The numbers of the lines in order of time."""
+        numbers, runs = iter(range(len(self._times))), []
+        while run := sorted(islice(numbers, _LINES_AT_ONCE), key=self._times.__getitem__):
+            runs.append(array("q", run))
+            yield
+        return merge(*runs, key=self._times.__getitem__)
