@@ -218,7 +218,9 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
         *("total", "values", "decided_by", "sum", "delta", "position_before", "position_after", "reverses", "reason"),
         "reversal",
         *("next", "explanation", "from", "to", "steps", "cause", "overtakings", "overtakings_left_out"),
-    } | ({"who", "whom", "level", "who_total", "whom_total"} & keys)
+        *("leaders", "clock", "until", "reigns", "since", "led", "times", "seconds", "shared_seconds", "days", "weeks"),
+        *("runs", "longest", "differing", "differences"),
+    } | ({"who", "whom", "level", "who_total", "whom_total", "log", "world"} & keys)
 
 
 def test_every_public_path_is_documented() -> None:
@@ -353,11 +355,14 @@ def questions(operation: PublicRead, season: Season, end: int) -> list[str]:
     asked = [""]
     if "at_sequence" in taken:
         asked += [f"at_sequence={at}" for at in (1, end // 2 + 1, end, end + 1)]
+    if "on" in taken:
         asked += ["on=2024-03-09", f"on=2100-01-01&at_sequence={end // 2 + 1}", f"on=2024-03-09&at_sequence={end + 1}"]
         asked += ["top=1", f"around={season.ids[0]}&span=1", "at_time=2100-01-01", f"competitors={season.ids[1]}"]
     if "since" in taken:
         asked += [f"since={at}" for at in (end // 2 + 1, end, end + 1)]
         asked += ["tag=doubles", "tag=new", f"at_sequence={end}&since={end // 2 + 1}", "since_on=2024-03-09"]
+    if "clock" in taken:
+        asked += ["clock=world", "limit=1", "until=2024-03-09", f"clock=world&at_sequence={end}&offset=1"]
     if "after" in taken:
         asked += ["limit=1", f"to_sequence={end + 5}", f"from_sequence={end}", f"competitor={season.ids[1]}"]
     if "explain" in operation.path:
