@@ -380,12 +380,16 @@ class Handlers:
             incoming.facts["replayed"] = True
         return receipt
 
-    async def preview(self, incoming: IncomingRequest, operation: Preview, token: Token) -> bytes | None:
-        """The body that answers the operation; None: it is a long one. Raises as the operation does."""
+    async def preview(
+        self, incoming: IncomingRequest, operation: Preview, token: Token, form: Form | None = None
+    ) -> bytes | None:
+        """The body that answers the operation, with the fields of this form; None: it is a long one. Raises as the
+        operation does."""
         refuse_beyond_scope(token, scope_of(operation))
         tournament_id = await self.access.tournament(incoming, token)
         ids, more = _parted(incoming.ids, operation)
-        query = read_query([(name, str(value)) for name, value in more.items()], operation.fields)
+        said = {**(form or {}), **{name: str(value) for name, value in more.items()}}
+        query = FormReader(operation.fields).read(said)
         command = _of_token(operation.command(**ids, **query), token)
         async with self._pinned(incoming, token, tournament_id) as live:
             body = await self._previewed(live, operation, command)

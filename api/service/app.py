@@ -69,7 +69,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
     static = static_files()
     docs.add_to(router, compression, static)
     BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
-    ConsoleHandlers(handlers, desk.database, static, proxies=settings.proxies).add_to(router)
+    ConsoleHandlers(handlers, desk, static, proxies=settings.proxies).add_to(router)
     if tracing.spans is None:
         return Front(router, lines, outgoing, background=streams.run)
     return TracedFront(tracing.spans, router, lines, outgoing, background=streams.run)

@@ -17,6 +17,7 @@ from api.web.console import (
     access_pages,
     change_page,
     classification_page,
+    competition_import_pages,
     history_page,
     lists_pages,
     overview_page,
@@ -371,6 +372,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("rankings on the page of a tournament", f"{overview_page.RANKINGS_SHOWN}", "the rest are not shown"),
             ("competitors, competitions, lines of a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
             ("competitions that a form suggests", f"the newest {ranking_page.COMPETITIONS_SUGGESTED}", "see the lists"),
+            (
+                "lines of CSV in an import of competitions",
+                f"{competition_import_pages.PASTED_COMPETITIONS_MAX:,}",
+                "import several times, or on the command line",
+            ),
             (
                 "events, and lines, of a page of history",
                 f"{history_page.HISTORY_EVENTS}; {history_page.HISTORY_LINES}",

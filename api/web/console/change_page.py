@@ -1,7 +1,9 @@
 """The page of a change: what it leads to, and the form that makes it. Nothing is changed by looking at it."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -14,6 +16,7 @@ from api.interface.resources.voiding import (
 )
 from api.web.console.changes import Beginning, Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
+from api.web.console.import_page import STEP, hidden
 from api.web.console.inputs import Filling, boxes, complaint, form, inputs
 from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
@@ -22,6 +25,7 @@ from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
 
+LOOK: Final = "See what would change"
 MOVES_SHOWN: Final = 100
 """Moves of one table that a preview shows."""
 
@@ -48,6 +52,7 @@ def change_page(
     """The page. `address`: where the form is sent to. `back`: where its sender came from. `previewed`: what the change
     would lead to."""
     fields = change.fields(beginning)
+    looks = change.looks_at_form and previewed is None
     shown = [field.name for field in fields] + (["participants"] if beginning.boxes else [])
     return console_page(
         viewer,
@@ -59,15 +64,21 @@ def change_page(
         form(
             filling,
             address,
-            change.button,
+            LOOK if looks else change.button,
+            hidden(STEP, seen_form(filling.given)) if change.looks_at_form and not looks else None,
             inputs(fields, filling),
             boxes("Competitors", "participants", beginning.boxes, filling) if beginning.boxes else None,
             competitor_choices(board) if change.with_competitors and not beginning.boxes else None,
-            dangerous=change.warning is not None,
+            dangerous=change.warning is not None and not looks,
         ),
         element("p", element("a", "Leave it as it is", href=back), class_="ways"),
         venue=venue,
     )
+
+
+def seen_form(given: Mapping[str, str]) -> str:
+    """What a form says that was looked at."""
+    return urlencode(sorted(given.items()))
 
 
 def preview_part(board: Board, body: bytes | None) -> Html:

@@ -42,7 +42,8 @@ class Beginning(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page to go to afterwards. `fixed`:
     what its form says without being asked. `asked`: the fields that are shown; None: all. `warning`: what it leads to.
-    `preview`: shows that. `read`: makes what the operation takes of what the form sends."""
+    `preview`: shows that; `looks_at_form`: once the form is filled in. `read`: makes what the operation takes of what
+    the form sends."""
 
     path: str
     operation: Write
@@ -54,6 +55,7 @@ class Change(Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...] | None = None
     warning: str | None = None
     preview: Preview | None = None
+    looks_at_form: bool = False
     with_competitors: bool = False
     read: Callable[[Form], Form] = dict
 
@@ -257,6 +259,8 @@ CONSOLE_CHANGES: Final = (
         begin=_named_competition,
         warning="All points that the competition gave them are taken back. The log keeps both, and it can be made to "
         "count for them again.",
+        preview=_PREVIEWS[_STRIKE],
+        looks_at_form=True,
         with_competitors=True,
     ),
     Change(
@@ -267,6 +271,8 @@ CONSOLE_CHANGES: Final = (
         back="/competitions",
         begin=_struck,
         warning="The points that it gave them before they were struck are given again.",
+        preview=_PREVIEWS[_UNSTRIKE],
+        looks_at_form=True,
     ),
     Change(
         path="/rankings/new",

@@ -14,6 +14,7 @@ A page is asked for with the session's cookie, and shows what its token may see.
 It is made by `Handlers.perform`, so the same rows say who may do it, what it takes, and what is wrong with it.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
@@ -24,6 +25,7 @@ from typing import Any, Final, NoReturn
 from msgspec import json
 from msgspec.structs import replace
 
+from api.desk.desk import Desk
 from api.desk.opening import open_tournament
 from api.http import auth, problems
 from api.http.auth import Scope, Token
@@ -34,12 +36,19 @@ from api.http.forms import Form, cited, parse_id, path_ids, unacceptable
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
+from api.imports.competition_files import Line, Reader
+from api.imports.competition_files import read as read_competitions
+from api.imports.competition_imports import judge_competitions, play_competitions
+from api.imports.outcomes import BrokenOff
+from api.imports.undoing import Undoing, plan_undoing, undo_import
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
 from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.resources.standings import recorded_at_head
+from api.interface.resources.voiding import COMPARED, answer_preview
+from api.web.console import competition_import_pages
 from api.web.console.access_pages import (
     asked_token,
     made_token_page,
@@ -51,9 +60,10 @@ from api.web.console.access_pages import (
     tokens_page,
     unacceptable_token,
 )
-from api.web.console.change_page import change_page, preview_part
+from api.web.console.change_page import change_page, preview_part, seen_form
 from api.web.console.changes import ADD_POINTS, CONSOLE_CHANGES, DECLARE, REGISTER, Change
 from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
+from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
 from api.web.console.frame import (
     CONSOLE,
     CONSOLE_HEADERS,
@@ -81,10 +91,9 @@ from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
-from api.web.page import Query, Site
+from api.web.page import Query, Site, number_text
 from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
-from engine.database.pool import Database
 from engine.domain.errors import (
     Conflict,
     Fault,
@@ -99,8 +108,10 @@ from engine.domain.errors import (
 )
 from engine.domain.notation import Notation
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import registry
+from engine.log import import_runs, registry
 from engine.log.registry import TOURNAMENT_ID_MAX, RegistryEntry
+from projections.board.board import Board
+from projections.live.tournament import LiveTournament
 from projections.past.past import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
@@ -139,11 +150,13 @@ class _Asked:
 
 
 class ConsoleHandlers:
-    """Answers for the console. `handlers` answer the operations; `database` has tokens, sessions and the registry."""
+    """Answers for the console. `handlers` answer the operations; `desk` takes imports, and its database has tokens,
+    sessions and the registry."""
 
-    def __init__(self, handlers: Handlers, database: Database, static: StaticFiles, *, proxies: int) -> None:
+    def __init__(self, handlers: Handlers, desk: Desk, static: StaticFiles, *, proxies: int) -> None:
         self._handlers = handlers
-        self._database = database
+        self._desk = desk
+        self._database = desk.database
         self._static = static
         self._proxies = proxies
         self._bodies = Bodies()
@@ -179,7 +192,12 @@ class ConsoleHandlers:
         change("/tournament/{tournament}/rankings/{ranking_id}/classification", self._declare)
         page("/tournament/{tournament}/competitors/import", self._import_form)
         change("/tournament/{tournament}/competitors/import", self._import)
+        page("/tournament/{tournament}/rankings/{ranking_id}/import", self._competitions_form)
+        change("/tournament/{tournament}/rankings/{ranking_id}/import", self._import_competitions)
+        page("/tournament/{tournament}/imports/{import_name}/undo", self._ask_to_undo)
+        change("/tournament/{tournament}/imports/{import_name}/undo", self._undo_import)
         of_tournament("", self._overview, _DONE)
+        of_tournament("/imports", self._imports, _DONE)
         of_tournament("/webhooks", self._webhooks, scope=Scope.ADMIN)
         of_tournament("/publication", _publication, _DONE, scope=Scope.ADMIN)
         of_tournament("/competitors", _competitors, _DONE, _OFFSET)
@@ -430,7 +448,7 @@ class ConsoleHandlers:
     async def _form_page(
         self, change: Change, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None
     ) -> bytes:
-        """The page of a change; `refused`: with what was sent, and what is wrong with it."""
+        """The page of a change; `refused`: with what was sent, and what is wrong with it, or nothing."""
         async with self._handlers.visited(incoming, viewer.token) as context:
             board, ids = context.live.board, path_ids(incoming.parameters)
             beginning = change.begin(board, ids)
@@ -445,8 +463,10 @@ class ConsoleHandlers:
             )
             venue = await _venue(context, incoming)
             previewed = None
-            if change.preview is not None and refused is None:
-                previewed = preview_part(board, await self._handlers.preview(incoming, change.preview, viewer.token))
+            if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
+                sent = filling.given if change.looks_at_form else None
+                body = await self._handlers.preview(incoming, change.preview, viewer.token, sent)
+                previewed = preview_part(board, body)
             return change_page(
                 viewer,
                 venue,
@@ -462,8 +482,10 @@ class ConsoleHandlers:
     async def _change(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         refuse_beyond_scope(viewer.token, change.scope)
         form = await self._body(incoming)
-        key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
+        key, if_match, seen = form.pop(KEY, ""), form.pop(IF_MATCH, None), form.pop(STEP, None)
         try:
+            if change.looks_at_form and seen != seen_form(form):
+                return _page(await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form)))
             receipt = await self._handlers.perform(
                 incoming,
                 change.operation,
@@ -508,6 +530,95 @@ class ConsoleHandlers:
             refused = _refused_filling(error, key, form, None)
             return _problem(incoming, error, await self._import_page(incoming, viewer, refused))
         return _see_other(_address(incoming, "/competitors", {"done": str(receipt.last_sequence)}))
+
+    async def _competitions_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        return await self._competitions_page(incoming, viewer, Filling(key=new_key()))
+
+    async def _competitions_page(self, incoming: IncomingRequest, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+            ranking_of(context.live.board, ranking_id)
+            venue = await _venue(context, incoming)
+            return competition_import_pages.import_page(viewer, venue, context.live.board, ranking_id, filling)
+
+    async def _import_competitions(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
+        """As `_import`, for competitions. Lines that are sent again are imported already."""
+        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        form = await self._body(incoming)
+        key = form.pop(KEY, "")
+        try:
+            async with self._handlers.visited(incoming, viewer.token) as context:
+                live, ranking_id = context.live, RankingId(path_ids(incoming.parameters)["ranking_id"])
+                ranking_of(live.board, ranking_id)
+                reader, lines = _read_competitions(live.board, ranking_id, form)
+                if form.get(STEP) != "import":
+                    judged = await judge_competitions(self._desk, live, ranking_id, reader, lines)
+                    filling, venue = Filling(key=key or new_key(), given=form), await _venue(context, incoming)
+                    return competition_import_pages.look_page(viewer, venue, live.board, ranking_id, judged, filling)
+                await play_competitions(
+                    self._desk,
+                    live,
+                    ranking_id,
+                    reader,
+                    lines,
+                    actor=viewer.token.token_id,
+                    stop=asyncio.Event(),
+                    progress=_to_nobody,
+                )
+                done = live.head.sequence
+        except _NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = _refused_filling(error, key, form, None)
+            return _problem(incoming, error, await self._competitions_page(incoming, viewer, refused))
+        return _see_other(_address(incoming, "/imports", {"done": str(done)}))
+
+    async def _imports(self, context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+        async with self._database.connection() as connection:
+            runs = await import_runs.runs(connection, context.live.tournament_id)
+        return competition_import_pages.imports_page(viewer, venue, runs, asked.query)
+
+    async def _planned(self, incoming: IncomingRequest, viewer: Viewer, live: LiveTournament) -> Undoing:
+        """What undoing the import of the path would do. A token without scope admin undoes its own."""
+        only_of = None if viewer.may(Scope.ADMIN) else viewer.token.token_id
+        return await plan_undoing(self._desk, live, incoming.parameters["import_name"], only_of=only_of)
+
+    async def _ask_to_undo(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        return await self._undo_page(incoming, viewer, Filling(key=new_key()))
+
+    async def _undo_page(self, incoming: IncomingRequest, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            live = context.live
+            planned = await self._planned(incoming, viewer, live)
+            read = partial(context.past.competition_sums, live.tournament_id)
+            body = await answer_preview(live, COMPARED, planned.events, read)
+            previewed = preview_part(live.board, body if isinstance(body, bytes) else None)
+            venue = await _venue(context, incoming)
+            return competition_import_pages.undo_page(viewer, venue, live.board, planned, previewed, filling)
+
+    async def _undo_import(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, Scope.WRITE)
+        form = await self._body(incoming)
+        key = form.pop(KEY, "")
+        try:
+            async with self._handlers.visited(incoming, viewer.token) as context:
+                live = context.live
+                planned = await self._planned(incoming, viewer, live)
+                await undo_import(
+                    self._desk,
+                    live,
+                    planned,
+                    actor=viewer.token.token_id,
+                    stop=asyncio.Event(),
+                    progress=_to_nobody,
+                )
+                done = live.head.sequence
+        except BrokenOff as error:
+            refused = _refused_filling(error, key, form, None)
+            return _problem(incoming, error, await self._undo_page(incoming, viewer, refused))
+        return _see_other(tournament_address(incoming.parameters["tournament"], "/imports", {"done": str(done)}))
 
     async def _points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
@@ -582,6 +693,24 @@ _NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 _AFTER: Final = Field("after", SHORT, "after the tournament with this slug")
 _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
 _POINTS_QUERY: Final[Fields] = (_UNITY, _OFFSET)
+
+
+def _to_nobody(_done: int, _of: int) -> None:
+    """A page shows no progress."""
+
+
+def _read_competitions(board: Board, ranking_id: RankingId, form: Form) -> tuple[Reader, list[Line]]:
+    """The reader and the lines of what was sent. Raises Unreadable and Unacceptable."""
+    columns, lines = read_competitions(form.get(CSV, "").removeprefix("\ufeff"))
+    if not 0 < len(lines) <= PASTED_COMPETITIONS_MAX:
+        raise Unreadable(f"The text must have from 1 to {number_text(PASTED_COMPETITIONS_MAX)} lines after the first.")
+    try:
+        return Reader(board, ranking_id, columns, competition_import_pages.scoring_of(form)), lines
+    except NotFound as error:
+        raise Unacceptable(error.message) from error
+    except Unacceptable as error:
+        faults = [Fault(fault.field.removeprefix("--"), fault.message) for fault in error.faults]
+        raise Unacceptable(error.message, faults) from error
 
 
 def _refuse_unless_may_create(viewer: Viewer) -> None:

@@ -112,32 +112,37 @@ def import_page(viewer: Viewer, venue: Venue, filling: Filling) -> bytes:
             filling,
             venue.address("/competitors/import"),
             "Look at them first",
-            element(
-                "div",
-                element("label", "Competitors, as CSV", for_="field-csv"),
-                element(
-                    "textarea",
-                    filling.given.get(CSV, ""),
-                    name=CSV,
-                    id="field-csv",
-                    rows=12,
-                    required=True,
-                    spellcheck="false",
-                    aria_describedby="about-csv",
-                ),
-                element(
-                    "p",
-                    "The first line is name, or name,tags,color,parent. Tags are separated by |; a parent is the name "
-                    f"of a competitor. Up to {number_text(ITEMS_MAX)} lines.",
-                    class_="about",
-                    id="about-csv",
-                ),
-                class_="field",
-                data_file=CSV,
+            csv_input(
+                filling,
+                "Competitors, as CSV",
+                "The first line is name, or name,tags,color,parent. Tags are separated by |; a parent is the name of a "
+                f"competitor. Up to {number_text(ITEMS_MAX)} lines.",
             ),
         ),
         element("p", element("a", "Leave it", href=venue.address("/competitors")), class_="ways"),
         venue=venue,
+    )
+
+
+def csv_input(filling: Filling, label: str, about: str) -> Html:
+    """The field that takes the text, or a file."""
+    text = element(
+        "textarea",
+        filling.given.get(CSV, ""),
+        name=CSV,
+        id="field-csv",
+        rows=12,
+        required=True,
+        spellcheck="false",
+        aria_describedby="about-csv",
+    )
+    return element(
+        "div",
+        element("label", label, for_="field-csv"),
+        text,
+        element("p", about, class_="about", id="about-csv"),
+        class_="field",
+        data_file=CSV,
     )
 
 
@@ -163,8 +168,8 @@ def look_page(viewer: Viewer, venue: Venue, board: Board, lines: Items[ImportedL
             f"Register {count}",
             joined(
                 (
-                    _hidden(CSV, filling.given.get(CSV, "")),
-                    _hidden(STEP, "register"),
+                    hidden(CSV, filling.given.get(CSV, "")),
+                    hidden(STEP, "register"),
                 )
             ),
         ),
@@ -184,5 +189,6 @@ def _row(board: Board, line: ImportedLine) -> list[Child]:
     ]
 
 
-def _hidden(name: str, value: str) -> Html:
+def hidden(name: str, value: str) -> Html:
+    """A field that is carried along."""
     return element("input", type="hidden", name=name, value=value)

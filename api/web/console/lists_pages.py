@@ -58,7 +58,7 @@ def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, q
         viewer,
         "Competitions",
         done_message(query),
-        ways(new),
+        ways(new, way("Imports", venue.address("/imports"))),
         live("competitions", data_table("Competitions", heads, rows) if rows else element("p", "There are none yet.")),
         _pages(venue, "/competitions", offset, len(board.competitions)),
         venue=venue,

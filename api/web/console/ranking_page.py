@@ -37,6 +37,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and is_open:
         links.insert(0, way("Add points", venue.address(f"{below}/add", _kept(query)), chief=True))
+        links.append(way("Import competitions", venue.address(f"{below}/import")))
         links.append(way("Competitors", venue.address(f"{below}/participants")))
         links.append(way("Classification", venue.address(f"{below}/classification")))
         links.append(way("Add a unity", venue.address(f"{below}/unities/new")))

@@ -15,6 +15,7 @@ from api.http import auth
 from api.http.auth import Scope
 from api.service.app import make_front
 from api.web.console import lists_pages
+from api.web.console.change_page import LOOK
 from api.web.console.changes import CONSOLE_CHANGES
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
@@ -63,6 +64,8 @@ NEEDED: Final = {
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
     "/tournaments/new": Scope.ADMIN,
     "/tournament/{tournament}/competitors/import": Scope.WRITE,
+    "/tournament/{tournament}/rankings/{ranking_id}/import": Scope.WRITE,
+    "/tournament/{tournament}/imports/{import_name}/undo": Scope.WRITE,
     "/tokens": Scope.ADMIN,
     "/tokens/new": Scope.ADMIN,
     "/tokens/{token_id}/revoke": Scope.ADMIN,
@@ -98,6 +101,7 @@ EXPECTED: Final = {
     "/publication/reveal-all": Scope.ADMIN,
 }
 OPEN: Final = {"/sign-in", "/sign-out"}
+WRONG_NUMBERS: Final = ("0.5", "1e3", "\N{FULLWIDTH DIGIT ONE}", "0x1", "1_000")
 
 
 def routes_of(service: Service) -> dict[str, set[str]]:
@@ -110,7 +114,21 @@ def routes_of(service: Service) -> dict[str, set[str]]:
     }
 
 
-def address_of(template: str, season: Season) -> str:
+MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
+
+
+async def import_match(visitor: Visitor, season: Season) -> str:
+    """Imports a competition. Returns the name of the import."""
+    page = at(season, f"/rankings/{season.ranking_id}/import")
+    look = await visitor.fill(page, {"csv": MATCH})
+    form, action = form_of(look.body.decode())
+    assert (await visitor.post(action, form)).status == 303
+    (name,) = re.findall(r"/imports/([a-z0-9]+)/undo", await visitor.page(at(season, "/imports")))
+    assert isinstance(name, str)
+    return name
+
+
+def address_of(template: str, season: Season, import_name: str = "none") -> str:
     ids = {
         "tournament": season.client.tournament,
         "ranking_id": season.closed_ranking_id if template.endswith("/reopen") else season.ranking_id,
@@ -119,6 +137,7 @@ def address_of(template: str, season: Season) -> str:
         "token_id": 1,
         "session_id": 999,
         "sequence": season.added or 1,
+        "import_name": import_name,
     }
     return CONSOLE + template.format(**ids)
 
@@ -141,6 +160,9 @@ async def test_each_page_and_each_change_needs_its_scope(
     form = {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
     added = await adding.put(f"{season.path}/add.json", form)
     season = replace(season, added=int(added.headers["Tallybook-Sequence"]))
+    its_token = token if SCOPES[scope] >= Scope.WRITE else season.client.token
+    async with visiting(service, its_token) as visitor:
+        import_name = await import_match(visitor, season)
     async with visiting(service, token) as visitor:
         for template, methods in routes.items():
             if template in OPEN:
@@ -148,7 +170,7 @@ async def test_each_page_and_each_change_needs_its_scope(
             needed = NEEDED.get(template, Scope.READ)
             before = await log.length()
             for method in sorted(methods):  # POST is the last
-                address = address_of(template, season)
+                address = address_of(template, season, import_name)
                 if method == "POST":
                     answer = await visitor.post(address, {})
                     allowed = {303, 404, 400, 422}
@@ -533,6 +555,54 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     found = (await season.client.get("competitors.json?name=Zoe")).json["competitors"]["competitor"]
     assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
     assert found[0]["level"] == 1
+
+
+async def test_competitions_are_imported_after_a_look_and_taken_back_after_another(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    ranking = f"rankings/{season.ranking_id}"
+    page, before = at(season, f"/{ranking}/import"), await log.length()
+    found = totals(await season.client.get(f"{ranking}/standings.json"))
+    for given, fault in (
+        ({"csv": "date,participants\n"}, "The first line must name the columns"),
+        ({"csv": MATCH.replace("Ada", "Zoe")}, "line 2, participants: This tournament has no competitor 'Zoe'."),
+        ({"csv": MATCH.replace("score", "score,goals").replace("2:1", "2:1,3|1")}, "has no unity 'goals'"),
+        *[({"csv": MATCH, "win": text}, "must be a whole number, in digits only") for text in WRONG_NUMBERS],
+    ):
+        refused = words((await visitor.fill(page, given)).body.decode())
+        assert fault in refused, given
+    look = await visitor.fill(page, {"csv": MATCH, "win": "2", "loss": "-1"})
+    assert "1 would be imported." in words(look.body.decode())
+    assert "2 : -1" in words(look.body.decode()).replace("\N{MINUS SIGN}", "-")
+    assert await log.length() == before
+    form, action = form_of(look.body.decode())
+    done = [await visitor.post(action, form) for _ in range(2)]
+    assert [answer.status for answer in done] == [303, 303]
+    assert await log.length() == before + 2
+    (name,) = re.findall(r"/imports/([a-z0-9]+)/undo", await visitor.page(at(season, "/imports")))
+    undo = await visitor.page(at(season, f"/imports/{name}/undo"))
+    assert "1 competition would be voided, and the points of 1 event taken back." in words(undo)
+    form, action = form_of(undo)
+    assert (await visitor.post(action, form)).status == 303
+    assert "undone" in words(await visitor.page(at(season, "/imports")))
+    assert totals(await season.client.get(f"{ranking}/standings.json")) == found
+    assert "Nothing of it counts any more." in words(await visitor.page(at(season, f"/imports/{name}/undo")))
+    assert "1 would be imported." in words((await visitor.fill(page, {"csv": MATCH})).body.decode())
+
+
+async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season: Season, log: Log) -> None:
+    page, before = at(season, f"/competitions/{season.competition_id}/strike"), await log.length()
+    wrong = await visitor.fill(page, {"competitors": "x"})
+    assert (wrong.status, LOOK in wrong.body.decode()) == (422, True)
+    look = await visitor.fill(page, {"competitors": str(season.ids[0])})
+    assert (look.status, await log.length()) == (200, before)
+    assert "Ada" in words(look.body.decode())
+    form, action = form_of(look.body.decode())
+    other = await visitor.post(action, form | {"competitors": str(season.ids[1])})
+    assert (other.status, await log.length()) == (200, before)  # this was not looked at
+    assert (await visitor.post(action, form)).status == 303
+    found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
+    assert found["struck"] == [season.ids[0]]
 
 
 async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor, season: Season) -> None:
