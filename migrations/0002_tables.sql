@@ -130,14 +130,22 @@ CREATE TABLE publication (
     published     boolean NOT NULL,
     frozen_at     bigint,
     seen_before   bigint NOT NULL,
-    hidden        bigint[] NOT NULL DEFAULT '{}'
+    hidden        bigint[] NOT NULL DEFAULT '{}',
+    zone          text NOT NULL DEFAULT 'UTC',
+    language      text,
+    accent        text,
+    logo          bigint,
+    listed        boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE publication IS
-    'The publication of a tournament. No row: it was never published or frozen, and no ranking was hidden.';
+    'The publication of a tournament. No row: it was never published or frozen, and has no presentation of its own.';
 COMMENT ON COLUMN publication.frozen_at IS 'The event at which the public end is held, published or not. NULL: it is not held.';
 COMMENT ON COLUMN publication.seen_before IS
     'The last event that the public had seen when the tournament was last unpublished. 0: never.';
 COMMENT ON COLUMN publication.hidden IS 'Rankings that the public does not see.';
+COMMENT ON COLUMN publication.zone IS 'The IANA time zone whose days are those of the tournament.';
+COMMENT ON COLUMN publication.logo IS 'The event that has the logo. NULL: there is none.';
+COMMENT ON COLUMN publication.listed IS 'Whether the first page of the service leads to the board.';
 
 -- An answer about the past starts to fold from a snapshot, so its cost depends on the distance to the last one, not on the
 -- length of the log. Each is the fold of the log up to its sequence, and safe to drop. A large board is stored in parts,

@@ -23,6 +23,7 @@ from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.notation import DECIMALS_MAX
+from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import (
     BEST_MAX,
     DELTA_MAX,
@@ -75,9 +76,20 @@ _criteria: Final = st.builds(
 )
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
 
+LOGO: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+"""A PNG of one pixel, in base64."""
+
 
 EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.TournamentRenamed: st.builds(events.TournamentRenamed, name=texts),
+    events.PresentationChanged: st.builds(
+        events.PresentationChanged,
+        zone=_unset_or(_perhaps(texts)),
+        language=_unset_or(_perhaps(texts)),
+        accent=_unset_or(_perhaps(texts)),
+        logo=_unset_or(_perhaps(texts)),
+        listed=_unset_or(st.booleans()),
+    ),
     events.TournamentOpened: st.builds(events.TournamentOpened, name=texts, slug=texts),
     events.CompetitorRegistered: st.builds(
         events.CompetitorRegistered,
@@ -392,6 +404,16 @@ def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command
     return commands.RenameTournament(name=draw(_names))
 
 
+def _change_presentation(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
+    return commands.ChangePresentation(
+        zone=draw(_unset_or(_perhaps(st.sampled_from(["Europe/Berlin", "Asia/Tokyo"])))),
+        language=draw(_unset_or(_perhaps(st.sampled_from(LANGUAGES)))),
+        accent=draw(_unset_or(_perhaps(st.sampled_from(["c0ffee", "123456"])))),
+        logo=draw(_unset_or(_perhaps(st.just(LOGO)))),
+        listed=draw(_unset_or(st.booleans())),
+    )
+
+
 def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     ranking_id, ranking = _a_ranking(draw, board)
     criteria = [
@@ -529,6 +551,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_declare_classification] * 2,
     _change_ranking_information,
     _rename_tournament,
+    _change_presentation,
     *[_hide_ranking] * 2,
     _order_rankings,
     _register_competitors,

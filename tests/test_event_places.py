@@ -34,6 +34,7 @@ DECIDED: Final = """
                           orders classif nested held live select history passage explain compare leaders verify docket
 TournamentOpened          -      -       -      -    -    -      -       -       -       -       -       x      -
 TournamentRenamed         -      -       -      -    -    -      -       -       -       -       -       -      -
+PresentationChanged       -      -       -      -    -    -      -       -       -       -       -       -      -
 CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -       -      -
 CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -      -
 CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -      x

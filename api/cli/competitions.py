@@ -22,6 +22,7 @@ from api.imports.templates import TEMPLATES
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
 from api.interface.lookup import competitor_of
 from api.interface.names import Names
+from api.interface.questions import with_days
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
@@ -72,7 +73,7 @@ async def add_competition(
             result=None if result is None else _result(names, result, competitors),
             winner_id=None if winner is None else names.competitor(winner),
         )
-        await desk.submit(live, command, actor=OPERATOR)
+        await desk.submit(live, with_days(live.board, command), actor=OPERATOR)
     if json:
         printing.json({"id": command.competition_id})
     else:
@@ -232,7 +233,7 @@ async def change_competition(
             result=changed(result, lambda text: _result(names, text, participants)),
             winner_id=changed(winner, names.competitor),
         )
-        receipt = await desk.submit(live, command, actor=OPERATOR)
+        receipt = await desk.submit(live, with_days(live.board, command), actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
 
 

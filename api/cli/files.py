@@ -23,6 +23,15 @@ def read_text(path: Path) -> str:
         raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
 
 
+def read_bytes(path: Path, most: int) -> bytes:
+    """The first bytes of the file, at `most` this many. Raises Unreadable."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
+
+
 def _standard_input() -> bytes:
     """The whole text. Meanwhile Ctrl-C ends the command, even where it is usually handled otherwise."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,12 +6,14 @@ from typing import Annotated, Any, Final, TypeVar, cast
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
+from msgspec import Struct
 
 from api.cli.times import end
 from api.desk.desk import Desk
 from api.http.outgoing import Later, Long
 from api.interface.declarations import RecallContext
 from api.interface.names import Names
+from api.interface.questions import with_days
 from api.interface.rendering import Answer, TaggedBody
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
@@ -83,7 +85,7 @@ On = Annotated[
     ),
 ]
 
-_Q = TypeVar("_Q")
+_Q = TypeVar("_Q", bound=Struct)
 _T = TypeVar("_T")
 
 
@@ -108,7 +110,7 @@ async def told(
     """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
     answer = Answer("told", shape)
     context = RecallContext(live, Past(desk.database), TimeSlices(), _begun)
-    answered = await answering(context, answer, question)
+    answered = await answering(context, answer, with_days(live.board, question))
     body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
     return cast(_T, answer.payload(body))
 

@@ -109,6 +109,12 @@ _command(
     name="rename",
     help="Give a tournament another name. Its slug, and so its address, stays.",
 )
+_command(
+    tournament,
+    "api.cli.tournaments:present_tournament",
+    name="present",
+    help="Change the time zone, language, colour and logo of a tournament. An empty text takes one away.",
+)
 _command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
 _command(
     tournament,
@@ -285,8 +291,9 @@ _command(
     Add the competitions of a CSV FILE (with commas or semicolons), in the order of the file, each with the points that
     it gives in RANKING.
 
-    Columns: date (UTC), participants (names or ids, separated by |) and score; then optionally group, location, and
-    unities of the ranking by id or name, with the points of each participant, separated by |.
+    Columns: date (in the tournament's time zone), participants (names or ids, separated by |) and score; then
+    optionally group, location, and unities of the ranking by id or name, with the points of each participant,
+    separated by |.
 
     A score of two numbers, such as 2:1, gives points in the main unity (3 for a win, 1 for a draw, 0 for a loss),
     unless there is a column for it, and goals in the unities that the options name. With more than two participants,

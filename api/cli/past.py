@@ -35,7 +35,7 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
-from api.interface.questions import TableQuestion
+from api.interface.questions import TableQuestion, with_days
 from api.interface.resources.history import explanation_shape
 from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
 from api.interface.resources.standings import PastRankingShape, answer_standings
@@ -235,6 +235,7 @@ async def history(
             since=from_time,
             until=to_time,
         )
+        bounds = with_days(live.board, bounds)
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
         text = history_text("ndjson" if json else format, live.board, ranking_id, head)

@@ -1,21 +1,37 @@
 """Commands about tournaments."""
 
+from base64 import b64encode
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec import UNSET, UnsetType
 
 from api.cli import printing
+from api.cli.files import read_bytes
 from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk import opening
 from api.desk.desk import Desk
-from engine.domain.commands import RenameTournament
+from api.http.zones import unknown_zone
+from engine.domain.commands import ChangePresentation, RenameTournament
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.presentation import LOGO_BYTES_MAX
 from engine.domain.terms import OPERATOR
 from engine.log import registry
 
+Zone = Annotated[
+    str | None,
+    Parameter(help="Its time zone, such as Europe/Berlin. Its days are those of the tournament; without one, UTC."),
+]
 
-async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
+
+async def create_tournament(name: str, /, *, zone: Zone = None, json: Json = False, where: Where = HERE) -> None:
+    command = ChangePresentation(zone=_or_unset(_zone(zone)))
     async with desk_at(where, creates=True) as desk:
         registered = await open_tournament(desk, name)
+        if zone:
+            async with tournament_at(desk, registered.slug) as live:
+                await desk.submit(live, command, actor=OPERATOR)
     if json:
         printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
     else:
@@ -42,6 +58,61 @@ async def rename_tournament(
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         receipt = await desk.submit(live, RenameTournament(name=name), actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {name.strip()}")
+
+
+async def present_tournament(
+    slug: Slug,
+    /,
+    *,
+    zone: Zone = None,
+    language: str | None = None,
+    accent: str | None = None,
+    logo: str | None = None,
+    listed: bool | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    language
+        The language of its board: en, de, fr or es. Without one, that of the reader.
+    accent
+        The colour of its board, of the form RRGGBB. Pages make it lighter or darker where it could not be read.
+    logo
+        A file with a small PNG.
+    listed
+        Whether the first page of the service leads to its board while it is published.
+    """
+    command = ChangePresentation(
+        zone=_or_unset(_zone(zone)),
+        language=_or_unset(language),
+        accent=_or_unset(accent),
+        logo=_or_unset(None if logo is None else _logo(logo)),
+        listed=UNSET if listed is None else listed,
+    )
+    if command == ChangePresentation():
+        raise Unacceptable("Say what to change: --zone, --language, --accent, --logo or --listed.")
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"the presentation of {slug} is changed")
+
+
+def _or_unset(text: str | None) -> str | None | UnsetType:
+    """None: nothing was said; an empty text empties."""
+    return UNSET if text is None else text or None
+
+
+def _zone(name: str | None) -> str | None:
+    """Raises Unacceptable if there is no such zone."""
+    if name and (fault := unknown_zone(name)) is not None:
+        raise Unacceptable("There is no such time zone.", [Fault("zone", fault)])
+    return name
+
+
+def _logo(path: str) -> str:
+    """The file in base64. Raises Unreadable."""
+    return b64encode(read_bytes(Path(path), LOGO_BYTES_MAX + 1)).decode() if path else ""
 
 
 async def open_tournament(desk: Desk, name: str) -> registry.RegistryEntry:

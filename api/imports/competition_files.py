@@ -9,12 +9,13 @@ A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
+from api.http.zones import zone_of
 from api.interface.cells import csv_rows
 from api.interface.fields import FieldMisread, begin_of_time
 from api.interface.lookup import ranking_of
@@ -118,6 +119,7 @@ class Reader:
 
     def __init__(self, board: Board, ranking_id: RankingId, columns: list[str], scoring: Scoring) -> None:
         self._names = Names(board)
+        self._zone = zone_of(board.publication.presentation.zone)
         self._columns: dict[UnityId, str] = {}
         self._by_score: dict[UnityId, Callable[[int, int], int]] = {}
         self._unities = unities = ranking_of(board, ranking_id).unities
@@ -151,7 +153,7 @@ class Reader:
     def played(self, line: Line) -> Played:
         """What the line says. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
-        started_at = _time(line.fields["date"].strip(), faults)
+        started_at = _time(line.fields["date"].strip(), self._zone, faults)
         group = line.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
@@ -230,9 +232,9 @@ def _parts(field: str) -> list[str]:
     return [part.strip() for part in field.split("|")] if field.strip() else []
 
 
-def _time(text: str, faults: list[Fault]) -> datetime:
+def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
     try:
-        return begin_of_time(text)
+        return begin_of_time(text, zone)
     except FieldMisread as misread:
         faults += [Fault("date", fault) for fault in misread.faults]
         return datetime.min

@@ -14,7 +14,7 @@ empties what is there, and is refused where that cannot be empty. Anywhere else 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum, auto
 from operator import attrgetter
 from types import NoneType
@@ -24,6 +24,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
+from api.http.zones import Day
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.terms import (
     DESCRIPTION_CHARACTERS_MAX,
@@ -655,10 +656,11 @@ def _json_schema(field: Field) -> Schema:
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
 # A time in a query is as exact as it is written: 12:30:00 is the whole of that second. So a query for the time that an
 # answer shows, however exact that is, includes that event. A time without a zone is in UTC, as those are that answers
-# show without one.
+# show without one; a day is that of the tournament (`Day` in `api/http/zones.py`).
 
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)
+_DAY_CHARACTERS: Final = len("2026-05-02")
 _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?"
     r"(?:Z|([+-])([0-9]{2}):([0-5][0-9]))?",
@@ -671,37 +673,50 @@ _ZONE_PATTERN: Final = "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
 
 
 def _moment(text: str) -> datetime:
-    begin, length = _time(text)
+    begin, length = _time(text, UTC)
     if length > SECOND:
         raise misread(text, FORM_OF_TIMES)
     return begin
 
 
-def begin_of_time(text: str) -> datetime:
-    """The first moment, in UTC, of the day, minute, second or fraction of a second that `text` names.
+def begin_of_time(text: str, zone: tzinfo | None = None) -> datetime:
+    """The first moment, in UTC, of the day, minute, second or fraction of a second that `text` names, in this zone
+    unless it names one. Without a `zone`, a time is in UTC, and what names a day is a Day.
 
     Raises FieldMisread.
     """
-    return _time(text)[0]
+    begin, _ = _time(text, zone or UTC)
+    if zone is not None:
+        return begin
+    return _day(begin) if len(text) == _DAY_CHARACTERS else begin
 
 
 def end_of_time(text: str) -> datetime:
-    """The last moment of the time that `text` names, to the µs. Raises FieldMisread."""
-    begin, length = _time(text)
+    """The last moment of the time that `text` names, to the µs; as `begin_of_time`."""
+    begin, length = _time(text, UTC)
+    end = datetime.max.replace(tzinfo=UTC)
     with suppress(OverflowError):
-        return begin + length - _TICK
-    return datetime.max.replace(tzinfo=UTC)
+        end = begin + length - _TICK
+    return _day(end) if len(text) == _DAY_CHARACTERS else end
 
 
-def _time(text: str) -> tuple[datetime, timedelta]:
-    """When the time in `text` begins, and how long it lasts."""
+def _day(moment: datetime) -> datetime:
+    return Day.combine(moment.date(), moment.timetz())
+
+
+def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
+    """When the time in `text` begins, in `zone` unless it names one, and how long it lasts."""
     if written := _TIME.fullmatch(text):
         year, month, day, hour, minute, second, fraction, sign, hours, minutes = written.groups()
         with suppress(ValueError, OverflowError):  # the 30th of February, 24 o'clock, before the year 1
-            east = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+            if sign:
+                east = timedelta(hours=int(hours), minutes=int(minutes))
+                zone = timezone(-east if sign == "-" else east)
+            elif text[-1] in "Zz":
+                zone = UTC
             begin = datetime(
                 int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
-                int((fraction or "0").ljust(6, "0")), tzinfo=timezone(-east if sign == "-" else east),
+                int((fraction or "0").ljust(6, "0")), tzinfo=zone,
             ).astimezone(UTC)  # fmt: skip
             if fraction:
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))

@@ -47,6 +47,7 @@ from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
+from api.interface.questions import with_days
 from api.interface.rendering import TaggedBody, encode
 from api.interface.resources.stream import (
     EVENTS,
@@ -186,8 +187,8 @@ class Handlers:
         return handle
 
     def _recall_handler(self, operation: Recall) -> Handler:
-        known, looked_up = self.access.known, self.access.looked_up
-        scope = scope_of(operation)
+        known, looked_up, compression = self.access.known, self.access.looked_up, self._compression
+        scope, render, of_answer = scope_of(operation), operation.render, operation.answer
 
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
@@ -195,10 +196,12 @@ class Handlers:
             question = operation.question(**incoming.ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
                 ranking_of(context.live.board, question.ranking_id)
-                answer = await operation.render(context, operation.answer, question)
-            return self._compression.reply_at_hand(
+                if arguments:
+                    question = with_days(context.live.board, question)
+                answer = await render(context, of_answer, question)
+            return compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
-            ) or await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
+            ) or await compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
 

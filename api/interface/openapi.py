@@ -63,6 +63,7 @@ RESOURCES: Final = {
     "webhooks": "Addresses that receive the events of a tournament; docs/WEBHOOKS.md.",
     "public": "What everybody sees of a published tournament, up to its public end.",
     "publication": "What the public sees.",
+    "presentation": "How the tournament presents itself.",
     "service": "The service itself.",
 }
 """What operations are about: the tags of the document, in the order in which a reader needs them."""

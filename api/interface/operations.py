@@ -11,6 +11,7 @@ from api.interface.resources import (
     history,
     leaders,
     points,
+    presentation,
     publication,
     rankings,
     recent_results,
@@ -34,6 +35,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *voiding.OPERATIONS,
     *competitors.OPERATIONS,
     *publication.OPERATIONS,
+    *presentation.OPERATIONS,
     *tournaments.OPERATIONS,
 )
 """The router tries them in this order: the most frequent come first."""

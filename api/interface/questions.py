@@ -1,15 +1,16 @@
 """The common parts of questions about the lines of a ranking: the moment, the window, the tag of a sub-table, and the
 moment of comparison."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from api.http.forms import parse_id, unacceptable
+from api.http.zones import Day, zone_of
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.windows import Window
@@ -24,6 +25,22 @@ SUB_TABLE_COMPETITORS_MAX: Final = 100_000
 """Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made, in a classification some 300."""
 
 # ── The moment that is shown ────────────────────────────────────────────────────────────────────────────
+
+
+_Question = TypeVar("_Question", bound=Struct)
+
+
+def with_days(board: Board, question: _Question) -> _Question:
+    """The question, with the days of the tournament in place of those that are named without a zone."""
+    said = {name: getattr(question, name) for name in question.__struct_fields__}
+    days = days_in(board, {name: day for name, day in said.items() if isinstance(day, Day)})
+    return msgspec.structs.replace(question, **days) if days else question
+
+
+def days_in(board: Board, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is `said`, with the days of the tournament."""
+    zone = zone_of(board.publication.presentation.zone)
+    return {name: value.located(zone) if isinstance(value, Day) else value for name, value in said.items()}
 
 
 class PastWindow(Window, frozen=True, kw_only=True):

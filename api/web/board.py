@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.http import problems
 from api.http.compression import Compression
@@ -46,6 +47,7 @@ from api.interface.fields import (
 )
 from api.interface.lookup import competitor_of, unity_of
 from api.interface.public.view import PublicViews
+from api.interface.questions import days_in
 from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
@@ -230,6 +232,7 @@ class BoardHandlers:
         if (found := kept.get(key)) is not None:
             context.log_is_read = False
             return tagged_body(found)
+        asked = replace(asked, arguments=days_in(live.board, asked.arguments))
         site = Site(await context.past.name(live.tournament_id, head.sequence), asked.slug, self._static)
         body = await make(context, site, asked)
         context.log_is_read = True

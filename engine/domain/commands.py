@@ -27,6 +27,14 @@ class RenameTournament(Struct, frozen=True, kw_only=True):
     name: str
 
 
+class ChangePresentation(Struct, frozen=True, kw_only=True):
+    zone: str | None | UnsetType = UNSET
+    language: str | None | UnsetType = UNSET
+    accent: str | None | UnsetType = UNSET
+    logo: str | None | UnsetType = UNSET
+    listed: bool | UnsetType = UNSET
+
+
 class RegisterCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str
@@ -249,6 +257,7 @@ Previewed = Revalue | ReversePoints
 
 Command = (
     RenameTournament
+    | ChangePresentation
     | RegisterCompetitor
     | RegisterCompetitors
     | ChangeCompetitor

@@ -78,6 +78,18 @@ class TournamentRenamed(EventBase, frozen=True, kw_only=True):
     name: str
 
 
+class PresentationChanged(EventBase, frozen=True, kw_only=True):
+    """How the tournament presents itself. `logo`: a PNG in base64. None: the default of a zone, language or colour, and
+    no logo."""
+
+    tag = "PresentationChanged"
+    zone: str | None | UnsetType = UNSET
+    language: str | None | UnsetType = UNSET
+    accent: str | None | UnsetType = UNSET
+    logo: str | None | UnsetType = UNSET
+    listed: bool | UnsetType = UNSET
+
+
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     """`commitment`: what is left of the personal fields, which were erased; UNSET: they are there. So of a change."""
 
@@ -416,6 +428,7 @@ class Ignored(EventBase, frozen=True, kw_only=True):
 Event = (
     TournamentOpened
     | TournamentRenamed
+    | PresentationChanged
     | CompetitorRegistered
     | CompetitorChanged
     | CompetitionAdded

@@ -22,6 +22,7 @@ from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, Impossible, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.notation import DECIMALS_MAX, TimeUnit
+from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.terms import (
     BEST_MAX,
     COMPETITIONS_MAX,
@@ -188,6 +189,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
         case commands.RenameTournament():
             _refuse_if_any(_name_faults("name", command.name))
             return (events.TournamentRenamed(name=command.name.strip()),)
+        case commands.ChangePresentation():
+            return (_change_presentation(command),)
         case _:
             assert_never(command)
 
@@ -722,6 +725,24 @@ def _change_publication(publication: PublicationState, command: commands.ChangeP
     if command.published == publication.published:
         raise Conflict(f"This tournament is {'published already' if command.published else 'not published'}.")
     return events.TournamentPublished() if command.published else events.TournamentUnpublished()
+
+
+def _change_presentation(command: commands.ChangePresentation) -> Event:
+    judged: list[tuple[str, str | None | UnsetType, Callable[[str], str | None]]] = [
+        ("zone", command.zone, zone_fault),
+        ("language", command.language, language_fault),
+        ("accent", command.accent, accent_fault),
+        ("logo", command.logo, logo_fault),
+    ]
+    found = [(name, fault_of(said)) for name, said, fault_of in judged if isinstance(said, str)]
+    _refuse_if_any([Fault(name, fault) for name, fault in found if fault is not None])
+    return events.PresentationChanged(
+        zone=command.zone,
+        language=command.language,
+        accent=command.accent.lower() if isinstance(command.accent, str) else command.accent,
+        logo=command.logo,
+        listed=command.listed,
+    )
 
 
 def _frozen_at(publication: PublicationState, freeze: Sequence | Literal["now"], head: Sequence | None) -> Sequence:

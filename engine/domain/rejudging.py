@@ -31,6 +31,7 @@ _C = TypeVar("_C", bound=Command)
 # A command has the fields of the event that it leads to, under the same names.
 _COMMANDS: Final[dict[type[Event], type[Any]]] = {
     events.TournamentRenamed: commands.RenameTournament,
+    events.PresentationChanged: commands.ChangePresentation,
     events.CompetitorChanged: commands.ChangeCompetitor,
     events.CompetitionChanged: commands.ChangeCompetition,
     events.RankingCreated: commands.CreateRanking,

@@ -257,6 +257,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             | events.TournamentUnpublished()
             | events.PublicationFrozen()
             | events.PublicationRevealed()
+            | events.PresentationChanged()
         ):
             board.publication = board.publication.after(recorded.sequence, event)
         case _:

@@ -18,7 +18,7 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity, note_struck
-from projections.board.publication import Publication
+from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
@@ -33,6 +33,7 @@ class _Publication(Struct, tag="publication", array_like=True):
     frozen_at: Sequence | None
     seen_before: Sequence
     hidden: list[RankingId]
+    presentation: Presentation
 
 
 class _Competitors(Struct, tag="competitors", array_like=True):
@@ -111,8 +112,8 @@ def parts_of(board: Board) -> Iterator[bytes]:
 
 def _runs(board: Board) -> Iterator[_Run]:
     if board.publication != Publication():
-        published, frozen_at, seen_before, hidden = astuple(board.publication)
-        yield _Publication(published, frozen_at, seen_before, sorted(hidden))
+        published, frozen_at, seen_before, hidden, presentation = astuple(board.publication)
+        yield _Publication(published, frozen_at, seen_before, sorted(hidden), presentation)
     for competitor_ids in _runs_of_ids(board.competitors):
         yield _Competitors(competitor_ids, [Raw(board.competitors.packed(c)) for c in competitor_ids])
     for competition_ids in _runs_of_ids(board.competitions):
@@ -158,6 +159,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     frozen_at=run.frozen_at,
                     seen_before=run.seen_before,
                     hidden=frozenset(run.hidden),
+                    presentation=run.presentation,
                 )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from engine.domain import events
 from engine.domain.commands import NextReveal
 from engine.domain.events import Points, Recorded, Revaluation
+from engine.domain.presentation import ZONE_DEFAULT
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 
 PublicationEvent = (
@@ -26,18 +27,42 @@ PublicationEvent = (
     | events.PublicationRevealed
     | events.RankingHidden
     | events.RankingShown
+    | events.PresentationChanged
 )
+
+
+class Presentation(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """How the tournament presents itself. None: as every other. `logo`: the event that has it. `listed`: whether the
+    service's first page leads to the board."""
+
+    zone: str = ZONE_DEFAULT
+    language: str | None = None
+    accent: str | None = None
+    logo: Sequence | None = None
+    listed: bool = False
+
+    def after(self, sequence: Sequence, event: events.PresentationChanged) -> "Presentation":
+        """What it is after the event of this sequence."""
+        changes: dict[str, object] = {
+            name: said for name in ("language", "accent", "listed") if (said := getattr(event, name)) is not UNSET
+        }
+        if event.zone is not UNSET:
+            changes["zone"] = event.zone or ZONE_DEFAULT
+        if event.logo is not UNSET:
+            changes["logo"] = None if event.logo is None else sequence
+        return msgspec.structs.replace(self, **changes)
 
 
 class Publication(Struct, frozen=True, kw_only=True, gc=False):
     """`frozen_at`: the event at which the public end is held. None: it is not; a tournament that is not published can
     be frozen too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished;
-    0: never. `hidden`: the rankings that the public does not see."""
+    0: never. `hidden`: the rankings that the public does not see. `presentation`: how it looks."""
 
     published: bool = False
     frozen_at: Sequence | None = None
     seen_before: Sequence = Sequence(0)
     hidden: frozenset[RankingId] = frozenset()
+    presentation: Presentation = Presentation()
 
     def public_end(self, head: Sequence) -> Sequence | None:
         """The last event that the public sees of a log that ends at `head`. None: it sees nothing, as the tournament is
@@ -69,6 +94,8 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
                 return msgspec.structs.replace(self, hidden=self.hidden | {event.ranking_id})
             case events.RankingShown():
                 return msgspec.structs.replace(self, hidden=self.hidden - {event.ranking_id})
+            case events.PresentationChanged():
+                return msgspec.structs.replace(self, presentation=self.presentation.after(sequence, event))
             case _:
                 assert_never(event)
 

@@ -20,7 +20,7 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
-from projections.board.publication import Publication
+from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
 
 
@@ -161,6 +161,11 @@ PUBLICATION: Final = Table(
             taken=lambda publication: msgspec.json.encode(sorted(publication.hidden)).decode(),
             stored="ARRAY(SELECT json_array_elements_text(hidden)::bigint)",
         ),
+        Column("zone", "text", taken=attrgetter("presentation.zone")),
+        Column("language", "text", taken=attrgetter("presentation.language")),
+        Column("accent", "text", taken=attrgetter("presentation.accent")),
+        Column("logo", "bigint", taken=attrgetter("presentation.logo")),
+        Column("listed", "boolean", taken=attrgetter("presentation.listed")),
     ),
 )
 COMPETITOR: Final = Table(
@@ -260,6 +265,7 @@ def publication_of(row: Row) -> Publication:
         frozen_at=row["frozen_at"],
         seen_before=row["seen_before"],
         hidden=frozenset(row["hidden"]),
+        presentation=Presentation(**{name: row[name] for name in Presentation.__struct_fields__}),
     )
 
 

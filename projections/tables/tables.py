@@ -570,6 +570,7 @@ def touch(touched: Touched, event: Event) -> None:
             | events.TournamentUnpublished()
             | events.PublicationFrozen()
             | events.PublicationRevealed()
+            | events.PresentationChanged()
         ):
             touched.publication = True
         case _:

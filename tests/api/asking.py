@@ -47,6 +47,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/visibility.json": lambda _: {"hidden": "true"},
     "PUT rankings.json": lambda s: {"order": f"{s.closed_ranking_id},{s.ranking_id}"},
     "PUT tournament.json": lambda _: {"name": "Summer Open"},
+    "PUT presentation.json": lambda _: {"zone": "Europe/Berlin"},
     "PUT publication.json": lambda _: {"published": "true"},
     "PUT competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
     "PUT competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},

@@ -25,7 +25,7 @@ from api.web.console import (
     tournaments_page,
 )
 from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
-from engine.domain import terms
+from engine.domain import presentation, terms
 from engine.log import reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
@@ -71,6 +71,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("the address", f"{connections.TARGET_BYTES_MAX:,} bytes", f"414, {closed}"),
             ("a body", _bytes(forms.BODY_BYTES_MAX), f"413, {closed}"),
             ("fields of a form or of JSON", f"{forms.FORM_FIELDS_MAX:,}", f"400, {closed}"),
+            (
+                "a logo",
+                f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels wide and high",
+                "422",
+            ),
             ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),
             ("events of one ranking that are undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
             ("participants or deltas that one request names", f"{terms.DELTAS_MAX:,}", "422"),

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from api.interface.declarations import Write
+from engine.domain.presentation import LANGUAGES
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season
-from tests.histories import unhurried
+from tests.histories import LOGO, unhurried
 
 ABSENT: Final = object()
 EMPTY: Final = object()
@@ -114,6 +115,12 @@ async def criteria(client: Client, ranking_id: int) -> Values:
 def is_declared(shown: Any) -> bool:
     """Without a declaration, the main unity is the one criterion."""
     return len(shown["criteria"]) != 1
+
+
+async def presentation(client: Client) -> Values:
+    """A logo is shown as the event that has it."""
+    shown = (await client.get("presentation.json")).json["presentation"]
+    return shown | {"logo": shown["logo"] and LOGO}
 
 
 async def last_points(client: Client, ranking_id: int, unity_id: int) -> Values:
@@ -219,6 +226,19 @@ def changing(name: str, season: Season) -> Changing:
                 {"participants_delta": points, **cause},
                 {"competition_id": None, "reason": None},
                 lambda client, _: last_points(client, season.ranking_id, season.unity_id),
+            )
+        case "PUT presentation.json":
+            return Changing(
+                "presentation.json",
+                {
+                    "zone": st.sampled_from(["Europe/Berlin", "Asia/Tokyo"]),
+                    "language": st.sampled_from(LANGUAGES),
+                    "accent": colors.map(str.lower),
+                    "logo": st.just(LOGO),
+                    "listed": st.booleans(),
+                },
+                {"zone": "UTC", "language": None, "accent": None, "logo": None},
+                lambda client, _: presentation(client),
             )
         case _:
             raise KeyError(name)

@@ -156,6 +156,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
                     "strike",
                     "reverse",
                     "PUT publication",
+                    "PUT presentation",
                     "visibility",
                     "tournament.json",
                 )
@@ -1195,6 +1196,7 @@ CHANGES: dict[str, str] = {
     "GET rankings/{ranking_id}/history.json": "PUT rankings/{ranking_id}/add.json",
     "GET rankings/{ranking_id}/explain.json": "PUT rankings/{ranking_id}/add.json",
     "GET publication.json": "PUT publication.json",
+    "GET presentation.json": "PUT presentation.json",
 }
 
 

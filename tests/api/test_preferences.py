@@ -125,6 +125,7 @@ async def test_nothing_is_rendered_for_a_minimal_answer(
                 "points.json",
                 "classification.json",
                 "publication.json",
+                "presentation.json",
                 "POST competitions.json",
                 "visibility.json",
                 "PUT rankings.json",

@@ -45,6 +45,7 @@ HIDDEN_KINDS: Final = {
     "PublicationRevealed",
     "RankingHidden",
     "RankingShown",
+    "PresentationChanged",  # its pages show it
     "RankingsOrdered",  # it may name a hidden one
     "EventSetAside",
 }

@@ -155,6 +155,9 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.CompetitorRegistered, "tags"): (),
         (events.CompetitorRegistered, "color"): "000000",
         (events.CompetitorRegistered, "commitment"): UNSET,
+        **dict.fromkeys(
+            [(events.PresentationChanged, name) for name in ("zone", "language", "accent", "logo", "listed")], UNSET
+        ),
         (events.CompetitorChanged, "parent_id"): UNSET,
         (events.CompetitorChanged, "name"): UNSET,
         (events.CompetitorChanged, "tags"): UNSET,

@@ -1,5 +1,6 @@
 """Decisions as tables: given what has happened, when this is asked, then that is recorded, or refused for this."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from time import thread_time
@@ -39,7 +40,7 @@ from engine.domain.terms import (
 )
 from projections.board.board import Board
 from projections.board.publication import Publication
-from tests.histories import EVENTS, commands_for, copied, fold_events, histories, judged_by, unhurried
+from tests.histories import EVENTS, LOGO, commands_for, copied, fold_events, histories, judged_by, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
 NOBODY = 99
@@ -312,6 +313,14 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a tournament's new name is trimmed": (
         commands.RenameTournament(name=" Summer Open "),
         events.TournamentRenamed(name="Summer Open"),
+    ),
+    "a tournament presents itself": (
+        commands.ChangePresentation(zone="Europe/Berlin", language="de", accent="C0FFEE", logo=LOGO, listed=True),
+        events.PresentationChanged(zone="Europe/Berlin", language="de", accent="c0ffee", logo=LOGO, listed=True),
+    ),
+    "a tournament presents itself like every other": (
+        commands.ChangePresentation(zone=None, language=None, accent=None, logo=None),
+        events.PresentationChanged(zone=None, language=None, accent=None, logo=None),
     ),
     # competitors
     "a competitor needs nothing but a name": (register(), registered()),
@@ -639,6 +648,28 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     ),
     # names
     "a tournament renamed to nothing": (commands.RenameTournament(name=" "), [("name", EMPTY)]),
+    "a presentation of things that are none": (
+        commands.ChangePresentation(zone="Berlin!", language="it", accent="#c0ffee", logo="R0lGODlh"),
+        [
+            ("zone", "must be the name of a time zone, such as Europe/Berlin"),
+            ("language", "must be one of en, de, fr, es"),
+            ("accent", "must be 6 hexadecimal characters, without a leading #"),
+            ("logo", "must be a whole PNG, with nothing after it"),
+        ],
+    ),
+    "a logo with something after it": (
+        commands.ChangePresentation(logo=b64encode(b64decode(LOGO) + b"<svg>").decode()),
+        [("logo", "must be a whole PNG, with nothing after it")],
+    ),
+    "a logo that is damaged": (
+        commands.ChangePresentation(logo=b64encode(b64decode(LOGO)[:-1] + b"x").decode()),
+        [("logo", "must be a whole PNG, with nothing after it")],
+    ),
+    "a logo of too many bytes": (
+        commands.ChangePresentation(logo=b64encode(bytes(12_289)).decode()),
+        [("logo", "must have at most 12,288 bytes; it has 12,289")],
+    ),
+    "a logo that is no base64": (commands.ChangePresentation(logo="€"), [("logo", "must be a PNG in base64")]),
     "a competitor without a name": (register(name=""), [("name", EMPTY)]),
     "a name of nothing but blanks": (register(name=" \t\n"), [("name", EMPTY)]),
     "a name of 256 characters": (register(name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
@@ -1689,6 +1720,7 @@ def test_every_event_has_cases() -> None:
         events.ClassificationDeclared,
         events.RankingInformationChanged,
         events.TournamentRenamed,
+        events.PresentationChanged,
         *BESIDE_COMMANDS,
     }
     assert set(EVENTS) == set(get_args(Event)) - {events.Ignored}

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from engine.domain.events import Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competitor, Revisions, fold
 from projections.board.hierarchy import NestedSetBounds
-from projections.board.publication import Publication
+from projections.board.publication import Presentation, Publication
 from projections.board.standing import standings
 from tests.histories import board_of, copied, judged_by, logs, unhurried
 from tests.projections.boards import laid_out, shown_result
@@ -67,6 +68,7 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
     undone: dict[RankingId, dict[Sequence, int]] = {}
     published, frozen_at, seen_before = False, None, 0
     hidden: set[RankingId] = set()
+    presentation: dict[str, Any] = {"zone": "UTC", "language": None, "accent": None, "logo": None, "listed": False}
     for sequence, event in enumerate(history, start=1):
         match event:
             case events.TournamentPublished():
@@ -112,6 +114,11 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
                     (u, event.name if u == event.unity_id and event.name is not UNSET else name)
                     for u, name in unities[event.ranking_id]
                 ]
+            case events.PresentationChanged():
+                said = {n: getattr(event, n) for n in presentation if getattr(event, n) is not UNSET}
+                said |= {"zone": said["zone"] or "UTC"} if "zone" in said else {}
+                said |= {"logo": said["logo"] and sequence} if "logo" in said else {}
+                presentation |= said
             case events.RankingHidden():
                 hidden.add(event.ranking_id)
             case events.RankingShown():
@@ -119,7 +126,11 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
             case events.RankingClosed() | events.RankingReopened():
                 is_open[event.ranking_id] = isinstance(event, events.RankingReopened)
     publication = Publication(
-        published=published, frozen_at=frozen_at, seen_before=seen_before, hidden=frozenset(hidden)
+        published=published,
+        frozen_at=frozen_at,
+        seen_before=seen_before,
+        hidden=frozenset(hidden),
+        presentation=Presentation(**presentation),
     )
     its = {c: (*said, struck[c]) for c, said in competitions.items()}
     return parents, its, {r: (is_open[r], enrolled[r], unities[r], undone[r]) for r in is_open}, publication

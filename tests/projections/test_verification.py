@@ -869,6 +869,7 @@ ROW_CHANGES: Final = {
     "INSERT INTO publication VALUES ({id}, true, NULL, 0)": "tables.publication.published",
     "INSERT INTO publication VALUES ({id}, false, 3, 0)": "tables.publication.frozen_at",
     "INSERT INTO publication VALUES ({id}, false, NULL, 3)": "tables.publication.seen_before",
+    "INSERT INTO publication VALUES ({id}, false, NULL, 0, '{{}}', 'CET')": "tables.publication.presentation.zone",
     "UPDATE competitor SET name = 'x' {of_cy}": "tables.competitors[{cy}].name",
     "UPDATE competitor SET number = 9 {of_cy}": "tables.competitors[{cy}].number",
     "UPDATE competitor SET tags = '{{}}' {of_cy}": "tables.competitors[{cy}].tags[0]",

@@ -21,7 +21,7 @@ from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import Fields, read_query
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.public.view import PublicViews
-from api.interface.questions import TableQuestion
+from api.interface.questions import TableQuestion, with_days
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources import classifications, history, leaders, recent_results, standings
 from api.interface.resources.classifications import (
@@ -528,6 +528,7 @@ def _question(operation: PublicRead, incoming: IncomingRequest) -> Any:
 async def _answered(operation: PublicRead, context: RecallContext, question: Any) -> TaggedBody:
     """The answer, made once for equal requests while nothing changes. Raises the errors of `render`, and NotFound."""
     live = context.live
+    question = with_days(live.board, question)
     if operation.question is not _OfTournament:
         ranking_of(live.board, question.ranking_id)
         context.refuse_hidden(question.ranking_id)

@@ -14,6 +14,7 @@ from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.lookup import competition_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
+from api.interface.questions import with_days
 from api.interface.rendering import (
     Answer,
     TaggedBody,
@@ -113,6 +114,7 @@ async def find_competitions(
 ) -> CompetitionsQuestion | ListPart:
     """The requested part of the competitions; without a filter, the question itself. Raises Unacceptable if the
     competitor or `after` does not exist."""
+    question = with_days(live.board, question)
     chosen = CompetitionFilter(
         group_id=question.group_id,
         competitor_id=question.competitor_id,

@@ -21,6 +21,7 @@ from api.interface.fields import FROM_1, Field, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import Option
+from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
 from projections.board.board import Board
 
@@ -69,6 +70,8 @@ class Change(Struct, frozen=True, kw_only=True):
         return fields if self.asked is None else tuple([field for field in fields if field.name in self.asked])
 
 
+_LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español"}
+
 # ── What forms begin with ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -115,6 +118,15 @@ def _named_competition(board: Board, ids: PathIds) -> Beginning:
 def _struck(board: Board, ids: PathIds) -> Beginning:
     found = competition_of(board, ids["competition_id"])
     return Beginning(about=competition_text(board, found), given={"competitors": ", ".join(map(str, found.struck))})
+
+
+def _presentation(board: Board, _ids: PathIds) -> Beginning:
+    its = board.publication.presentation
+    given = {"zone": its.zone, "language": its.language or "", "accent": its.accent or ""}
+    given["listed"] = "true" if its.listed else "false"
+    fields = tuple([field for field in PRESENTATION.fields if field.name in given])
+    languages = [Option("", "That of the reader"), *[Option(one, _LANGUAGE_NAMES[one]) for one in LANGUAGES]]
+    return Beginning(given=given, fields=fields, options={"language": languages})
 
 
 def _ranking(board: Board, ids: PathIds) -> Beginning:
@@ -184,6 +196,7 @@ def _tag(tag: str) -> str:
 
 _BY_NAME: Final = {name_of(operation): operation for operation in OPERATIONS if isinstance(operation, Write)}
 _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isinstance(operation, Preview)}
+PRESENTATION: Final = _BY_NAME["PUT presentation.json"]
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
 DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
@@ -388,6 +401,15 @@ CONSOLE_CHANGES: Final = (
         button="Rename it",
         back="",
         warning="Its board has the new name at once. Its address stays.",
+    ),
+    Change(
+        path="/presentation",
+        operation=_BY_NAME["PUT presentation.json"],
+        title="Change how the tournament looks",
+        button="Change it",
+        back="",
+        begin=_presentation,
+        warning="Its board has the new zone, language and colour at once. Days are then those of the new zone.",
     ),
     Change(
         path="/publication/publish",

@@ -41,6 +41,7 @@ from tallybook_client.shapes import (
     Moment,
     NewCompetition,
     NewCompetitor,
+    Presentation,
     Publication,
     Ranking,
     RankingStandings,
@@ -619,6 +620,24 @@ class Client:
     async def rename_tournament(self, slug: str, *, name: str, idempotency_key: str | None = None) -> Done:
         """Its slug stays. Needs scope `admin`."""
         return await self._change("PUT", _path(slug, "tournament"), {"name": name}, Done, idempotency_key)
+
+    async def show_presentation(self, slug: str) -> Presentation:
+        return await self._payload(_path(slug, "presentation"), {}, "presentation", Presentation)
+
+    async def change_presentation(
+        self,
+        slug: str,
+        *,
+        zone: str | None = None,
+        language: str | None = None,
+        accent: str | None = None,
+        logo: str | None = None,
+        listed: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Done:
+        """What is None stays, what is empty is taken away. `logo`: a PNG in base64. Needs scope `admin`."""
+        fields = _given(zone=zone, language=language, accent=accent, logo=logo, listed=listed)
+        return await self._change("PUT", _path(slug, "presentation"), fields, Done, idempotency_key)
 
     async def show_publication(self, slug: str) -> Publication:
         return await self._payload(_path(slug, "publication"), {}, "publication", Publication)

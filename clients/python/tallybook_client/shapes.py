@@ -435,6 +435,17 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
     classification: tuple[ClassificationMove, ...] | UnsetType = UNSET
 
 
+class Presentation(Struct, frozen=True, kw_only=True):
+    """`zone`: the IANA time zone whose days are those of the tournament. `logo`: the event that has it. None: none was
+    declared."""
+
+    zone: str
+    language: str | None
+    accent: str | None
+    logo: int | None
+    listed: bool
+
+
 class Publication(Struct, frozen=True, kw_only=True):
     """`frozen_at`: None: nothing is held. `public_end`: the last event that the public sees; None: it sees nothing."""
 

@@ -107,6 +107,8 @@ class SyncClient:
     explain = _waiting(Client.explain)
     follow = _iterating(Client.follow)
     create_ticket = _waiting(Client.create_ticket)
+    show_presentation = _waiting(Client.show_presentation)
+    change_presentation = _waiting(Client.change_presentation)
     rename_tournament = _waiting(Client.rename_tournament)
     test_webhook = _waiting(Client.test_webhook)
     show_publication = _waiting(Client.show_publication)

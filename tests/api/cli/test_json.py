@@ -23,6 +23,7 @@ GIVEN: Final = {
     "migrate": "",
     "tournament create": "Cup",
     "tournament rename": "{slug} Summer",
+    "tournament present": "{slug} --zone Europe/Berlin",
     "tournament list": "",
     "competitor add": "{slug} Cid",
     "competitor import": "{slug} {competitors}",

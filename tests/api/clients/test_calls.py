@@ -162,6 +162,10 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     await tallybook.change_visibility(slug, ranking, hidden=True)
     await tallybook.change_visibility(slug, ranking, hidden=False)
     await tallybook.rename_tournament(slug, name="Cup 2026")
+    await tallybook.change_presentation(slug, zone="Europe/Berlin", listed=True)
+    await tallybook.change_presentation(slug, zone="")
+    shown = await tallybook.show_presentation(slug)
+    assert (shown.zone, shown.listed, shown.accent) == ("UTC", True, None)
     await tallybook.change_publication(slug, published=True)
     assert (await tallybook.show_publication(slug)).published
     assert (await tallybook.create_ticket(slug)).expires_at > datetime.now(UTC)

@@ -92,6 +92,7 @@ EXPECTED: Final = {
     "/rankings/{ranking_id}/hide": Scope.ADMIN,
     "/rankings/{ranking_id}/show": Scope.ADMIN,
     "/name": Scope.ADMIN,
+    "/presentation": Scope.ADMIN,
     "/publication/publish": Scope.ADMIN,
     "/publication/unpublish": Scope.ADMIN,
     "/publication/freeze": Scope.ADMIN,

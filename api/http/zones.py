@@ -1,0 +1,59 @@
+"""Time zones by their IANA names, and the days that a tournament in one has."""
+
+import difflib
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from engine.domain.presentation import ZONE_DEFAULT, zone_fault
+
+NEAR_ZONES_MAX: Final = 3
+
+
+class Day(datetime):
+    """The first or the last moment of a day that was named without a zone, as if it were a day in UTC. `located` makes
+    it that of a tournament's day."""
+
+    def located(self, zone: tzinfo) -> datetime:
+        """The same moment of the same day in `zone`, in UTC. A day in which an hour occurs twice has both."""
+        local = datetime(*self.timetuple()[:6], self.microsecond, zone, fold=1 if self.microsecond else 0)
+        try:
+            return local.astimezone(UTC)
+        except OverflowError:  # before the year 1, or after 9999
+            return datetime(*self.timetuple()[:6], self.microsecond, UTC)
+
+
+@cache
+def zone_of(name: str) -> tzinfo:
+    """The zone of this name. UTC if the data of this machine lacks it: it was declared where it was known."""
+    if name == ZONE_DEFAULT:
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def unknown_zone(name: str) -> str | None:
+    """Why there is no zone of this name, with names that are near; None: there is one."""
+    fault = zone_fault(name)
+    if fault is None and name in _names():
+        return None
+    near = _near(name)
+    return (fault or "is not a time zone that is known here") + (f"; near it: {', '.join(near)}" if near else "")
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _near(name: str) -> list[str]:
+    """Names like this one, or whose city is."""
+    wanted = name.strip().replace(" ", "_").lower()
+    by_text = {one.lower(): one for one in sorted(_names())}
+    by_text |= {one.rpartition("/")[2].lower(): one for one in sorted(_names()) if "/" in one and "Etc/" not in one}
+    found = difflib.get_close_matches(wanted.rpartition("/")[2], by_text, NEAR_ZONES_MAX, cutoff=0.7)
+    found += difflib.get_close_matches(wanted, by_text, NEAR_ZONES_MAX, cutoff=0.7)
+    return list(dict.fromkeys([by_text[one] for one in found]))[:NEAR_ZONES_MAX]

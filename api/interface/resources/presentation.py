@@ -1,0 +1,83 @@
+"""How a tournament presents itself: its time zone, the language and colour of its board, its logo, and whether the
+first page of the service leads to it."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.http.zones import unknown_zone
+from api.interface.declarations import Operation, Read, Write
+from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of
+from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from engine.domain.commands import ChangePresentation
+from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_PIXELS_MAX
+
+
+class PresentationShape(Struct, kw_only=True):
+    """`logo`: the event that has it. `language`, `accent`, `logo` null: none was declared."""
+
+    zone: str
+    language: str | None
+    accent: str | None
+    logo: int | None
+    listed: bool
+
+
+class PresentationQuestion(Struct, frozen=True):
+    """The presentation now."""
+
+
+def _zone(text: str) -> str:
+    if (fault := unknown_zone(text)) is not None:
+        raise FieldMisread(fault)
+    return text
+
+
+ZONE: Final = FieldType(_zone, {"type": "string", "enum": ["UTC", "Europe/Berlin", "America/New_York"]})
+_BASE64: Final = FieldType(str, {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"})
+
+
+def _render(view: View, answer: Answer, _of: object) -> bytes:
+    its = view.board.publication.presentation
+    shape = PresentationShape(zone=its.zone, language=its.language, accent=its.accent, logo=its.logo, listed=its.listed)
+    return answer.body(encode(shape))
+
+
+def _tagged(view: View, answer: Answer, question: PresentationQuestion) -> TaggedBody:
+    return tagged_body(_render(view, answer, question))
+
+
+_PRESENTATION: Final = Answer("presentation", PresentationShape)
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Read(
+        "presentation.json",
+        "Show the time zone, language, colour and logo of the tournament",
+        operation_id="showPresentation",
+        question=PresentationQuestion,
+        answer=_PRESENTATION,
+        render=_tagged,
+    ),
+    Write(
+        "PUT",
+        "presentation.json",
+        "Change the time zone, language, colour and logo of the tournament",
+        operation_id="changePresentation",
+        command=ChangePresentation,
+        answer=_PRESENTATION,
+        render=_render,
+        fields=(
+            Field("zone", ZONE, "the IANA name of its time zone; empty: UTC. Days in queries, files and pages are its"),
+            Field("language", one_of(*LANGUAGES), "that of its board; empty: what the reader's browser prefers"),
+            Field("accent", COLOR, "the colour of its board, in hexadecimal; pages make it lighter or darker to read"),
+            Field(
+                "logo",
+                _BASE64,
+                f"a PNG in base64, up to {LOGO_BYTES_MAX:,} bytes and {LOGO_PIXELS_MAX:,} pixels wide and high",
+            ),
+            Field("listed", BOOLEAN, "true: while it is published, the first page of the service leads to its board"),
+        ),
+        scope=Scope.ADMIN,
+    ),
+)
