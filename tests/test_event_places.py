@@ -87,6 +87,11 @@ def test_every_place_has_decided_about_every_event() -> None:
         assert named_in(ROOT / path) == looked_at, place
 
 
+def test_every_event_declares_what_it_touches() -> None:
+    """Where a declaration is wrong, tables differ from the log in the properties of `tests/projections`."""
+    assert [kind.__name__ for kind in get_args(Event) if "touches" not in vars(kind)] == []
+
+
 def test_histories_ask_for_every_command() -> None:
     source = inspect.getsource(histories)
     asked = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}

@@ -10,24 +10,29 @@ default is None was not given.
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
 from engine.domain.notation import TimeUnit
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
 class CommandBase(Struct, frozen=True, kw_only=True):
-    """What all commands share."""
+    """`makes`: the event that it leads to, where that has just the fields of the command."""
+
+    makes: ClassVar[type[Event] | None] = None
 
 
-class RenameTournament(Struct, frozen=True, kw_only=True):
+class RenameTournament(CommandBase, frozen=True, kw_only=True):
+    makes = events.TournamentRenamed
     name: str
 
 
-class ChangePresentation(Struct, frozen=True, kw_only=True):
+class ChangePresentation(CommandBase, frozen=True, kw_only=True):
+    makes = events.PresentationChanged
     zone: str | None | UnsetType = UNSET
     language: str | None | UnsetType = UNSET
     accent: str | None | UnsetType = UNSET
@@ -35,7 +40,7 @@ class ChangePresentation(Struct, frozen=True, kw_only=True):
     listed: bool | UnsetType = UNSET
 
 
-class RegisterCompetitor(Struct, frozen=True, kw_only=True):
+class RegisterCompetitor(CommandBase, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str
     tags: tuple[str, ...] = ()
@@ -43,11 +48,12 @@ class RegisterCompetitor(Struct, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class RegisterCompetitors(Struct, frozen=True, kw_only=True):
+class RegisterCompetitors(CommandBase, frozen=True, kw_only=True):
     items: tuple[RegisterCompetitor, ...]
 
 
-class ChangeCompetitor(Struct, frozen=True, kw_only=True):
+class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
+    makes = events.CompetitorChanged
     competitor_id: CompetitorId
     name: str | UnsetType = UNSET
     tags: tuple[str, ...] | None | UnsetType = UNSET
@@ -55,7 +61,7 @@ class ChangeCompetitor(Struct, frozen=True, kw_only=True):
     parent_id: CompetitorId | None | UnsetType = UNSET
 
 
-class AddCompetition(Struct, frozen=True, kw_only=True):
+class AddCompetition(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     group_id: int
     started_at: datetime | None = None
@@ -65,11 +71,12 @@ class AddCompetition(Struct, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class AddCompetitions(Struct, frozen=True, kw_only=True):
+class AddCompetitions(CommandBase, frozen=True, kw_only=True):
     items: tuple[AddCompetition, ...]
 
 
-class ChangeCompetition(Struct, frozen=True, kw_only=True):
+class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
+    makes = events.CompetitionChanged
     competition_id: CompetitionId
     started_at: datetime | None | UnsetType = UNSET
     location: str | None | UnsetType = UNSET
@@ -77,7 +84,8 @@ class ChangeCompetition(Struct, frozen=True, kw_only=True):
     winner_id: CompetitorId | None | UnsetType = UNSET
 
 
-class CreateRanking(Struct, frozen=True, kw_only=True):
+class CreateRanking(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingCreated
     ranking_id: RankingId
     main_unity_id: UnityId
     name: str
@@ -89,7 +97,8 @@ class CreateRanking(Struct, frozen=True, kw_only=True):
     main_unity_time: TimeUnit | None = None
 
 
-class ModifyRanking(Struct, frozen=True, kw_only=True):
+class ModifyRanking(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingModified
     ranking_id: RankingId
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
@@ -97,19 +106,22 @@ class ModifyRanking(Struct, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
-class ChangeRankingInformation(Struct, frozen=True, kw_only=True):
+class ChangeRankingInformation(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingInformationChanged
     ranking_id: RankingId
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
-class ChangeParticipants(Struct, frozen=True, kw_only=True):
+class ChangeParticipants(CommandBase, frozen=True, kw_only=True):
+    makes = events.ParticipantsChanged
     ranking_id: RankingId
     added: tuple[CompetitorId, ...] = ()
     removed: tuple[CompetitorId, ...] = ()
 
 
-class AddUnity(Struct, frozen=True, kw_only=True):
+class AddUnity(CommandBase, frozen=True, kw_only=True):
+    makes = events.UnityAdded
     ranking_id: RankingId
     unity_id: UnityId
     name: str
@@ -118,19 +130,21 @@ class AddUnity(Struct, frozen=True, kw_only=True):
     time: TimeUnit | None = None
 
 
-class ChangeUnity(Struct, frozen=True, kw_only=True):
+class ChangeUnity(CommandBase, frozen=True, kw_only=True):
+    makes = events.UnityChanged
     ranking_id: RankingId
     unity_id: UnityId
     name: str | UnsetType = UNSET
     sort: Sort | None | UnsetType = UNSET
 
 
-class DeclareClassification(Struct, frozen=True, kw_only=True):
+class DeclareClassification(CommandBase, frozen=True, kw_only=True):
+    makes = events.ClassificationDeclared
     ranking_id: RankingId
     criteria: tuple[Criterion, ...]
 
 
-class AddPoints(Struct, frozen=True, kw_only=True):
+class AddPoints(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
@@ -144,7 +158,7 @@ class RankingDeltas(Struct, frozen=True):
     deltas: tuple[Delta, ...]
 
 
-class AddPointsToRankings(Struct, frozen=True, kw_only=True):
+class AddPointsToRankings(CommandBase, frozen=True, kw_only=True):
     rankings: tuple[RankingDeltas, ...]
     competition_id: CompetitionId | None = None
     reason: str | None = None
@@ -154,7 +168,7 @@ CausedPoints = Mapping[Sequence, PointsAdded]
 """The points that a competition caused, by sequence, ascending."""
 
 
-class VoidCompetition(Struct, frozen=True, kw_only=True):
+class VoidCompetition(CommandBase, frozen=True, kw_only=True):
     """`caused`: the competition's points, at the state that the command is judged against. None: the desk fills them
     in. `only`: refuse it if the competition holds points of other events than these; None: whatever it holds."""
 
@@ -163,14 +177,14 @@ class VoidCompetition(Struct, frozen=True, kw_only=True):
     only: Collection[Sequence] | None = None
 
 
-class UnvoidCompetition(Struct, frozen=True, kw_only=True):
+class UnvoidCompetition(CommandBase, frozen=True, kw_only=True):
     """As VoidCompetition."""
 
     competition_id: CompetitionId
     caused: CausedPoints | None = None
 
 
-class StrikeCompetitors(Struct, frozen=True, kw_only=True):
+class StrikeCompetitors(CommandBase, frozen=True, kw_only=True):
     """As VoidCompetition, for some competitors."""
 
     competition_id: CompetitionId
@@ -178,7 +192,7 @@ class StrikeCompetitors(Struct, frozen=True, kw_only=True):
     caused: CausedPoints | None = None
 
 
-class UnstrikeCompetitors(Struct, frozen=True, kw_only=True):
+class UnstrikeCompetitors(CommandBase, frozen=True, kw_only=True):
     """As StrikeCompetitors."""
 
     competition_id: CompetitionId
@@ -199,7 +213,7 @@ class NamedEvent(Struct, frozen=True):
     points: CausedPoints
 
 
-class ReversePoints(Struct, frozen=True, kw_only=True):
+class ReversePoints(CommandBase, frozen=True, kw_only=True):
     """Undoes the points that the event `sequence` added, or redoes those that it undid. The first of the events that
     this leads to is about the ranking. `only_of`: refuse the event of any other sender; None: of nobody. `named`: the
     event, read from the log; None: the desk fills it in."""
@@ -210,22 +224,25 @@ class ReversePoints(Struct, frozen=True, kw_only=True):
     named: NamedEvent | None = None
 
 
-class CloseRanking(Struct, frozen=True, kw_only=True):
+class CloseRanking(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingClosed
     ranking_id: RankingId
 
 
-class ReopenRanking(Struct, frozen=True, kw_only=True):
+class ReopenRanking(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingReopened
     ranking_id: RankingId
 
 
-class ChangeVisibility(Struct, frozen=True, kw_only=True):
+class ChangeVisibility(CommandBase, frozen=True, kw_only=True):
     """Hides a ranking from the public, or shows it again."""
 
     ranking_id: RankingId
     hidden: bool
 
 
-class OrderRankings(Struct, frozen=True, kw_only=True):
+class OrderRankings(CommandBase, frozen=True, kw_only=True):
+    makes = events.RankingsOrdered
     rankings: tuple[RankingId, ...]
 
 
@@ -236,7 +253,7 @@ class NextReveal(Struct, frozen=True):
     last: Sequence | None
 
 
-class ChangePublication(Struct, frozen=True, kw_only=True):
+class ChangePublication(CommandBase, frozen=True, kw_only=True):
     """Changes what the public sees, in one of three ways. `published`: whether it sees the tournament at all. `freeze`:
     at which event that is held; "now": where it is. `reveal`: to which event what is held moves on; "next": through the
     next competition; "all": it is held no longer.

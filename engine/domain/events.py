@@ -46,6 +46,9 @@ Commitment = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
 
 
+Touchable = Literal["competitor", "competition", "ranking", "unity", "publication"]
+
+
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What all events share: they are frozen, and their stored form omits fields that have their defaults. They cannot
     be part of a reference cycle, so the garbage collector skips them: a replay makes millions.
@@ -55,7 +58,8 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     too. It is appended only at the very sequence it was judged at. `creates`: the fields that hold ids of what it
     creates. `personal`: the fields that tell of a person. They follow all others, because they are stored apart
     (`engine/log/codec.py`). `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored.
-    Never changed, never used again; empty: it is never stored.
+    Never changed, never used again; empty: it is never stored. `touches`: what it changes of the things whose ids it
+    names. Lists, totals and orders that it changes as well are in `touch` of `projections/tables/tables.py`.
     """
 
     structural: ClassVar[bool] = False
@@ -63,10 +67,12 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     creates: ClassVar[tuple[str, ...]] = ()
     personal: ClassVar[tuple[str, ...]] = ()
     tag: ClassVar[str] = ""
+    touches: ClassVar[tuple[Touchable, ...]]
 
 
 class TournamentOpened(EventBase, frozen=True, kw_only=True):
     tag = "TournamentOpened"
+    touches = ()
     name: str
     slug: str
 
@@ -75,6 +81,7 @@ class TournamentRenamed(EventBase, frozen=True, kw_only=True):
     """The tournament has another name. Its slug stays."""
 
     tag = "TournamentRenamed"
+    touches = ()
     name: str
 
 
@@ -83,6 +90,7 @@ class PresentationChanged(EventBase, frozen=True, kw_only=True):
     no logo."""
 
     tag = "PresentationChanged"
+    touches = ("publication",)
     zone: str | None | UnsetType = UNSET
     language: str | None | UnsetType = UNSET
     accent: str | None | UnsetType = UNSET
@@ -94,6 +102,7 @@ class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     """`commitment`: what is left of the personal fields, which were erased; UNSET: they are there. So of a change."""
 
     tag = "CompetitorRegistered"
+    touches = ("competitor",)
     creates = ("competitor_id",)
     personal = PERSONAL
     competitor_id: _Competitor
@@ -108,6 +117,7 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
     """Structural because of the parent: two changes, each harmless alone, could close a circle."""
 
     tag = "CompetitorChanged"
+    touches = ("competitor",)
     structural = True
     personal = PERSONAL
     competitor_id: _Competitor
@@ -126,6 +136,7 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when it was recorded. Times are UTC."""
 
     tag = "CompetitionAdded"
+    touches = ("competition",)
     creates = ("competition_id",)
     competition_id: _Competition
     group_id: Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
@@ -140,6 +151,7 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded."""
 
     tag = "CompetitionChanged"
+    touches = ("competition",)
     competition_id: _Competition
     started_at: datetime | None | UnsetType = UNSET
     location: str | UnsetType = UNSET
@@ -151,6 +163,7 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     """Structural so that RANKINGS_MAX holds exactly."""
 
     tag = "RankingCreated"
+    touches = ("ranking",)
     structural = True
     creates = ("ranking_id", "main_unity_id")
     ranking_id: _Ranking
@@ -168,6 +181,7 @@ class RankingModified(EventBase, frozen=True, kw_only=True):
     """`participants` is the whole list from now on."""
 
     tag = "RankingModified"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
     participants: tuple[_Competitor, ...]
@@ -180,6 +194,7 @@ class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
     """Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "RankingInformationChanged"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
     name: str | UnsetType = UNSET
@@ -192,6 +207,7 @@ class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
     exactly."""
 
     tag = "ParticipantsChanged"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
     added: tuple[_Competitor, ...] = ()
@@ -202,6 +218,7 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     """Structural because the names of a ranking's unities are unique, and so that UNITIES_MAX holds exactly."""
 
     tag = "UnityAdded"
+    touches = ("ranking", "unity")
     structural = True
     creates = ("unity_id",)
     ranking_id: _Ranking
@@ -216,6 +233,7 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
     """Structural because the names of a ranking's unities are unique."""
 
     tag = "UnityChanged"
+    touches = ("ranking", "unity")
     structural = True
     ranking_id: _Ranking
     unity_id: _Unity
@@ -241,6 +259,7 @@ class ClassificationDeclared(EventBase, frozen=True, kw_only=True):
     alone decides. Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "ClassificationDeclared"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
     criteria: Annotated[tuple[Criterion, ...], Meta(max_length=CRITERIA_MAX)] = ()
@@ -263,6 +282,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     `engine/log/codec.py`)."""
 
     tag = "PointsAdded"
+    touches = ()
     ranking_id: _Ranking
     competition_id: _Competition | None = None
     deltas: tuple[Delta, ...]
@@ -281,6 +301,7 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     """
 
     tag = "PointsReversed"
+    touches = ()
     structural = True
     ranking_id: _Ranking
     competition_id: _Competition | None = None
@@ -303,6 +324,7 @@ class CompetitionVoided(EventBase, frozen=True, kw_only=True):
     """The competition no longer counts: what it caused is reversed in the same block, and no new points can name it."""
 
     tag = "CompetitionVoided"
+    touches = ("competition",)
     structural = True
     exact = True
     competition_id: _Competition
@@ -312,6 +334,7 @@ class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
     """The competition counts again: what it caused is given back in the same block."""
 
     tag = "CompetitionUnvoided"
+    touches = ("competition",)
     structural = True
     exact = True
     competition_id: _Competition
@@ -322,6 +345,7 @@ class CompetitorsStruck(EventBase, frozen=True, kw_only=True):
     new points for it can name them."""
 
     tag = "CompetitorsStruck"
+    touches = ("competition",)
     structural = True
     exact = True
     competition_id: _Competition
@@ -332,6 +356,7 @@ class CompetitorsUnstruck(EventBase, frozen=True, kw_only=True):
     """The competition counts for these competitors again: what it gave them is given back in the same block."""
 
     tag = "CompetitorsUnstruck"
+    touches = ("competition",)
     structural = True
     exact = True
     competition_id: _Competition
@@ -344,12 +369,14 @@ Revaluation = CompetitionVoided | CompetitionUnvoided | CompetitorsStruck | Comp
 
 class RankingClosed(EventBase, frozen=True, kw_only=True):
     tag = "RankingClosed"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
 
 
 class RankingReopened(EventBase, frozen=True, kw_only=True):
     tag = "RankingReopened"
+    touches = ("ranking",)
     structural = True
     ranking_id: _Ranking
 
@@ -358,6 +385,7 @@ class RankingHidden(EventBase, frozen=True, kw_only=True):
     """The public sees nothing of the ranking from now on, at no moment, whatever is published or frozen."""
 
     tag = "RankingHidden"
+    touches = ("ranking", "publication")
     structural = True
     ranking_id: _Ranking
 
@@ -366,6 +394,7 @@ class RankingShown(EventBase, frozen=True, kw_only=True):
     """A ranking that was hidden is as public as the others again."""
 
     tag = "RankingShown"
+    touches = ("ranking", "publication")
     structural = True
     ranking_id: _Ranking
 
@@ -375,6 +404,7 @@ class RankingsOrdered(EventBase, frozen=True, kw_only=True):
     a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "RankingsOrdered"
+    touches = ()
     structural = True
     rankings: tuple[_Ranking, ...]
 
@@ -383,11 +413,13 @@ class TournamentPublished(EventBase, frozen=True, kw_only=True):
     """The public sees the tournament from now on: a log that ends where `projections/board/publication.py` says."""
 
     tag = "TournamentPublished"
+    touches = ("publication",)
     structural = True
 
 
 class TournamentUnpublished(EventBase, frozen=True, kw_only=True):
     tag = "TournamentUnpublished"
+    touches = ("publication",)
     structural = True
 
 
@@ -396,6 +428,7 @@ class PublicationFrozen(EventBase, frozen=True, kw_only=True):
     each event that is appended meanwhile is seen."""
 
     tag = "PublicationFrozen"
+    touches = ("publication",)
     structural = True
     exact = True
     at: Annotated[Sequence, Meta(ge=1)]
@@ -406,6 +439,7 @@ class PublicationRevealed(EventBase, frozen=True, kw_only=True):
     longer."""
 
     tag = "PublicationRevealed"
+    touches = ("publication",)
     structural = True
     to: Annotated[Sequence, Meta(ge=1)] | None = None
 
@@ -415,6 +449,7 @@ class EventSetAside(EventBase, frozen=True, kw_only=True):
     `digest` is the digest, in hexadecimal, of the block that holds it."""
 
     tag = "EventSetAside"
+    touches = ()
     structural = True
     exact = True
     sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]
@@ -423,6 +458,8 @@ class EventSetAside(EventBase, frozen=True, kw_only=True):
 
 class Ignored(EventBase, frozen=True, kw_only=True):
     """Stands for an event that was set aside: nothing happened. Reading the log makes it; it is never stored."""
+
+    touches = ()
 
 
 Event = (

@@ -12,7 +12,7 @@ becomes stricter raises RULES and holds for blocks of the new version only, so t
 """
 
 from collections.abc import Collection
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -28,22 +28,8 @@ RULES: Final = 1
 
 _C = TypeVar("_C", bound=Command)
 
-# A command has the fields of the event that it leads to, under the same names.
 _COMMANDS: Final[dict[type[Event], type[Any]]] = {
-    events.TournamentRenamed: commands.RenameTournament,
-    events.PresentationChanged: commands.ChangePresentation,
-    events.CompetitorChanged: commands.ChangeCompetitor,
-    events.CompetitionChanged: commands.ChangeCompetition,
-    events.RankingCreated: commands.CreateRanking,
-    events.RankingModified: commands.ModifyRanking,
-    events.RankingInformationChanged: commands.ChangeRankingInformation,
-    events.ParticipantsChanged: commands.ChangeParticipants,
-    events.UnityAdded: commands.AddUnity,
-    events.UnityChanged: commands.ChangeUnity,
-    events.ClassificationDeclared: commands.DeclareClassification,
-    events.RankingClosed: commands.CloseRanking,
-    events.RankingReopened: commands.ReopenRanking,
-    events.RankingsOrdered: commands.OrderRankings,
+    command.makes: command for command in get_args(Command) if command.makes is not None
 }
 
 

@@ -7,12 +7,12 @@ board.
 
 import asyncio
 from array import array
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, nullcontext
 from datetime import datetime
 from itertools import groupby, islice, repeat
 from operator import itemgetter
-from typing import Final, assert_never
+from typing import Any, Final
 
 from asyncpg import Connection, Record
 from msgspec import Struct, field
@@ -511,6 +511,8 @@ class TouchedEnrolments(Struct):
 
 def touch(touched: Touched, event: Event) -> None:
     """Adds to `touched` the rows that `event` may change. Call it before the board folds that."""
+    for what in event.touches:
+        _TOUCHED[what](touched, event)
     match event:
         case events.PointsAdded() | events.PointsReversed():
             row = touched.board.rankings[event.ranking_id].participants.row
@@ -526,23 +528,9 @@ def touch(touched: Touched, event: Event) -> None:
                         _touch_list(touched, event.ranking_id, delta.competitor_id)
             if isinstance(event, events.PointsReversed) and event.undone is not None:
                 touched.rankings.add(event.ranking_id)
-        case events.TournamentOpened() | events.TournamentRenamed() | events.Ignored():
-            pass
         case events.EventSetAside():
             touched.set_aside.add(event.sequence)
-        case events.CompetitorRegistered() | events.CompetitorChanged():
-            touched.competitors.add(event.competitor_id)
-        case (
-            events.CompetitionAdded()
-            | events.CompetitionChanged()
-            | events.CompetitionVoided()
-            | events.CompetitionUnvoided()
-            | events.CompetitorsStruck()
-            | events.CompetitorsUnstruck()
-        ):
-            touched.competitions.add(event.competition_id)
         case events.RankingCreated():
-            touched.rankings.add(event.ranking_id)
             touched.enrolments[event.ranking_id] = TouchedEnrolments(None)
             touched.unities.add((event.ranking_id, event.main_unity_id))
         case events.RankingModified():
@@ -550,31 +538,21 @@ def touch(touched: Touched, event: Event) -> None:
             _touch_list(touched, event.ranking_id, *event.participants)
         case events.ParticipantsChanged():
             _touch_list(touched, event.ranking_id, *event.added, *event.removed)
-        case events.UnityAdded() | events.UnityChanged():
-            touched.rankings.add(event.ranking_id)
-            touched.unities.add((event.ranking_id, event.unity_id))
-        case (
-            events.RankingInformationChanged()
-            | events.ClassificationDeclared()
-            | events.RankingClosed()
-            | events.RankingReopened()
-        ):
-            touched.rankings.add(event.ranking_id)
         case events.RankingsOrdered():
             touched.rankings.update(touched.board.rankings)
-        case events.RankingHidden() | events.RankingShown():
-            touched.rankings.add(event.ranking_id)
-            touched.publication = True
-        case (
-            events.TournamentPublished()
-            | events.TournamentUnpublished()
-            | events.PublicationFrozen()
-            | events.PublicationRevealed()
-            | events.PresentationChanged()
-        ):
-            touched.publication = True
-        case _:
-            assert_never(event)
+
+
+def _touch_publication(touched: Touched, _: Event) -> None:
+    touched.publication = True
+
+
+_TOUCHED: Final[dict[events.Touchable, Callable[[Touched, Any], None]]] = {
+    "competitor": lambda touched, event: touched.competitors.add(event.competitor_id),
+    "competition": lambda touched, event: touched.competitions.add(event.competition_id),
+    "ranking": lambda touched, event: touched.rankings.add(event.ranking_id),
+    "unity": lambda touched, event: touched.unities.add((event.ranking_id, event.unity_id)),
+    "publication": _touch_publication,
+}
 
 
 def _touch_list(touched: Touched, ranking_id: RankingId, *competitor_ids: CompetitorId) -> None:
