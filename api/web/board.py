@@ -4,6 +4,7 @@
     /board/<slug>/tv                    the same, for a large screen
     /board/<slug>/embed                 the same, for the pages of others: only this one may be framed
     /board/<slug>/competitors/<id>      how a competitor came to their place
+    /board/<slug>/leaders               who led from when to when
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
     /board/<slug>/passage.json          points as they came, which the script folds
     /board/<slug>/timeline.json         the same in the order in which they took place
@@ -43,17 +44,20 @@ from api.interface.fields import (
     Fields,
     FieldType,
     number_up_to,
+    one_of,
     read_query,
 )
 from api.interface.lookup import competitor_of, unity_of
 from api.interface.public.view import PublicViews
 from api.interface.questions import days_in
 from api.interface.rendering import TaggedBody, encode, tagged_body
+from api.interface.resources.leaders import LeadersQuestion, leaders_of
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
+from api.web.leaders_page import leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
@@ -106,6 +110,10 @@ _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of
 _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
     Field("to", FROM_1, "up to this event"),
+)
+_LEADERS_FIELDS: Final[Fields] = (
+    *_TABLE_FIELDS[:2],
+    Field("clock", one_of("log", "world"), "as published, or as it took place; absent: world"),
 )
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
@@ -185,6 +193,7 @@ class BoardHandlers:
         add(TV.below, partial(_board, TV), _TABLE_FIELDS)
         add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
         add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
+        add("/leaders", _leaders, _LEADERS_FIELDS)
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
         add("/timeline.json", _timeline_json, _TABLE_FIELDS[:1], _JSON)
@@ -329,6 +338,13 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
             latest=True,
         )
     return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query, has_lines=True)
+
+
+async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    board, arguments = context.live.board, {"clock": "world", **asked.arguments}
+    ranking_id = arguments["ranking_id"] = ranking_in(context, board, arguments.get("ranking_id"))
+    shown = await leaders_of(context, LeadersQuestion(**arguments), last=True)
+    return leaders_page(site, board, shown, ranking_id, asked.query)
 
 
 async def _explanation_by_date(

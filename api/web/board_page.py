@@ -354,6 +354,8 @@ def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) 
     same = {name: text for name, text in query.items() if name not in ("offset", "line")}
     ways = [("CSV", "/table.csv"), ("Large screen", "/tv")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
+    of_ranking = {name: query[name] for name in ("ranking", "unity") if name in query}
+    links.append(element("a", "Leaders", href=site.address(of_ranking, "/leaders")))
     compared = None if table.since is None else "Arrows show places gained or lost since the last competition. "
     if "since" in query:
         compared = "Arrows show places gained or lost since the moment chosen. "

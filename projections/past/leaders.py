@@ -149,7 +149,7 @@ class ClockDifference(Struct, frozen=True):
 
 
 def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[ClockDifference]]:
-    """Where the clocks differ, in order of time. Pauses for other work."""
+    """Where the clocks differ from the first published leader on, in order of time. Pauses for other work."""
     changes = merge(
         ((reign.since, 0, reign.leaders) for reign in by_log), ((reign.since, 1, reign.leaders) for reign in by_world)
     )
@@ -161,7 +161,8 @@ def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[
             found.append(ClockDifference(since, at, *leading))
         for _, clock, leaders in its:
             leading[clock] = leaders
-        since = at
+            if clock == 0 or since is not None:
+                since = at
         if number % _REIGNS_AT_ONCE == 0:
             yield
     if since is not None and leading[0] != leading[1]:

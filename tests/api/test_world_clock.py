@@ -101,12 +101,8 @@ async def test_leaders_are_told_by_either_clock(table: Table) -> None:
     assert [(one["since"][:13], one["until"], one["competitors"]) for one in world["reigns"]] == [
         ("2024-03-08T15", None, [ben])
     ]
-    assert (world["until"], world["lines"], world["led"], world["differing"]) == (
-        "2024-03-08T15:00:00.000000Z",
-        1,
-        1,
-        3,
-    )
+    assert world["until"] == "2024-03-08T15:00:00.000000Z"
+    assert (world["lines"], world["led"], world["differing"]) == (1, 1, 2)
     known_then = await table.get("leaders", "clock=world", f"at_sequence={published}", "until=2024-03-10")
     assert [(one["since"][:10], (one["until"] or "")[:10], one["competitors"]) for one in known_then["reigns"]] == [
         ("2024-03-01", "2024-03-08", [ada]),
@@ -120,12 +116,10 @@ async def test_leaders_are_told_by_either_clock(table: Table) -> None:
     assert [one["until"][:10] for one in (hers["longest"], his["longest"])] == ["2024-03-11"] * 2
     log = await table.get("leaders")
     assert [one["competitors"] for one in log["reigns"]] == [[ada], [ada, ben], [ben]]
-    assert [(one["log"], one["world"]) for one in log["differences"]] == [
-        ([], [ben]),
-        ([ada], [ben]),
-        ([ada, ben], [ben]),
-    ]
-    assert [one["competitors"] for one in (await table.get("leaders", "offset=1", "limit=1"))["reigns"]] == [[ada, ben]]
+    differing = [(one["log"], one["world"]) for one in log["differences"]]
+    assert differing == [([ada], [ben]), ([ada, ben], [ben])]
+    (page,) = (await table.get("leaders", "offset=1", "limit=1"))["reigns"]
+    assert page == log["reigns"][1]
     wins = await season.client.post(f"{season.path}/unities.json", {"name": "wins"})
     assert (await table.get("leaders", f"unity={wins.json['unity']['id']}"))["reigns"] == []
     await season.client.put(f"{season.path}/participants.json", {"remove": ben})

@@ -114,7 +114,13 @@ class LeadersQuestion(Struct, frozen=True, kw_only=True):
 
 
 async def answer_leaders(context: RecallContext, answer: Answer, question: LeadersQuestion) -> TaggedBody:
-    """Raises NotFound if there was no such moment or unity, and TooMuchWork."""
+    """Raises as `leaders_of`."""
+    return tagged_body(answer.body(encode(await leaders_of(context, question))))
+
+
+async def leaders_of(context: RecallContext, question: LeadersQuestion, *, last: bool = False) -> LeadersShape:
+    """What is asked for; if `last`, with the last reigns instead of those from the offset. Raises NotFound if there was
+    no such moment or unity, and TooMuchWork."""
     live, ranking_id = context.live, question.ranking_id
     then = await context.past.at(live.tournament_id, ranking_id, question.moment, live.head.sequence)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
@@ -123,20 +129,20 @@ async def answer_leaders(context: RecallContext, answer: Answer, question: Leade
     end = question.until or reigns.last
     led, longest = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX))
     differing = await in_time_slices(differences(by_log, by_world))
-    shape = LeadersShape(
+    offset = max(len(reigns) - question.limit, 0) if last else question.offset
+    return LeadersShape(
         unity_id=unity_id,
         clock=question.clock,
         sequence=then.sequence,
         recorded_at=instant(then.recorded_at),
         until=instant_or_none(end),
         lines=len(reigns),
-        reigns=[_reign(one) for one in reigns.run(question.offset, question.offset + question.limit)],
+        reigns=[_reign(one) for one in reigns.run(offset, offset + question.limit)],
         led=led,
         competitors=[_time_at_top(one) for one in longest],
         differing=len(differing),
         differences=[_difference(one) for one in differing[-TOLD_MAX:]],
     )
-    return tagged_body(answer.body(encode(shape)))
 
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)

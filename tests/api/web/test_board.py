@@ -567,6 +567,26 @@ async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championsh
     assert "France \N{EN DASH} England" not in page
 
 
+async def test_leaders_are_told_by_both_clocks(championship: Championship) -> None:
+    assert '/leaders">Leaders</a>' in await page_of(championship)
+    page = await page_of(championship, "/leaders")
+    rows = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page)]
+    assert rows[:8] == [
+        "Competitor Time Competitions Times Longest",
+        "Ireland 42 days 14 2 34 days",
+        "England 22 h 15 min 1 1 22 h 15 min",
+        "Scotland 2 h 30 min 1 1 2 h 30 min",
+        "Competitor Since Until",
+        "Ireland 11 February 2024, 15:00 UTC",
+        "England 10 February 2024, 16:45 UTC 11 February 2024, 15:00 UTC",
+        "Ireland Scotland 10 February 2024, 14:15 UTC 10 February 2024, 16:45 UTC",
+    ]
+    assert "Where what was published differs" in page
+    published = await page_of(championship, "/leaders?clock=log")
+    assert "First in <bdi>points</bdi>, as published, up to " in published
+    assert (await championship.get("/leaders?clock=moon")).status == 400
+
+
 async def test_a_race_is_run_by_date(championship: Championship) -> None:
     """A match that was played before all others is typed in last."""
     early = CompetitionId(await championship.service.desk.new_id())

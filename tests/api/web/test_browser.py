@@ -419,7 +419,7 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
     one = await visit(color_scheme=scheme)
     france = championship.teams["France"]
     await championship.enroll(f"Guest {number}" for number in range(100))
-    for below in ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "?at=100000"):
+    for below in ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "/leaders", "?at=100000"):
         page = await one.go(below)
         if below in ("", "/tv", "/embed", "?find=land"):
             await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
