@@ -50,19 +50,25 @@ class Read(Struct, frozen=True):
 
 class RecallContext(Struct):
     """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now.
-    `time_slices` are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was
-    read, and must still contain what was read when the answer is complete. `log_head`: the head of the log that is
-    read, if it is not the live's, which may stand at an earlier event than any block ends with. `hidden`: rankings that
-    are not to be seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze holds."""
+    `time_slices` are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: `past` was
+    asked for, so the log must still contain what was read when the answer is complete. `log_head`: the head of the log
+    that is read, if it is not the live's, which may stand at an earlier event than any block ends with. `hidden`:
+    rankings that are not to be seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze
+    holds."""
 
     live: LiveTournament
-    past: Past
+    _past: Past
     time_slices: TimeSlices
     begin: Callable[[Later], Awaitable[Long]]
-    log_is_read: bool = True
+    log_is_read: bool = False
     log_head: Head | None = None
     hidden: frozenset[RankingId] = frozenset()
     is_frozen: bool = False
+
+    @property
+    def past(self) -> Past:
+        self.log_is_read = True
+        return self._past
 
     def refuse_hidden(self, ranking_id: RankingId) -> None:
         """Raises the NotFound of a ranking that does not exist."""
@@ -75,8 +81,8 @@ class RecallContext(Struct):
         """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, `without`
         what was left out then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence, without, clock)
-        await self.past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
+        sums = await self._past.competition_sums(tournament_id, ranking_id, sequence, without, clock)
+        await self._past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
         return sums
 
 

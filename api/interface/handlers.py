@@ -342,7 +342,6 @@ class Handlers:
         tournament_id = await self.access.tournament(incoming, token)
         async with self._recalled(incoming, token, tournament_id) as context:
             yield context
-            context.log_is_read = True  # a page combines several things, some of them read from the log
 
     async def perform(
         self, incoming: IncomingRequest, operation: Write, token: Token, form: Form, *, key: str, if_match: str | None

@@ -239,12 +239,10 @@ class BoardHandlers:
         kept.renew(head.sequence)
         key = context.hidden, asked.origin, asked.address
         if (found := kept.get(key)) is not None:
-            context.log_is_read = False
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
         site = Site(await context.past.name(live.tournament_id, head.sequence), asked.slug, self._static)
         body = await make(context, site, asked)
-        context.log_is_read = True
         if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
             kept.keep(key, body)
         return tagged_body(body)

@@ -254,12 +254,10 @@ async def _tournament(context: RecallContext, _question: _OfTournament) -> Struc
         if ranking_id not in context.hidden
     ]
     recorded_at = await recorded_at_head(context, head)
-    context.log_is_read = True
     return PublicTournamentShape(name=name, sequence=head.sequence, recorded_at=instant(recorded_at), rankings=rankings)
 
 
 async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
-    context.log_is_read = False
     ranking = ranking_of(context.live.board, question.ranking_id)
     return PublicRankingShape(
         id=question.ranking_id,
@@ -536,7 +534,6 @@ async def _answered(operation: PublicRead, context: RecallContext, question: Any
     windows.renew(live.head.sequence)
     known = windows.get(key)
     if known is not None:
-        context.log_is_read = False
         return tagged_body(known)
     head = live.head
     body = operation.answer.body(encode(await operation.render(context, question)))

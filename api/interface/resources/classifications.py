@@ -183,7 +183,6 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
     then = await then_of(context, question, head)
     if then is None:
         return
-    context.log_is_read = True
     selection = await tagged_then(then.board, question, context.time_slices)
     lines = await lines_then(context, then, question.ranking_id)
     if selection is None:

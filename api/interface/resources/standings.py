@@ -189,7 +189,6 @@ async def _whole_now(context: RecallContext, answer: Answer, question: TableQues
         unfinished = await context.begin(_long(live, answer, ranking_id, earlier))
         head = unfinished.head
     recorded_at = await recorded_at_head(context, head)
-    context.log_is_read |= earlier is not None
     return _finished(unfinished, ranking_id, PastBoard(live.board, head.sequence, recorded_at), head)
 
 
@@ -197,7 +196,6 @@ async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
     live = context.live
     if live.head == head and live.recorded_at is not None:
-        context.log_is_read = False
         return live.recorded_at
     recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
     if live.head == head:
@@ -235,7 +233,6 @@ async def _window_now(context: RecallContext, answer: Answer, question: TableQue
     windows.renew(live.head.sequence)
     known = windows.get(key)
     if known is not None:
-        context.log_is_read = False
         return tagged_body(known)
     await live.nested_sets.settle()
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
@@ -244,7 +241,6 @@ async def _window_now(context: RecallContext, answer: Answer, question: TableQue
     head = live.head
     unfinished = await _window(live, context, answer, question, unity_id, order, selection)
     recorded_at = await recorded_at_head(context, head)
-    context.log_is_read |= question.is_compared
     body = unfinished + _moment(ranking_id, PastBoard(live.board, head.sequence, recorded_at))
     if windows.stamp == head.sequence:
         windows.keep(key, body)
