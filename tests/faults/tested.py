@@ -56,12 +56,14 @@ async def _ran(command: list[str]) -> tuple[int, str]:
     return process.returncode or 0, said.decode(errors="replace")[-TOLD_CHARACTERS:]
 
 
+ON_NODES: Final = "tests/faults/test_distributed.py::test_"
+
 by_tests(
     68,
     "Distributed",
-    "a node killed, the coordinator killed, a shard moved, under load",
+    "a node killed, the coordinator killed, under load",
     "I1-I12",
-    "tests/faults/test_distributed.py",
+    f"{ON_NODES}a_node_is_killed_under_load_and_comes_back",
     tools=(CITUS,),
 )
 by_tests(
@@ -100,10 +102,42 @@ by_tests(
     "tests/api/test_public.py",
     "tests/api/test_public_stream.py",
 )
-absent(72, "One node dead among many", "there is no case of it yet; case 68 kills nodes and asks for no figure")
-absent(73, "One node restored alone", "there is no case of it yet")
-absent(74, "Shards moved", "there is no case of it yet beyond the one move of case 68")
-for _number, _name in ((76, "Boundaries"), (77, "Taken back"), (78, "Forgotten")):
+by_tests(
+    72,
+    "One node dead among many",
+    "one of three nodes killed, or paused; two processes without affinity",
+    "changes and reads of other nodes' tournaments: at least 0.9 of before, none fails; their tables follow",
+    f"{ON_NODES}tournaments_of_other_nodes_are_served_as_before_while_a_node_is_away",
+    f"{ON_NODES}tables_of_other_nodes_follow_while_a_node_is_away",
+    tools=(CITUS,),
+)
+by_tests(
+    73,
+    "One node restored alone",
+    "a node's copy of the registry loses tournaments and their logs",
+    "`verify` names what is lost, and no tournament is created until the nodes agree",
+    "tests/engine/test_distribution.py::test_verify_finds_what_the_restore_of_one_node_has_lost",
+    "tests/engine/test_distribution.py::test_no_tournament_is_created_while_the_nodes_do_not_agree_on_which_there_are",
+    tools=(CITUS,),
+)
+by_tests(
+    74,
+    "Shards moved",
+    "a shard moved under load, and with writes blocked",
+    "I1-I12; nothing is rejected that may have been applied",
+    f"{ON_NODES}a_tournament_moves_to_another_node_under_load",
+    f"{ON_NODES}appends_that_wait_while_a_shard_moves_are_never_said_to_be_impossible",
+    tools=(CITUS,),
+)
+by_tests(
+    77,
+    "Taken back",
+    "undo, redo, strike, unstrike, void and unvoid in any order",
+    "the totals of a naive model; nothing is reversed twice; tables and `verify` agree",
+    "tests/projections/test_undoing.py",
+    "tests/api/test_reversing.py",
+)
+for _number, _name in ((76, "Boundaries"), (78, "Forgotten")):
     absent(_number, _name, "what it is about is not built")
 
 # ── 80 ──────────────────────────────────────────────────────────────────────────────────────────────────
