@@ -9,7 +9,7 @@ list and the sort of the board given; what is voided or undone there is in none.
 from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from heapq import merge, nsmallest
 from itertools import chain, groupby, islice
 from typing import Final
@@ -29,11 +29,9 @@ SHARED_MAX: Final = 20
 _LINES_AT_ONCE: Final = 512
 _REIGNS_AT_ONCE: Final = 100
 _MICROSECOND: Final = timedelta(microseconds=1)
-_DAY: Final = timedelta(days=1)
-_WEEK: Final = timedelta(weeks=1)
+_WEEK_DAYS: Final = 7
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
 
 Leaders = tuple[CompetitorId, ...]
 """Ids in ascending order; empty: nobody leads."""
@@ -87,10 +85,11 @@ class Reigns:
 
 class TimeAtTop(Struct, kw_only=True):
     """How long a competitor led, alone or not; `shared`: not alone. `days` and `weeks`: at the end of how many days and
-    of how many Sundays. `runs`: how often the first place was reached; `longest`: when the longest of these began and
-    ended."""
+    of how many Sundays, in `zone`. `runs`: how often the first place was reached; `longest`: when the longest of these
+    began and ended."""
 
     competitor_id: CompetitorId
+    zone: tzinfo
     time: timedelta = timedelta()
     shared: timedelta = timedelta()
     days: int = 0
@@ -103,15 +102,26 @@ class TimeAtTop(Struct, kw_only=True):
         """Adds a run, to before `until`."""
         self.runs += 1
         self.time += until - since
-        self.days += (until - _EPOCH) // _DAY - (since - _EPOCH) // _DAY
-        self.weeks += (until - _MONDAY) // _WEEK - (since - _MONDAY) // _WEEK
+        began, ended = _day(since, self.zone), _day(until, self.zone)
+        self.days += ended - began
+        self.weeks += ended // _WEEK_DAYS - began // _WEEK_DAYS
         if until - since > self.longest[1] - self.longest[0]:
             self.longest = since, until
 
 
-def times_at_top(reigns: Reigns, end: datetime, most: int) -> Generator[None, None, tuple[int, list[TimeAtTop]]]:
-    """How many led, and the times of those who led longest, up to `end` and with it; `most` of them, the longest first.
-    Pauses for other work."""
+def _day(moment: datetime, zone: tzinfo) -> int:
+    """The days that have ended by then, counted from a Monday."""
+    try:
+        return moment.astimezone(zone).toordinal() - 1
+    except OverflowError:  # in the year 1 or 9999
+        return moment.toordinal() - 1
+
+
+def times_at_top(
+    reigns: Reigns, end: datetime, most: int, zone: tzinfo
+) -> Generator[None, None, tuple[int, list[TimeAtTop]]]:
+    """How many led, and the times of those who led longest, up to `end` and with it, with the days of `zone`; `most` of
+    them, the longest first. Pauses for other work."""
     found: dict[CompetitorId, TimeAtTop] = {}
     leading: dict[CompetitorId, datetime] = {}
     end = min(end, _LAST - _MICROSECOND) + _MICROSECOND
@@ -122,7 +132,7 @@ def times_at_top(reigns: Reigns, end: datetime, most: int) -> Generator[None, No
         for one in reign.leaders:
             leading.setdefault(one, reign.since)
             if one not in found:
-                found[one] = TimeAtTop(competitor_id=one, longest=(reign.since, reign.since))
+                found[one] = TimeAtTop(competitor_id=one, zone=zone, longest=(reign.since, reign.since))
             if len(reign.leaders) > 1:
                 found[one].shared += (reign.until or end) - reign.since
         if number % _REIGNS_AT_ONCE == 0:

@@ -1,7 +1,7 @@
 """Who led from when to when is what the tables of all moments say, on either clock."""
 
 from collections.abc import Callable, Generator, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby, pairwise
 from typing import TypeVar, cast
 
@@ -141,27 +141,28 @@ def _led(changes: dict[int, list[int]]) -> Reigns:
     return reigns
 
 
-@given(_changes, _changes, st.integers(0, 24 * 50))
+@given(_changes, _changes, st.integers(0, 24 * 50), st.integers(-12, 14))
 def test_times_at_the_top_are_those_of_each_hour_and_evening(
-    one: dict[int, list[int]], other: dict[int, list[int]], more: int
+    one: dict[int, list[int]], other: dict[int, list[int]], more: int, zone: int
 ) -> None:
     """Where each hour is asked who leads."""
     by_log, by_world = _led(one), _led(other)
     last = max([*one, *other], default=0) + more
     end = _MONDAY + timedelta(hours=last)
+    midnight = 24 - zone if zone >= 0 else -zone
 
     def at(changes: dict[int, list[int]], hour: float) -> set[int]:
         return set(changes[max(began)]) if (began := [h for h in changes if h <= hour]) else set()
 
-    count, times = result(times_at_top(by_log, end, 3))
+    count, times = result(times_at_top(by_log, end, 3, timezone(timedelta(hours=zone))))
     leaders_seen = {c for who in one.values() for c in who}
     assert (count, len(times)) == (len(leaders_seen), min(3, len(leaders_seen)))
     for time in times:
         led = [time.competitor_id in at(one, hour) for hour in range(last)]
         assert time.time // timedelta(hours=1) == sum(led)
         assert time.shared // timedelta(hours=1) == sum(own and len(at(one, hour)) > 1 for hour, own in enumerate(led))
-        evenings = [time.competitor_id in at(one, hour - 0.1) for hour in range(24, last + 1, 24)]
-        assert (time.days, time.weeks) == (sum(evenings), sum(evenings[6::7]))
+        evenings = [time.competitor_id in at(one, hour - 0.1) for hour in range(midnight, last + 1, 24)]
+        assert (time.days, time.weeks) == (sum(evenings), sum(evenings[6 if zone >= 0 else 0 :: 7]))
         starts = [a for a, (before, now) in enumerate(pairwise([False, *led])) if now and not before]
         assert time.runs in (len(starts), len(starts) + (time.competitor_id in at(one, last)))
         longest = max([len(list(run)) for is_led, run in groupby(led) if is_led], default=0)

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from api.http.times import instant, instant_or_none
+from api.http.zones import zone_of
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_END, Field, number_up_to, one_of
 from api.interface.lookup import unity_of
@@ -45,8 +46,8 @@ class RunShape(Struct):
 
 class TimeAtTopShape(Struct, kw_only=True):
     """The time of a competitor at the top, `shared_seconds` of it with others. `days` and `weeks`: at the end of how
-    many days and of how many Sundays, in UTC. `competitions`: after how many. `runs`: how often the competitor reached
-    the top."""
+    many days and of how many Sundays of the tournament. `competitions`: after how many. `runs`: how often the
+    competitor reached the top."""
 
     competitor_id: int
     seconds: int
@@ -126,8 +127,8 @@ async def leaders_of(context: RecallContext, question: LeadersQuestion, *, last:
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     by_log, by_world = await context.past.leaders(live.tournament_id, then, ranking_id, unity_id, question.until)
     reigns = by_log if question.clock == "log" else by_world
-    end = question.until or reigns.last
-    led, longest = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX))
+    end, zone = question.until or reigns.last, zone_of(live.board.publication.presentation.zone)
+    led, longest = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX, zone))
     differing = await in_time_slices(differences(by_log, by_world))
     offset = max(len(reigns) - question.limit, 0) if last else question.offset
     return LeadersShape(
