@@ -53,8 +53,8 @@ class ExplanationText:
         lines = [
             f"{name} in {self._ranking.name}: {self._unity.name}",
             "",
-            f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}.",
-            f"{_after(explanation.end)}, {name} {_stood(explanation.end, text)}.",
+            *([] if explanation.on else [f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}."]),
+            f"{_by(explanation)}, {name} {_stood(explanation.end, text)}.",
         ]
         if of_others:
             lines.append(f"Of the others, only {of_others} are shown.")
@@ -83,6 +83,8 @@ class ExplanationText:
     def _when(self, step: Step) -> str:
         """When it took place, and when it was recorded, where these differ."""
         recorded = timestamp(step.recorded.recorded_at)
+        if step.took_place is not None and step.took_place != step.recorded.recorded_at:
+            return f"{timestamp(step.took_place)}  event {step.recorded.sequence}, recorded at {recorded}"
         competition = None if step.competition_id is None else self._board.competitions.get(step.competition_id)
         if competition is None or not competition.is_dated:
             return f"{recorded}  event {step.recorded.sequence}"
@@ -207,6 +209,14 @@ def _after(stand: DatedPlace) -> str:
     if stand.recorded_at is None:
         return "Before the first event"
     return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
+
+
+def _by(explanation: Explanation) -> str:
+    """Which moment the explanation ends at, by both clocks if it is of a day."""
+    after = _after(explanation.end)
+    if explanation.on is None:
+        return after
+    return f"By what had taken place at {timestamp(explanation.on)} UTC, as known {after[0].lower()}{after[1:]}"
 
 
 def _stood(stand: DatedPlace, text: Callable[[int], str]) -> str:

@@ -35,7 +35,7 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
-from api.interface.questions import TableQuestion, with_days
+from api.interface.questions import TableQuestion, days_in, with_days
 from api.interface.resources.history import explanation_shape
 from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
 from api.interface.resources.standings import PastRankingShape, answer_standings
@@ -260,6 +260,7 @@ async def explain(
     unity: UnityText = None,
     from_: Annotated[int, Parameter(name="--from", validator=Number(gte=0))] = 0,
     to: Count = None,
+    on: On = None,
     top: TopOthers = None,
     around: AroundOther = None,
     json: Json = False,
@@ -284,15 +285,21 @@ async def explain(
             raise NotFound(
                 f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
             )
-        explanation = await Past(desk.database).explanation(
-            live.tournament_id, ranking_id, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
-        )
+        on = days_in(live.board, {"on": on})["on"]
+        past, asked = Past(desk.database), (live.tournament_id, ranking_id, unity_id, competitor_id)
+        if on is None:
+            explanation = await past.explanation(*asked, start=Sequence(from_), end=last, head=head)
+        elif from_:
+            raise Unacceptable("With --on, steps are in order of time; leave out --from.")
+        else:
+            explanation = await past.explanation_by_date(*asked, on=on, upto=last, head=head)
         of_others = ""
         if (top, around) != (None, None):
             at_end = TableQuestion(
                 ranking_id=ranking_id,
                 unity_id=unity_id,
                 at_sequence=None if last == head else last,
+                on=on,
                 **window_of(names, top, around),
             )
             shown = await told(desk, live, answer_standings, at_end, PastRankingShape)

@@ -63,11 +63,9 @@ from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from engine.domain.errors import Fault, Refusal, Unreadable
-from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.past.explanation import Place
-from projections.past.past import TIMELINE_EVENTS_MAX, AtSequence, DatedPlace, Explanation
-from projections.past.timeline import steps_by_date
+from projections.past.past import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can ask for at once."""
@@ -322,7 +320,16 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_of(board, competitor_id)
     on = arguments.get("on")
     if on is not None and sequence <= TIMELINE_EVENTS_MAX:
-        explanation = await _explanation_by_date(context, sequence, ranking_id, unity_id, competitor_id, on)
+        explanation = await context.past.explanation_by_date(
+            context.live.tournament_id,
+            ranking_id,
+            unity_id,
+            competitor_id,
+            on=on,
+            upto=sequence,
+            head=context.live.head.sequence,
+            limit=STEPS_SHOWN,
+        )
     else:
         explanation = await context.past.explanation(
             context.live.tournament_id,
@@ -343,20 +350,3 @@ async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     ranking_id = arguments["ranking_id"] = ranking_in(context, board, arguments.get("ranking_id"))
     shown = await leaders_of(context, LeadersQuestion(**arguments), last=True)
     return leaders_page(site, board, shown, ranking_id, asked.query)
-
-
-async def _explanation_by_date(
-    context: RecallContext,
-    sequence: Sequence,
-    ranking_id: RankingId,
-    unity_id: UnityId,
-    competitor_id: CompetitorId,
-    on: datetime,
-) -> Explanation:
-    """The last steps to the table of a day, in order of time, as known after the event `sequence`."""
-    tournament_id, past, head = context.live.tournament_id, context.past, context.live.head.sequence
-    board = (await past.at(tournament_id, ranking_id, AtSequence(sequence), head)).board
-    timeline = [step for step in await past.timeline(tournament_id, board, ranking_id, sequence) if step.at <= on]
-    place, steps = await in_time_slices(steps_by_date(board, ranking_id, unity_id, competitor_id, timeline))
-    nowhere = DatedPlace(Sequence(0), None, Place(None, 0))
-    return Explanation(nowhere, DatedPlace(Sequence(len(timeline)), on, place), steps[-STEPS_SHOWN:], None, None)

@@ -46,11 +46,12 @@ def explanation_page(
     if explanation.next is not None:
         address = site.address({**query, "to": str(explanation.next)}, f"/competitors/{competitor_id}")
         further = element("nav", element("a", "Earlier steps", href=address), class_="pages", aria_label="Steps")
+    at = explanation.on or explanation.end.recorded_at
     head = element(
         "header",
         element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
         element("h1", dot(competitor.color), name_text(competitor.name)),
-        element("p", _place_text(explanation.end, unity), class_="moment"),
+        element("p", _place_text(explanation.end, at, unity), class_="moment"),
     )
     body = joined(
         (
@@ -62,14 +63,10 @@ def explanation_page(
     return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(stand: DatedPlace, unity: Unity) -> Html:
+def _place_text(stand: DatedPlace, at: datetime | None, unity: Unity) -> Html:
     total = f"{number_text(stand.place.total, unity.notation)} in {unity.name}"
     where = "Not in the table" if stand.place.position is None else f"Place {stand.place.position}"
-    return joined((where, f", {total}", None if stand.recorded_at is None else ", as of ", _when(stand)))
-
-
-def _when(stand: DatedPlace) -> Html | None:
-    return None if stand.recorded_at is None else time_element(stand.recorded_at)
+    return joined((where, f", {total}", None if at is None else ", as of ", None if at is None else time_element(at)))
 
 
 def _told(board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
@@ -144,7 +141,9 @@ def _row(board: Board, step: Step, her: CompetitorId, unity: Unity) -> Html:
 
 
 def _happened(board: Board, step: Step) -> datetime:
-    """When its competition began, else when the event was recorded."""
+    """When it took place: when its competition began, else when the event was recorded."""
+    if step.took_place is not None:
+        return step.took_place
     competition = None if step.competition_id is None else board.competitions.get(step.competition_id)
     return step.recorded.recorded_at if competition is None else competition.started_at
 

@@ -10,6 +10,7 @@ happened within it does not matter.
 """
 
 from collections.abc import Generator
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -72,7 +73,8 @@ class Neighbours(Struct, frozen=True):
 
 class Step(Struct, frozen=True, kw_only=True):
     """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is the reason given for
-    the points; None: none, or the event gave no points. `overtakings_left_out`: how many more there were."""
+    the points; None: none, or the event gave no points. `overtakings_left_out`: how many more there were. `took_place`:
+    when, for steps in order of time; several events may be one, of which `recorded` is the last."""
 
     recorded: Recorded
     cause: Cause
@@ -85,6 +87,7 @@ class Step(Struct, frozen=True, kw_only=True):
     after: Place
     overtakings: list[Overtaking]
     overtakings_left_out: int = 0
+    took_place: datetime | None = None
 
     @property
     def is_own(self) -> bool:

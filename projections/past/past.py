@@ -41,7 +41,7 @@ from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
-from projections.past.timeline import Timeline, TimelineStep, series_by_date
+from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
 from projections.past.world_clock import WorldClock, add_deltas, give_totals
 from projections.tables import snapshots
 
@@ -153,13 +153,15 @@ class DatedPlace(Struct, frozen=True):
 
 class Explanation(Struct, frozen=True):
     """The steps by which a competitor came from `start` to `end`. `neighbours`: her neighbours in the classification
-    afterwards; None: none was declared. `next`: the sequence to continue from; None: this is the end."""
+    afterwards; None: none was declared. `next`: the sequence to continue from; None: this is the end. `on`: the steps
+    are in order of time, up to then; None: in that of the log."""
 
     start: DatedPlace
     end: DatedPlace
     steps: list[Step]
     neighbours: Neighbours | None
     next: Sequence | None
+    on: datetime | None = None
 
 
 class Past:
@@ -597,6 +599,27 @@ class Past:
             await self._time_slices.work(_add_neighbours(explainer, neighbours))
         following = reached.sequence if reached.sequence < end else None
         return Explanation(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
+
+    async def explanation_by_date(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        competitor_id: CompetitorId,
+        *,
+        on: datetime,
+        upto: Sequence,
+        head: Sequence,
+        limit: int | None = None,
+    ) -> Explanation:
+        """How a competitor came to where she stood by what had taken place by `on`, as known after the event `upto`:
+        the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
+        then = await self.at(tournament_id, ranking_id, AtSequence(upto), head)
+        timeline = await self.timeline(tournament_id, then.board, ranking_id, upto)
+        steps = [step for step in timeline if step.at <= on]
+        place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
+        begin, end = DatedPlace(Sequence(0), None, Place(None, 0)), DatedPlace(upto, then.recorded_at, place)
+        return Explanation(begin, end, told[-limit:] if limit else told, None, None, on)
 
     # ── Series ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, root
@@ -19,11 +20,12 @@ from projections.past.world_clock import declared_date, give_totals
 
 
 class TimelineStep(Struct, frozen=True):
-    """What took place at `at`: deltas by competitor and unity, and the competitions that gave them. `recorded_at`: when
-    the last of it was recorded. `is_dated`: the time was declared."""
+    """What took place at `at`: deltas by competitor and unity, and the competitions that gave them. `recorded_at` and
+    `sequence`: when the last of it was recorded, and as which event. `is_dated`: the time was declared."""
 
     at: datetime
     recorded_at: datetime
+    sequence: Sequence
     deltas: dict[tuple[CompetitorId, UnityId], int]
     competitions: list[CompetitionId]
     is_dated: bool
@@ -72,7 +74,9 @@ class Timeline:
         competitions = [] if before is None else before.competitions
         if event.competition_id is not None and event.competition_id not in competitions:
             competitions.append(event.competition_id)
-        self._steps[at] = TimelineStep(at, recorded.recorded_at, deltas, competitions, date is not None)
+        self._steps[at] = TimelineStep(
+            at, recorded.recorded_at, recorded.sequence, deltas, competitions, date is not None
+        )
 
 
 def series_by_date(
@@ -106,7 +110,9 @@ def steps_by_date(
     for recorded in _replayed(board, ranking_id, steps, competitor_id):
         step = yield from explainer.step_in_time_slices(recorded)
         if step is not None:
-            found.append(step)
+            its = steps[recorded.sequence - 1]
+            event = msgspec.structs.replace(recorded, sequence=its.sequence, recorded_at=its.recorded_at)
+            found.append(msgspec.structs.replace(step, recorded=event, took_place=its.at))
         yield
     return explainer.place, found
 
@@ -115,10 +121,12 @@ def _replayed(
     board: Board, ranking_id: RankingId, steps: Items[TimelineStep], her: CompetitorId | None
 ) -> Iterator[Recorded]:
     """An event for each step, as if it had been recorded when it took place; by the competition in which she took part,
-    if there is one."""
+    if there is one, or the only one."""
     for number, step in enumerate(steps, start=1):
         deltas = tuple([Delta(who, unity_id, amount) for (who, unity_id), amount in step.deltas.items()])
         cause = next((one for one in step.competitions if her in _participants(board, one)), None)
+        if cause is None and her is not None and len(step.competitions) == 1:
+            cause = step.competitions[0]
         event = PointsAdded(ranking_id=ranking_id, competition_id=cause, deltas=deltas)
         yield Recorded(Sequence(number), step.at, OPERATOR, None, event)
 

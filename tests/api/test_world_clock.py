@@ -131,6 +131,32 @@ async def test_leaders_are_told_by_either_clock(table: Table) -> None:
     ]
 
 
+async def test_a_place_is_explained_by_date(table: Table) -> None:
+    season, (ada, ben, _) = table.season, table.season.ids
+    second = await play(season, (ada, 3), started_at="2024-03-10 15:00:00")
+    first = await play(season, (ben, 2), started_at="2024-03-09 15:00:00")
+    path = f"{season.path}/explain.json?competitor={ada}"
+    told = (await season.client.get(f"{path}&on=2024-03-10")).json["explanation"]
+    assert (told["on"], told["next"], told["to"]["total"], told["to"]["position"]) == (
+        "2024-03-10T23:59:59.999999Z",
+        None,
+        3,
+        1,
+    )
+    assert [(one["took_place"][:10], one["competition_id"], one["delta"]) for one in told["steps"]] == [
+        ("2024-03-09", first, None),  # of others
+        ("2024-03-10", second, 3),
+    ]
+    assert told["steps"][0]["sequence"] > told["steps"][1]["sequence"]  # as they were recorded
+    assert all(one["recorded_at"] > one["took_place"] for one in told["steps"])
+    await season.client.put(f"competitions/{first}/void.json")
+    told = (await season.client.get(f"{path}&on=2024-03-09")).json["explanation"]
+    assert (told["steps"], told["to"]["total"]) == ([], 0)
+    known = (await season.client.get(f"{path}&on=2024-03-10&limit=1&to={told['to']['sequence'] - 2}")).json
+    assert [one["competition_id"] for one in known["explanation"]["steps"]] == [second]
+    refused(await season.client.get(f"{path}&on=2024-03-09&from=1"), 400, "from")
+
+
 async def test_leaders_are_refused_where_there_is_too_much_to_read(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

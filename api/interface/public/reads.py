@@ -201,6 +201,7 @@ class PublicStepShape(Struct, kw_only=True):
     position_after: int | None
     overtakings: list[OvertakingShape]
     overtakings_left_out: int
+    took_place: Instant | UnsetType = UNSET
 
 
 class PublicStepsShape(Struct, kw_only=True):
@@ -211,6 +212,7 @@ class PublicStepsShape(Struct, kw_only=True):
     steps: list[PublicStepShape]
     classification: NeighboursShape | None
     next: int | None
+    on: Instant | UnsetType = UNSET
 
 
 class PublicExplanationShape(PublicCausesShape, kw_only=True):

@@ -86,11 +86,13 @@ class ExplanationStepShape(Struct, kw_only=True):
     position_after: int | None
     overtakings: list[OvertakingShape]
     overtakings_left_out: int
+    took_place: Instant | UnsetType = UNSET
 
 
 class ExplanationShape(Struct, kw_only=True):
-    """`classification`: where the competitor stood in it after the event `to`; null: none was declared. `next`: what to
-    send as `from` for the rest; null: there is none."""
+    """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: where the competitor
+    stood in it after the event `to`; null: none was declared. `next`: what to send as `from` for the rest; null: there
+    is none."""
 
     competitor_id: int
     unity_id: int
@@ -99,6 +101,7 @@ class ExplanationShape(Struct, kw_only=True):
     steps: list[ExplanationStepShape]
     classification: NeighboursShape | None
     next: int | None
+    on: Instant | UnsetType = UNSET
 
 
 # ── History ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,9 +209,13 @@ class ExplainQuestion(Struct, frozen=True, kw_only=True):
     unity_id: UnityId | None = None
     start: Sequence = Sequence(0)
     end: Sequence | None = None
+    on: datetime | None = None
     limit: int = STEPS_DEFAULT
 
     def __post_init__(self) -> None:
+        if self.on is not None and self.start:
+            fault = Fault("from", "cannot be sent with on, whose steps are in order of time")
+            raise Unreadable("The query names two beginnings; send from or on.", [fault])
         if self.end is not None and self.start > self.end:
             fault = Fault("from", "must not be greater than to")
             raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
@@ -219,16 +226,16 @@ async def answer_explanation(context: RecallContext, answer: Answer, question: E
     live = context.live
     unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
     refuse_unknown(live.board, question.ranking_id, Filter(competitor_id=question.competitor_id))
-    explanation = await context.past.explanation(
-        live.tournament_id,
-        question.ranking_id,
-        unity_id,
-        question.competitor_id,
-        start=question.start,
-        end=question.end or live.head.sequence,
-        head=live.head.sequence,
-        limit=question.limit,
-    )
+    head, end = live.head.sequence, question.end or live.head.sequence
+    asked = live.tournament_id, question.ranking_id, unity_id, question.competitor_id
+    if question.on is None:
+        explanation = await context.past.explanation(
+            *asked, start=question.start, end=end, head=head, limit=question.limit
+        )
+    else:
+        explanation = await context.past.explanation_by_date(
+            *asked, on=question.on, upto=end, head=head, limit=question.limit
+        )
     return tagged_body(answer.body(encode(explanation_shape(explanation, unity_id, question.competitor_id))))
 
 
@@ -241,6 +248,7 @@ def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id
         steps=[_step(step) for step in explanation.steps],
         classification=None if explanation.neighbours is None else neighbours_shape(explanation.neighbours),
         next=explanation.next,
+        on=UNSET if explanation.on is None else instant(explanation.on),
     )
 
 
@@ -269,6 +277,7 @@ def _step(step: Step) -> ExplanationStepShape:
         position_after=step.after.position,
         overtakings=[_overtaking(overtaking) for overtaking in step.overtakings],
         overtakings_left_out=step.overtakings_left_out,
+        took_place=UNSET if step.took_place is None else instant(step.took_place),
     )
 
 
@@ -317,6 +326,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("unity", ID, "in what; absent: in the main unity", argument="unity_id"),
             Field("from", FROM_0, "from after this event; 0: from the beginning", argument="start"),
             Field("to", FROM_1, "to after this event; absent: until now", argument="end"),
+            Field("on", TIME_END, "by what had taken place by this day or time, in order of time: the last steps"),
             Field("limit", count(STEPS_DEFAULT, STEPS_MAX), "steps"),
         ),
     ),

@@ -583,9 +583,11 @@ class Client:
         unity: int | None = None,
         start: int | None = None,
         end: int | None = None,
+        on: date | None = None,
     ) -> Explanation:
-        """Why the competitor has this place: the steps from after the event `start` to after the event `end`."""
-        query = {"competitor": competitor, "unity": unity, "from": start, "to": end}
+        """Why the competitor has this place: the steps from after the event `start` to after the event `end`. `on`: the
+        last steps by this day or time, in order of time."""
+        query = {"competitor": competitor, "unity": unity, "from": start, "to": end, "on": on}
         return await self._payload(_path(slug, "rankings", ranking_id, "explain"), query, "explanation", Explanation)
 
     def follow(

@@ -385,6 +385,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     position_after: int | None
     overtakings: tuple[Overtaking, ...]
     overtakings_left_out: int = 0
+    took_place: datetime | None = None
 
 
 class Neighbours(Struct, frozen=True, kw_only=True):
@@ -402,6 +403,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     steps: tuple[ExplanationStep, ...]
     classification: Neighbours | None
     next: int | None
+    on: datetime | None = None
 
 
 class StandingMove(Struct, frozen=True, kw_only=True):

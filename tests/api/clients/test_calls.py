@@ -138,6 +138,8 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     ]
     explanation = await tallybook.explain(slug, ranking, ada)
     assert explanation.end.total == 3
+    by_date = await tallybook.explain(slug, ranking, ada, on=kick_off.date())
+    assert (by_date.end.total, by_date.steps[-1].took_place) == (3, kick_off)
     assert explanation.classification is not None
     (undone,) = await tallybook.preview_reverse_points(slug, ranking, done.sequence)
     assert {move.total_after for move in undone.unities[0].moves} <= {0, 2}
