@@ -81,6 +81,14 @@ async def test_standings_at_a_moment_are_those_over_http(tallybook: Tallybook, p
     told = f"event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
     assert table.err == f"What had taken place by {day} 23:59:59 UTC, as known after {told}"
     assert (await tallybook("standings", *of(played), "--on", "412")).code == 2
+    led = (await played.client.get(f"{played.path}/leaders.json?clock=world&limit=1000")).json["leaders"]
+    assert await tallybook.json("leaders", *of(played), "--clock", "world") == led
+    assert "time at the top" in (await tallybook("leaders", *of(played))).out
+    path = f"{played.path}/explain.json?competitor={played.ids[0]}&on=2999-01-01&limit=200"
+    explained = await tallybook.json("explain", *of(played), str(played.ids[0]), "--on", "2999-01-01")
+    assert explained == (await played.client.get(path)).json["explanation"]
+    text = await tallybook.done("explain", *of(played), str(played.ids[0]), "--on", "2999-01-01")
+    assert "By what had taken place at 2999-01-01 23:59:59 UTC, as known after event " in text
     table = await tallybook("standings", *of(played), "--at-sequence", str(head))
     assert table.out == (await tallybook("standings", *of(played))).out
     assert table.err == f"After event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
