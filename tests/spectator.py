@@ -35,7 +35,7 @@ class Spectator:
         self._unities: dict[int, dict[int, dict[str, str]]] = {}
         self._totals: dict[tuple[int, int], int] = defaultdict(int)
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Forgets everything, as `reset` demands."""
         self.__init__(self.media_type)  # type: ignore[misc]
 
@@ -187,7 +187,7 @@ async def follow(
                 if connection.status == 200:
                     await connection.feed(spectator, until)
                 if spectator.told and spectator.told[-1][0] == "reset":
-                    spectator.begin_anew()
+                    spectator.start_over()
         except (ClientError, OSError):
             pass
         await asyncio.sleep(AGAIN_SECONDS)

@@ -148,7 +148,7 @@ _EVENTS: Final = """
 """
 
 
-async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> Head:
+async def rechain(owner: asyncpg.Connection, tournament_id: TournamentId) -> Head:
     """Makes every digest that of the events which are there now: what a thorough forger does."""
     known, last = digest.genesis(tournament_id), Sequence(0)
     async with unguarded(owner):

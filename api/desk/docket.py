@@ -53,7 +53,7 @@ from engine.domain.events import (
 from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
 from engine.log import appending, reading
-from engine.log.appender import Appender, Outcome, portion
+from engine.log.appender import Appender, Outcome, batch_size
 from engine.log.appending import Appended, Block, KeyOutcome, NotAppended, OvertakenBy, Request, UnconfirmedCommit
 from engine.log.reading import Head
 from engine.process import tracing
@@ -253,7 +253,7 @@ class Docket:
         if self._was_full:
             self._pace.took(now - self._sent_at, self._sent_last)
             self._was_full = False
-        count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
+        count = min(BLOCK_REQUESTS_MAX, batch_size(len(self._waiting), self._sent_last))
         lines = 0
         while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
             if self._waiting[0].alone and taken:

@@ -293,17 +293,17 @@ async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> byte
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     table = await table_of(context, TableAsked(**asked.arguments, limit=CSV_LINES_MAX, form=False))
     columns = ["position", "moved", "competitor_id", "competitor", *[harmless(one.name) for one in table.columns]]
-    portions, time_slice = [csv_text([columns])], TimeSlice()
+    chunks, time_slice = [csv_text([columns])], TimeSlice()
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]
-        portions.append(
+        chunks.append(
             csv_text(
                 (one.position, one.moved, one.competitor_id, harmless(one.name), *_values(table, one)) for one in lines
             )
         )
         if time_slice.over:
             await time_slice.give_way()
-    return "".join(portions).encode()
+    return "".join(chunks).encode()
 
 
 def _values(table: ShownTable, line: TableLine) -> list[str | None]:

@@ -5,9 +5,9 @@
                      └──── meanwhile the next requests gather ◄────────────┘
 
 While one commit is on its way, the next batch gathers. So batches grow with the load, and a lone request waits for
-nobody: there are no timers. If many blocks wait, a `portion` of them goes. A tournament has at most one block under
-way. If another process holds the lock of a tournament, or its block cannot be sent together with others, the block goes
-alone on a lane of its own and delays nobody.
+nobody: there are no timers. If many blocks wait, a batch of them goes (`batch_size`). A tournament has at most one
+block under way. If another process holds the lock of a tournament, or its block cannot be sent together with others,
+the block goes alone on a lane of its own and delays nobody.
 
 Each node of a distributed database has a queue, lanes and connections of its own, and its commits are sent straight to
 it. While a node cannot be connected to, the blocks of its tournaments go alone, by way of the node at the address of
@@ -42,7 +42,7 @@ from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECO
 
 BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
-PORTION_MIN: Final = 8
+BATCH_MIN: Final = 8
 """A batch below this size is not divided."""
 FLOOD: Final = 128
 """If this many blocks wait, all of them go, and after a commit of this many the next one leaves at once: a round of the
@@ -87,13 +87,13 @@ class Source(Protocol):
         applied."""
 
 
-def portion(waiting: int, sent_last: int) -> int:
+def batch_size(waiting: int, sent_last: int) -> int:
     """How many of those that wait go next: half of the waiting and of those sent last, whose clients soon send again.
 
     If all went, most clients would fall into step and stay there. There would be little to read, judge and answer while
     their batch is committed, and nothing to commit while they are answered.
     """
-    return waiting if waiting >= FLOOD else max(PORTION_MIN, (waiting + sent_last + 1) // 2)
+    return waiting if waiting >= FLOOD else max(BATCH_MIN, (waiting + sent_last + 1) // 2)
 
 
 class _Queue:
@@ -120,8 +120,8 @@ class _Queue:
         return waiter
 
     def some(self) -> list[Source]:
-        """A portion of the sources, in ascending order of tournaments."""
-        sources = self.everything(min(BATCH_BLOCKS_MAX, portion(len(self.ready), self._sent_last)))
+        """A batch of the sources, in ascending order of tournaments."""
+        sources = self.everything(min(BATCH_BLOCKS_MAX, batch_size(len(self.ready), self._sent_last)))
         self._sent_last = len(sources)
         if len(sources) > 1:
             sources.sort(key=_BY_TOURNAMENT)

@@ -89,9 +89,9 @@ class Selection:
 
     def __init__(self, chosen: ListFilter, board: Board) -> None:
         self._chosen = chosen
-        self.begin_anew(board)
+        self.start_over(board)
 
-    def begin_anew(self, board: Board) -> None:
+    def start_over(self, board: Board) -> None:
         """Forgets everything found, and continues with `board`."""
         self._items: Packed[Any, Any] = self._chosen.items(board)
         self._numbers = array("q")

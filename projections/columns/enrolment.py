@@ -118,7 +118,7 @@ class Enrolment(Collection[CompetitorId]):
             self._vacant += 1
             for totals in self._beside():
                 totals.move(before, place)
-            self._give_anew_if_worth_it()
+            self._renumber_if_worth_it()
         return True
 
     def remove(self, competitor_id: CompetitorId) -> bool:
@@ -164,7 +164,7 @@ class Enrolment(Collection[CompetitorId]):
         copy.generation, copy._enrolled, copy._vacant = self.generation, self._enrolled, self._vacant
         return copy
 
-    def _give_anew_if_worth_it(self) -> None:
+    def _renumber_if_worth_it(self) -> None:
         """Assigns all places again, in the same order, if most are vacant.
 
         This is one step: the places follow from the events alone, so all is done when the next event comes. With a

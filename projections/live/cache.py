@@ -11,7 +11,7 @@ from engine.domain.terms import CompetitorId
 RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Rendered pieces of answers that are kept for one tournament."""
 KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
-"""Bytes of one chunk that is kept. A larger one is rendered but not kept, so that it does not evict all others."""
+"""Bytes of one piece that is kept. A larger one is rendered but not kept, so that it does not evict all others."""
 
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament."""
@@ -22,7 +22,7 @@ MOMENTS_BYTES_MAX: Final = 16 * 1024 * 1024
 
 _PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
-"""The overhead of a kept chunk besides its own bytes: key, stamp, places in dictionaries, surrounding objects."""
+"""The overhead of a kept piece besides its own bytes: key, stamp, places in dictionaries, surrounding objects."""
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -120,14 +120,14 @@ class SmallPieces(Generic[_Key]):
         self.get: Final = self._pieces.get
 
     def renew(self, stamp: int) -> None:
-        """Drops everything with an earlier stamp, and keeps chunks with this stamp from now on."""
+        """Drops everything with an earlier stamp, and keeps pieces with this stamp from now on."""
         if stamp > self.stamp:
             self._pieces.clear()
             self.size_bytes, self.stamp = 0, stamp
             self._cache.resized = True
 
     def keep(self, key: _Key, piece: bytes) -> None:
-        """Keeps a chunk, unless another caller has stored one meanwhile."""
+        """Keeps a piece, unless another caller has stored one meanwhile."""
         size_bytes = len(piece) + _PIECE_OVERHEAD_BYTES
         if key not in self._pieces and self.size_bytes + size_bytes <= self._bytes_max:
             self._pieces[key] = piece

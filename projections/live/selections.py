@@ -45,13 +45,13 @@ class Selections:
         for selection in self._alive.values():
             selection.note(event)
             if selection.changed > LOOKED_AGAIN_MAX:
-                selection.begin_anew(self._board())
+                selection.start_over(self._board())
 
     def clear(self) -> None:
         """Starts all selections again. Call it when the board was replaced."""
         self._kept.clear()
         for selection in self._alive.values():
-            selection.begin_anew(self._board())
+            selection.start_over(self._board())
 
     async def of(
         self, chosen: ListFilter, time_slices: TimeSlices, *, number: int = 0, count: int | None = None

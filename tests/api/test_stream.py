@@ -174,7 +174,7 @@ async def test_an_id_of_another_log_is_answered_by_reset_alone(
             assert [name for name, _ in spectator.told] == ["reset"]
             assert spectator.told[0][1]["head"] == head["sequence"]
             assert spectator.last_id is None
-            spectator.begin_anew()
+            spectator.start_over()
             async with listening(service, season.client, Accept=media_type) as connection:
                 await connection.feed(spectator, lambda one=spectator: bool(one.count("caught-up")))  # type: ignore[misc]
             assert spectator.standings() == await standings(season.client)

@@ -350,7 +350,7 @@ async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came
             )
             (pid, *_) = await until(lambda: waiting_for_locks(owner, "append_block"))
             await end_session(owner, pid)
-            await until(lambda: sent_anew(owner, pid))
+            await until(lambda: sent_again(owner, pid))
             voiding.cancel()
             await asyncio.wait([voiding])
             points = PointsAdded(ranking_id=arena.ranking_id, deltas=gain(arena, 7, match).deltas, competition_id=match)
@@ -362,7 +362,7 @@ async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came
         assert await total_of(desk, arena) == 12
 
 
-async def sent_anew(owner: asyncpg.Connection, pid: int) -> bool:
+async def sent_again(owner: asyncpg.Connection, pid: int) -> bool:
     return bool(set(await waiting_for_locks(owner, "append_block")) - {pid})
 
 

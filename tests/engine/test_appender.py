@@ -19,7 +19,7 @@ from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
 from engine.domain.events import CompetitorRegistered, Event, RankingClosed
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import appender as appender_module
-from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
+from engine.log.appender import BATCH_MIN, FLOOD, LANES_MAX, Appender, Outcome, batch_size
 from engine.log.appending import Appended, Block, NotAppended, Request
 from engine.process.telemetry import NODES_AVOIDED
 from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE, only_distributed
@@ -211,18 +211,18 @@ async def test_one_commit_takes_no_more_tournaments_than_its_bound(
     assert await commits(owner) == 3
 
 
-@given(st.integers(PORTION_MIN, FLOOD // 2), st.integers(PORTION_MIN, FLOOD // 2 - 1))
+@given(st.integers(BATCH_MIN, FLOOD // 2), st.integers(BATCH_MIN, FLOOD // 2 - 1))
 def test_clients_who_ask_again_when_they_are_answered_soon_go_in_two_halves(going: int, waiting: int) -> None:
     """However they came. If all go at once, there is nobody to work for meanwhile."""
     for _ in range(2):
-        gone, going = going, min(waiting, portion(waiting, going))
+        gone, going = going, min(waiting, batch_size(waiting, going))
         waiting += gone - going
     assert abs(waiting - going) <= 1
 
 
-@given(st.integers(1, PORTION_MIN) | st.integers(FLOOD, 10_000), st.integers(0, 10_000))
+@given(st.integers(1, BATCH_MIN) | st.integers(FLOOD, 10_000), st.integers(0, 10_000))
 def test_a_few_and_a_flood_go_together_at_once(waiting: int, sent_last: int) -> None:
-    assert portion(waiting, sent_last) >= waiting
+    assert batch_size(waiting, sent_last) >= waiting
 
 
 async def test_a_source_that_has_nothing_after_all_is_told_nothing(database: Database, ids: list[TournamentId]) -> None:

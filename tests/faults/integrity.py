@@ -16,7 +16,7 @@ from tests.faults.stage import Stage
 from tests.faults.table import Trial, case
 from tests.poison import cut_tail
 from tests.running import Said, said
-from tests.tampering import chain_anew, forget_what_was_made, tamper, unguarded
+from tests.tampering import forget_what_was_made, rechain, tamper, unguarded
 
 DIFFERENCE: Final = 3
 """Exit code of `verify` where it found something."""
@@ -105,7 +105,7 @@ async def tampering(trial: Trial) -> None:
                     await cut_tail(owner, TournamentId(tournament_id), last)
                 else:
                     await tamper(owner, _ALL_DELTAS, tournament_id)
-                    await chain_anew(owner, TournamentId(tournament_id))
+                    await rechain(owner, TournamentId(tournament_id))
                 async with unguarded(owner):
                     await forget_what_was_made(owner, TournamentId(tournament_id))
             async with open_database(original.dsn, name="worker") as database:

@@ -631,7 +631,7 @@ async def _judged_late(trial: Trial, stage: Stage, place: int, *, patient: bool)
             if waiting != [None]:
                 await owner.execute("SELECT pg_terminate_backend($1)", waiting[0]["pid"])
                 if not patient:
-                    await until(lambda: _anew(owner, holder, waiting[0]["pid"]), 20)
+                    await until(lambda: _sent_again(owner, holder, waiting[0]["pid"]), 20)
                     client.close()
             await asyncio.wait([voiding], timeout=ANSWER_SECONDS_MAX if patient else 5)
             for _ in range(trial.random.randint(1, 3)):
@@ -651,7 +651,7 @@ _HELD_UP: Final = """
 """
 
 
-async def _anew(owner: asyncpg.Connection, holder: int, ended: int) -> bool:
+async def _sent_again(owner: asyncpg.Connection, holder: int, ended: int) -> bool:
     return any(row["pid"] != ended for row in await owner.fetch(_HELD_UP, holder))
 
 

@@ -68,7 +68,7 @@ async def streams(trial: Trial) -> None:
             told = [len(one.told) for one in spectators]
             await restored(stage, restore, began, heads)
             await stage.resume()
-        begun_anew = sum(len(one.told) < count for one, count in zip(spectators, told, strict=True))
+        started_over = sum(len(one.told) < count for one, count in zip(spectators, told, strict=True))
         await stage.settled()
         last.append((await stage.cluster.fetch(_LAST, stage.arenas[0].tournament_id))[0]["sequence"])
         async with asyncio.timeout(QUIET_SECONDS_MAX):
@@ -77,14 +77,14 @@ async def streams(trial: Trial) -> None:
         for one in spectators:
             trial.look("I7", one.sequences == list(range(1, last[0] + 1)), f"a listener has {one.sequences[-5:]}")
             trial.look("I5", one.standings() == expected, "a listener folds to other standings")
-        trial.show(begun_anew > 0, "no listener had read more than the restored log holds")
+        trial.show(started_over > 0, "no listener had read more than the restored log holds")
         await _look_revoked(trial, stage)
         await look_whole(trial, stage.cluster)
         await trial.judge(stage)
         trial.tell(
             f"{resets} resets of all connections, among them {len(range(3, resets, 6))} crashes of PostgreSQL and "
-            f"{len(range(5, resets, 6))} of a service; {last[0]} events, had by {LISTENERS} listeners; {begun_anew} of "
-            "them told to start over after the restore"
+            f"{len(range(5, resets, 6))} of a service; {last[0]} events, had by {LISTENERS} listeners; {started_over} "
+            "of them told to start over after the restore"
         )
 
 

@@ -48,9 +48,9 @@ class Unity:
         if self.enrolment.generation == generation:
             self.order.replace(before, self._line(competitor_id))
         else:
-            self.make_anew()
+            self.make_again()
 
-    def make_anew(self) -> None:
+    def make_again(self) -> None:
         self.order = finished(OrderedLines.in_steps(self.enrolment, self.totals, self.sort))
 
     def _line(self, competitor_id: CompetitorId) -> int | None:
@@ -98,7 +98,7 @@ def test_lines_stay_those_of_the_rule_whatever_happens(
             elif kind == "come or go":
                 unity.come_or_go(competitor_id)
             else:
-                unity.make_anew()
+                unity.make_again()
             unity.assert_right()
 
 

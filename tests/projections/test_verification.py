@@ -64,11 +64,11 @@ from tests.tampering import (
     LAST,
     SNAPSHOT,
     Stage,
-    chain_anew,
     forget_what_was_made,
     in_each_part,
     keep_snapshot,
     moved,
+    rechain,
     stage,
     tamper,
     unguarded,
@@ -452,7 +452,7 @@ async def test_an_event_that_was_inserted_back_dated_is_found(
         await record(owner, staged.tournament_id, points(staged))
         await tamper(owner, f"UPDATE block SET recorded_at = {moved('recorded_at', '-1 day')} WHERE last_sequence = 13")
         await tamper(owner, f"UPDATE event SET recorded_at = {moved('recorded_at', '-1 day')} WHERE sequence = 13")
-        await chain_anew(owner, staged.tournament_id)
+        await rechain(owner, staged.tournament_id)
     assert named(await verified(database)) == {(13, "event.recorded_at")}
 
 
@@ -1240,7 +1240,7 @@ async def test_a_chain_that_was_rewritten_as_a_whole_is_found_by_an_outside_dige
     await note(database, notes)
     statement, _ = LOG_CHANGES["one delta"]
     await tamper(owner, statement, staged.tournament_id)
-    await chain_anew(owner, staged.tournament_id)
+    await rechain(owner, staged.tournament_id)
     await forget_what_was_made(owner, staged.tournament_id)
     await Worker(database).catch_up()
     assert (await verified(database)).differences == []
@@ -1266,7 +1266,7 @@ async def test_other_blocks_than_were_noted_are_found(
         f"UPDATE event SET recorded_at = (SELECT recorded_at FROM block {BLOCK} 13) {EVENT} 12",
         staged.tournament_id,
     )
-    await chain_anew(owner, staged.tournament_id)
+    await rechain(owner, staged.tournament_id)
     await forget_what_was_made(owner, staged.tournament_id)
     assert (await verified(database)).differences == []
     assert named(await verified(database, digests=notes)) == {(LAST, "digests")}
@@ -1395,7 +1395,7 @@ async def test_a_log_that_is_another_after_the_pause_is_found(
     plan = _plan(tmp_path / "state")
     await interrupted(database, Plan(**plan), at=11)
     await tamper(owner, f"UPDATE event SET actor = 5 {EVENT} 5", staged.tournament_id)
-    await chain_anew(owner, staged.tournament_id)
+    await rechain(owner, staged.tournament_id)
     await forget_what_was_made(owner, staged.tournament_id)
     assert (await verified(database)).differences == []
     assert (10, "block.digest") in named(await verified(database, **plan))
