@@ -25,6 +25,7 @@ async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE
     rows: list[dict[str, object]] = [
         {
             "name": run.name,
+            "recorded_at": run.recorded_at,
             "event": run.first,
             "competitions": run.competitions,
             "points": run.points,
@@ -32,7 +33,7 @@ async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE
         }
         for run in runs
     ]
-    printing.rows(rows, ("name", "event", "competitions", "points", "undone"), as_json=json)
+    printing.rows(rows, ("name", "recorded_at", "event", "competitions", "points", "undone"), as_json=json)
 
 
 async def undo(

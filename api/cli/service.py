@@ -199,7 +199,7 @@ async def demo(
             tournament_id, slug = await (_opened_season(desk) if live else _played_season(desk))
             async with desk.live_pool.pinned(tournament_id) as tournament:
                 board = tournament.board
-            token = await make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
+            token = await make_token(database, "demo", Scope.ADMIN, None, expires_in_days=7)
         await _serve(
             dsn,
             host=host,

@@ -6,6 +6,7 @@ with `_UNDONE` behind it.
 """
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Final
 
 from asyncpg import Connection
@@ -21,6 +22,7 @@ _RUNS: Final = """
     SELECT
         convert_from(substring(i.fingerprint FROM 33), 'UTF8') AS name,
         min(i.sequence) AS first,
+        min(e.recorded_at) AS recorded_at,
         count(*) FILTER (WHERE e.kind = 'CompetitionAdded') AS competitions,
         count(*) FILTER (WHERE e.kind = 'PointsAdded') AS points
     FROM idempotency AS i
@@ -49,11 +51,12 @@ _AMONG: Final = """
 
 
 class Run(Struct, frozen=True):
-    """An import: its name, the sequence of its first event, and how many competitions and events with points it has
-    added. `undone`: it was undone, or undoing it has begun."""
+    """An import: its name, the sequence and the time of its first event, and how many competitions and events with
+    points it has added. `undone`: it was undone, or undoing it has begun."""
 
     name: str
     first: Sequence
+    recorded_at: datetime
     competitions: int
     points: int
     undone: bool
@@ -79,7 +82,7 @@ async def runs(connection: Connection, tournament_id: TournamentId) -> list[Run]
     """Every import of the tournament, the first one first."""
     rows = {row["name"]: row for row in await connection.fetch(_RUNS, tournament_id)}
     return [
-        Run(name, row["first"], row["competitions"], row["points"], name + _UNDONE in rows)
+        Run(name, row["first"], row["recorded_at"], row["competitions"], row["points"], name + _UNDONE in rows)
         for name, row in rows.items()
         if not name.endswith(_UNDONE)
     ]

@@ -53,7 +53,8 @@ def change_page(
     would lead to."""
     fields = change.fields(beginning)
     looks = change.looks_at_form and previewed is None
-    shown = [field.name for field in fields] + (["participants"] if beginning.boxes else [])
+    chosen = "participants" if beginning.fields is None or fields else "competitors"
+    shown = [field.name for field in fields] + ([chosen] if beginning.boxes else [])
     return console_page(
         viewer,
         change.title,
@@ -67,7 +68,7 @@ def change_page(
             LOOK if looks else change.button,
             hidden(STEP, seen_form(filling.given)) if change.looks_at_form and not looks else None,
             inputs(fields, filling),
-            boxes("Competitors", "participants", beginning.boxes, filling) if beginning.boxes else None,
+            boxes("Competitors", chosen, beginning.boxes, filling) if beginning.boxes else None,
             competitor_choices(board) if change.with_competitors and not beginning.boxes else None,
             dangerous=change.warning is not None and not looks,
         ),

@@ -5,7 +5,7 @@ classifications declared, on pages of their own (`ranking_page.py`, `classificat
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -22,7 +22,7 @@ from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import Option
 from engine.domain.presentation import LANGUAGES
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from projections.board.board import Board
 
 
@@ -115,9 +115,23 @@ def _named_competition(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=competition_text(board, competition_of(board, ids["competition_id"])))
 
 
-def _struck(board: Board, ids: PathIds) -> Beginning:
+def _to_strike(board: Board, ids: PathIds) -> Beginning:
+    """The participants that are not struck are chosen from; of a competition without any, the form takes ids."""
     found = competition_of(board, ids["competition_id"])
-    return Beginning(about=competition_text(board, found), given={"competitors": ", ".join(map(str, found.struck))})
+    left = [one for one in found.participants if one not in found.struck]
+    return _of_some(board, ids, left, ()) if left else _named_competition(board, ids)
+
+
+def _to_unstrike(board: Board, ids: PathIds) -> Beginning:
+    found = competition_of(board, ids["competition_id"])
+    return _of_some(board, ids, found.struck, found.struck)
+
+
+def _of_some(board: Board, ids: PathIds, some: Iterable[CompetitorId], chosen: Iterable[CompetitorId]) -> Beginning:
+    boxes = {f"competitor[{one}]": board.competitors[one].name for one in some}
+    given = {f"competitor[{one}]": "on" for one in chosen}
+    about = competition_text(board, competition_of(board, ids["competition_id"]))
+    return Beginning(about=about, given=given, fields=(), boxes=boxes)
 
 
 def _presentation(board: Board, _ids: PathIds) -> Beginning:
@@ -158,6 +172,15 @@ def _chosen(form: Form) -> Form:
     rest = {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
     chosen = [found[1] for name in form if (found := _COMPETITOR.fullmatch(name))]
     return {"participants": ",".join(chosen)} | rest
+
+
+def _chosen_competitors(form: Form) -> Form:
+    """As `_chosen`, for an operation that calls them competitors. Ids may be typed, too."""
+    chosen = _chosen(form)
+    participants = chosen["participants"]
+    return {name: text for name, text in chosen.items() if name != "participants"} | (
+        {"competitors": participants} if participants or "competitors" not in form else {}
+    )
 
 
 def _new_unity(board: Board, ids: PathIds) -> Beginning:
@@ -269,12 +292,13 @@ CONSOLE_CHANGES: Final = (
         title="Strike competitors",
         button="Strike them",
         back="/competitions",
-        begin=_named_competition,
+        begin=_to_strike,
         warning="All points that the competition gave them are taken back. The log keeps both, and it can be made to "
         "count for them again.",
         preview=_PREVIEWS[_STRIKE],
         looks_at_form=True,
         with_competitors=True,
+        read=_chosen_competitors,
     ),
     Change(
         path="/competitions/{competition_id}/unstrike",
@@ -282,10 +306,11 @@ CONSOLE_CHANGES: Final = (
         title="Have a competition count again for struck competitors",
         button="Have it count",
         back="/competitions",
-        begin=_struck,
+        begin=_to_unstrike,
         warning="The points that it gave them before they were struck are given again.",
         preview=_PREVIEWS[_UNSTRIKE],
         looks_at_form=True,
+        read=_chosen_competitors,
     ),
     Change(
         path="/rankings/new",

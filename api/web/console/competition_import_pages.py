@@ -24,7 +24,7 @@ from projections.board.board import Board
 
 PASTED_COMPETITIONS_MAX: Final = 1_000
 """Lines that the console imports at once."""
-_LIKE: Final = Field("like", SHORT, "how scores fill the unities of a ranking that was made like this")
+_LIKE: Final = Field("like", SHORT, "fills unities with these names, such as goal difference and won")
 _POINTS: Final = {"win": "Win", "draw": "Draw", "loss": "Loss"}
 _KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scoring])
 
@@ -38,8 +38,14 @@ def scoring_of(given: Mapping[str, str]) -> Scoring:
 
 def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
     """The form that takes the text."""
-    kinds = [Option("", "No"), *[Option(kind, kind.capitalize()) for kind in _KINDS]]
-    chosen = Filling(key=filling.key, given=filling.given, faults=filling.faults, options={"like": kinds})
+    kinds = [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]]
+    chosen = Filling(
+        key=filling.key,
+        given=filling.given,
+        faults=filling.faults,
+        options={"like": kinds},
+        labels={"like": "Scores as in"},
+    )
     ranking = board.rankings[ranking_id]
     notation = next(iter(ranking.unities.values())).notation
     usual = Scoring()
@@ -55,7 +61,7 @@ def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingI
                 filling,
                 "Competitions, as CSV",
                 "The first line is date,participants,score, then any of group, location, and names of unities with "
-                "points. Participants are separated by |. Dates are UTC. "
+                "points. Participants are separated by |. Dates are in the zone of the tournament. "
                 f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
             ),
             inputs((_LIKE,), chosen),
@@ -120,19 +126,23 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
     rows: list[list[Child]] = [
         [
             run.name,
+            time_element(run.recorded_at),
             run.first,
             run.competitions,
             run.points,
-            joined((element("span", "undone", class_="badge") if run.undone else None, _undo(viewer, venue, run))),
+            element("span", "undone", class_="badge") if run.undone else "",
+            _undo(viewer, venue, run),
         ]
         for run in reversed(runs)
     ]
     heads = [
         ("Import", "name"),
+        ("When", "when"),
         ("Event", "value"),
         ("Competitions", "value"),
         ("Points", "value"),
-        ("", "action"),
+        ("State", ""),
+        ("Actions", "action"),
     ]
     return console_page(
         viewer,

@@ -464,7 +464,7 @@ class ConsoleHandlers:
             venue = await _venue(context, incoming)
             previewed = None
             if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
-                sent = filling.given if change.looks_at_form else None
+                sent = change.read(filling.given) if change.looks_at_form else None
                 body = await self._handlers.preview(incoming, change.preview, viewer.token, sent)
                 previewed = preview_part(board, body)
             return change_page(

@@ -157,6 +157,7 @@ def _newest(board: Board) -> list[Option]:
 
 def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:
     name = POINTS.format(competitor_id=line.competitor_id)
+    said = "; ".join(wrong).replace(f"competitor {line.competitor_id}", line.name)
     entry = element(
         "input",
         name=name,
@@ -168,7 +169,7 @@ def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[st
         aria_invalid="true" if wrong else None,
         aria_describedby=f"fault-{line.competitor_id}" if wrong else None,
     )
-    fault = element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{line.competitor_id}") if wrong else None
+    fault = element("p", f"{said}.", class_="fault", id=f"fault-{line.competitor_id}") if wrong else None
     total = line.values[0]
     return [
         joined((dot(line.color), element("span", line.name))),
