@@ -1,5 +1,5 @@
-"""A client's preferences for an answer: the headers Prefer (RFC 7240), Accept and Accept-Encoding (RFC 9110, sections
-12.5.1 and 12.5.3).
+"""A client's preferences for an answer: the headers Prefer (RFC 7240), Accept, Accept-Encoding and Accept-Language (RFC
+9110, section 12.5).
 
 Pure. A preference is never a reason to refuse: unknown ones and unreadable headers are ignored.
 """
@@ -130,6 +130,24 @@ def _encodings(text: str) -> Encodings:
 
 
 _kept_encodings: Final = lru_cache(maxsize=ENCODINGS_KEPT_MAX)(_encodings)
+
+
+def accepted_language(values: Iterable[str], languages: Items[str]) -> str | None:
+    """The language that the values of Accept-Language prefer (RFC 9110, section 12.5.4), the first of several equal
+    ones, whatever their region; None: none of these."""
+    text = ",".join(values)
+    found: dict[str, float] = {}
+    position = 0
+    while position < len(text):
+        item = _CODING.match(text, position)  # a language range is written like a coding
+        if item is None:
+            return None
+        name, quality = item.groups()
+        if name and (language := name.lower().partition("-")[0]) in languages:
+            found[language] = max(found.get(language, 0.0), float(quality or 1))
+        position = item.end()
+    best = max(found, key=lambda language: found[language], default=None)
+    return best if best is not None and found[best] > 0 else None
 
 
 def _unquoted(value: str) -> str:

@@ -7,6 +7,8 @@ from projections.board.board import Board, Competition
 
 BETWEEN: Final = " – "  # noqa: RUF001 - one against the other
 
+OF_MANY: Final = "Competition of {number}"
+
 
 def competition_name(board: Board, competition: Competition) -> str:
     """The names of its participants; empty if there are none, or more than two."""
@@ -15,18 +17,18 @@ def competition_name(board: Board, competition: Competition) -> str:
     return BETWEEN.join([board.competitors[competitor_id].name for competitor_id in competition.participants])
 
 
-def short_text(board: Board, competition: Competition) -> str:
-    """A competition in few words: who met, or where, or how many."""
+def short_text(board: Board, competition: Competition, of_many: str = OF_MANY) -> str:
+    """A competition in few words: who met, or where, or how many. `of_many`: the words for how many."""
     return (
         competition_name(board, competition)
         or competition.location
-        or f"Competition of {len(competition.participants)}"
+        or of_many.format(number=len(competition.participants))
     )
 
 
-def result_text(board: Board, competition: Competition) -> str:
-    """A competition with its score, and where it was."""
-    name = competition_name(board, competition) or f"Competition of {len(competition.participants)}"
+def result_text(board: Board, competition: Competition, of_many: str = OF_MANY) -> str:
+    """A competition with its score, and where it was. `of_many`: as in `short_text`."""
+    name = competition_name(board, competition) or of_many.format(number=len(competition.participants))
     score = f" {competition.result}" if isinstance(competition.result, str) else ""
     return name + score + (f", {competition.location}" if competition.location else "")
 

@@ -28,6 +28,7 @@ from api.http import problems
 from api.http.compression import Compression
 from api.http.cookies import came_by_tls
 from api.http.forms import parse_id
+from api.http.preferences import accepted_language
 from api.http.reply import JSON, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
@@ -62,7 +63,9 @@ from api.web.moments import passage_shape, race_shape, table_shape, timeline_sha
 from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
+from api.web.words import words_for
 from engine.domain.errors import Fault, Refusal, Unreadable
+from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.past.past import TIMELINE_EVENTS_MAX
@@ -90,6 +93,7 @@ def _words(text: str) -> str | None:
 
 _MOMENT: Final = FieldType(_at, {"anyOf": [FROM_1.schema, TIME_END.schema]})
 _WORDS: Final = FieldType(_words, {"type": "string", "maxLength": NAME_CHARACTERS_MAX})
+_LANG: Final = Field("lang", one_of(*LANGUAGES), "the language of the words; absent: that of the tournament")
 _TABLE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking; absent: the first one", argument="ranking_id"),
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
@@ -100,9 +104,10 @@ _TABLE_FIELDS: Final[Fields] = (
     Field("tag", _WORDS, "only competitors that have just this tag, with positions among them"),
     Field("find", _WORDS, "only competitors whose name has this in it"),
     Field("line", ID, "the lines of the page that has that of this competitor"),
+    _LANG,
 )
 _PICTURE_FIELDS: Final[Fields] = tuple(
-    [field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at", "on")]
+    [field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at", "on", "lang")]
 )
 _LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
 _EXPLANATION_FIELDS: Final[Fields] = (
@@ -112,10 +117,12 @@ _EXPLANATION_FIELDS: Final[Fields] = (
 _LEADERS_FIELDS: Final[Fields] = (
     *_TABLE_FIELDS[:2],
     Field("clock", one_of("log", "world"), "as published, or as it took place; absent: world"),
+    _LANG,
 )
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
     Field("at", FROM_1, "the passage that shows this event", required=True),
+    _LANG,
 )
 
 
@@ -133,10 +140,13 @@ def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
 
 class _Asked(Struct, frozen=True):
     """What a request asks: its `address` and `query` as they came, and what it says. `origin`: see `_origin`.
+    `language`: that the browser of a page prefers; `lang`: that it asked for.
     `competitor`: that of the path."""
 
     slug: str
     origin: str
+    language: str | None
+    lang: str | None
     address: str
     query: dict[str, str]
     arguments: dict[str, Any]
@@ -157,8 +167,9 @@ class _Sent(Struct, frozen=True):
         return self.media_type == HTML_TYPE
 
 
-_PAGE: Final = _Sent(HTML_TYPE, PAGE_HEADERS)
-_EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS)
+_BY_LANGUAGE: Final = header("Vary", "Accept-Language")
+_PAGE: Final = _Sent(HTML_TYPE, PAGE_HEADERS + _BY_LANGUAGE)
+_EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS + _BY_LANGUAGE)
 _JSON: Final = _Sent(JSON, header("Cache-Control", "no-cache"))
 _PNG: Final = _Sent("image/png", header("Cache-Control", "no-cache"))
 _CSV: Final = _Sent("text/csv; charset=utf-8", header("Content-Disposition", "attachment"))
@@ -194,8 +205,8 @@ class BoardHandlers:
         add("/leaders", _leaders, _LEADERS_FIELDS)
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
-        add("/timeline.json", _timeline_json, _TABLE_FIELDS[:1], _JSON)
-        add("/race.json", _race_json, _TABLE_FIELDS[:2], _JSON)
+        add("/timeline.json", _timeline_json, (*_TABLE_FIELDS[:1], _LANG), _JSON)
+        add("/race.json", _race_json, (*_TABLE_FIELDS[:2], _LANG), _JSON)
         add("/table.csv", _table_csv, _TABLE_FIELDS, _CSV)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
         self._static.add_to(router)
@@ -208,12 +219,16 @@ class BoardHandlers:
                 self._visits.take(address_of(incoming.request, proxies=self._proxies))
             try:
                 query = incoming.request.query
+                arguments = read_query(query, fields)
+                lang = arguments.pop("lang", None)
                 asked = _Asked(
                     slug,
                     _origin(incoming.request, proxies=self._proxies) if sent.is_page else "",
+                    _language(incoming.request) if sent.is_page and lang is None else None,
+                    lang,
                     incoming.request.target,
                     dict(query),
-                    _with_clocks(read_query(query, fields)),
+                    _with_clocks(arguments),
                     incoming.parameters.get("competitor_id", ""),
                 )
                 answered = await self._views.answer(slug, lambda context: self._made(context, make, asked))
@@ -235,15 +250,21 @@ class BoardHandlers:
         head = live.head
         kept = live.cache.moments if asked.arguments.keys() & {"at", "on"} else live.cache.windows
         kept.renew(head.sequence)
-        key = context.hidden, asked.origin, asked.address
+        key = context.hidden, asked.origin, asked.language, asked.address
         if (found := kept.get(key)) is not None:
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
-        site = Site(await context.past.name(live.tournament_id, head.sequence), asked.slug, self._static)
+        name = await context.past.name(live.tournament_id, head.sequence)
+        words = words_for(live.board.publication.presentation, asked.lang, asked.language)
+        site = Site(name, asked.slug, self._static, words, asked.lang)
         body = await make(context, site, asked)
         if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
             kept.keep(key, body)
         return tagged_body(body)
+
+
+def _language(request: HttpRequest) -> str | None:
+    return accepted_language(request.headers.getall("Accept-Language", ()), LANGUAGES)
 
 
 def _origin(request: HttpRequest, *, proxies: int) -> str:
@@ -264,26 +285,28 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
     if not (rankings_in(context, context.live.board) or asked.arguments):
         return empty_page(site)
-    table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
+    table = await table_of(
+        context, TableAsked(words=site.words, **asked.arguments, limit=mode.lines, tags=mode is BOARD)
+    )
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
     return board_page(site, mode, table, rows, asked.query, asked.origin)
 
 
 async def _picture(pictures: Pictures, context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    table = await table_of(context, TableAsked(**asked.arguments, limit=PICTURE_LINES, form=False))
+    table = await table_of(context, TableAsked(words=site.words, **asked.arguments, limit=PICTURE_LINES, form=False))
     return await pictures.drawn(pictured(site, table))
 
 
-async def _table_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    return encode(await table_shape(await table_of(context, TableAsked(**asked.arguments))))
+async def _table_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    return encode(await table_shape(await table_of(context, TableAsked(words=site.words, **asked.arguments))))
 
 
 async def _passage_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
     return encode(await passage_shape(context, **asked.arguments))
 
 
-async def _timeline_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    return encode(await timeline_shape(context, **asked.arguments))
+async def _timeline_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    return encode(await timeline_shape(context, site.words, **asked.arguments))
 
 
 async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:

@@ -10,23 +10,20 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.times import instant
+from api.http.zones import zone_of
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
 from api.web.page import (
     Query,
     Site,
-    day_text,
     dot,
     framed,
     name_text,
-    number_text,
-    signed_text,
-    time_element,
-    time_text,
 )
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
+from api.web.words import Words
 from projections.past.past import TIMELINE_EVENTS_MAX
 
 TV_LINES: Final = 12
@@ -66,21 +63,22 @@ EMBED_LINE_PIXELS: Final = 53
 def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], query: Query, origin: str) -> bytes:
     """The page that shows `table`, whose `rows` are those of `table_rows`. `query` is how it was asked for, `origin`
     the scheme and host under which; empty: they are not known."""
+    words = site.words
     body = joined(
         (
-            element("a", "To the table", href="#table", class_="skip"),
+            element("a", words("skip"), href="#table", class_="skip"),
             _head(site, mode, table, query),
             _choices(site, mode, table, query) if mode is not EMBED else None,
             _search(site, table, query) if mode is BOARD else None,
             element(
                 "main",
                 _found(site, mode, table, query),
-                _pages(site, mode, table, query, "Lines"),
-                _table(table, rows),
-                _pages(site, mode, table, query, "Lines, below") if mode is not TV else None,
+                _pages(site, mode, table, query, words("lines_label")),
+                _table(words, table, rows),
+                _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
-            competitions_part(table.competitions) if mode is BOARD else None,
+            competitions_part(words, table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query, origin),
             _turning(site, mode, table, query) if mode is TV else None,
@@ -96,7 +94,7 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     for line in table.lines:
         if str(line.competitor_id) == query.get("line"):
-            first = f"{line.position} {line.name}, {_first_value(table, line)} {table.columns[0].name}"
+            first = f"{line.position} {line.name}, {_first_value(site.words, table, line)} {table.columns[0].name}"
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
         said |= {
@@ -119,15 +117,16 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
 def pictured(site: Site, table: ShownTable) -> Pictured:
     """What the picture of the table shows."""
     lines = [
-        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(table, line))
+        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(site.words, table, line))
         for line in table.lines[:PICTURE_LINES]
     ]
-    moment = f"As of {time_text(table.recorded_at) if table.on is None else day_text(table.on)}"
+    words = site.words
+    moment = words("as_of", time=words.time(table.recorded_at) if table.on is None else words.day(table.on))
     return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
 
 
-def _first_value(table: ShownTable, line: TableLine) -> str:
-    return "" if line.values[0] is None else number_text(line.values[0], table.columns[0].notation)
+def _first_value(words: Words, table: ShownTable, line: TableLine) -> str:
+    return "" if line.values[0] is None else words.number(line.values[0], table.columns[0].notation)
 
 
 def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, Value]:
@@ -155,19 +154,19 @@ def _chosen(table: ShownTable) -> str:
 
 
 _STATES: Final[dict[TableState, tuple[str, str | None]]] = {
-    "live": ("As of ", None),  # the script makes it live
-    "frozen": ("Frozen since ", "frozen"),
-    "final": ("Final, as of ", "final"),
+    "live": ("as_of", None),  # the script makes it live
+    "frozen": ("frozen", "frozen"),
+    "final": ("final", "final"),
 }
-"""What is said before the time of a table of now, and the class of that."""
+"""How the time of a table of now is said, and the class of that."""
 
 
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _state(table: ShownTable) -> tuple[str, str | None]:
-    """What is said before the time of the table, and the class of that."""
-    return ("As of ", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
+    """How the time of the table is said, and the class of that."""
+    return ("as_of", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
 
 
 def _heading(table: ShownTable, query: Query) -> str:
@@ -183,25 +182,28 @@ def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
         "header",
         element("p", name_text(site.name), class_="tournament"),
         element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
-        element("p", _moment(table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
-        None if mode is EMBED else latest_part(table.competitions),
+        element("p", _moment(site.words, table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
+        None if mode is EMBED else latest_part(site.words, table.competitions),
     )
 
 
-def _moment(table: ShownTable, query: Query) -> Html:
+def _moment(words: Words, table: ShownTable, query: Query) -> Html:
     """Which moment is shown, by both clocks where they differ. The script says the same."""
-    recorded = time_element(table.recorded_at)
-    last = None if table.last is None else f"{table.last.name}, {day_text(table.last.date)}"
+    recorded = words.time_element(table.recorded_at)
+    last = None if table.last is None else {"what": table.last.name, "day": words.day(table.last.date)}
     if table.on is not None:
-        return joined((f"On {day_text(table.on)}" if last is None else f"After {last}", "; as recorded by ", recorded))
-    if "at" in query:
-        by = "" if last is None else f", by which the last was {last}"
-        return joined((f"After event {table.sequence} of {table.end}{by}; as recorded by ", recorded))
-    return joined((_state(table)[0], recorded))
+        moment = words("on_day", day=words.day(table.on)) if last is None else words("after", **last)
+    elif "at" in query:
+        key = "after_event" if last is None else "after_event_last"
+        moment = words(key, number=table.sequence, end=table.end, **(last or {}))
+    else:
+        return words.html(_state(table)[0], time=recorded)
+    return words.html("recorded", moment=moment, time=recorded)
 
 
 def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
-    kept = {name: query[name] for name in ("at", "on", "since", "tag") if name in query}
+    words = site.words
+    kept = {name: query[name] for name in ("at", "on", "since", "tag", "lang") if name in query}
     in_ranking = {"ranking": str(table.ranking_id)}
 
     def tab(text: str, its: Query, chosen: bool) -> Html:
@@ -212,10 +214,10 @@ def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 
     rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
     others = [one for one in table.unities if one.id != table.sole]
-    columns = [tab("Table", in_ranking, table.unity_id in (None, table.sole))]
+    columns = [tab(words("table"), in_ranking, table.unity_id in (None, table.sole))]
     columns += [tab(one.name, in_ranking | {"unity": str(one.id)}, one.id == table.unity_id) for one in others]
-    chosen = _tabs("Rankings", rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
-    return joined((chosen, _tabs("Tables of this ranking", columns)))
+    chosen = _tabs(words("rankings"), rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
+    return joined((chosen, _tabs(words("tables"), columns)))
 
 
 def _tabs(label: str, tabs: Items[Html]) -> Html | None:
@@ -228,12 +230,12 @@ def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
     options = [element("option", one.name, value=one.id, selected=one.id == table.ranking_id) for one in table.rankings]
     return element(
         "form",
-        element("label", "Ranking ", element("select", *options, name="ranking")),
+        element("label", f"{site.words('ranking')} ", element("select", *options, name="ranking")),
         *[element("input", type="hidden", name=name, value=text) for name, text in kept.items()],
-        element("button", "Show"),
+        element("button", site.words("show")),
         action=site.address({}, mode.below),
         class_="choices",
-        aria_label="Rankings",
+        aria_label=site.words("rankings"),
     )
 
 
@@ -242,15 +244,20 @@ def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
     asked = any(query.get(name) for name in ("find", "tag"))
     if not table.is_searched or not (asked or table.tags or table.count > SEARCHED_LINES_MIN):
         return None
-    kept = [name for name in ("ranking", "unity", "at", "on", "since") if name in query]
+    words = site.words
+    kept = [name for name in ("ranking", "unity", "at", "on", "since", "lang") if name in query]
     tags = [element("option", one, selected=one == query.get("tag")) for one in table.tags]
-    everybody = element("option", "Everybody", value="")
+    everybody = element("option", words("everybody"), value="")
     return element(
         "form",
-        element("label", "Find ", element("input", type="search", name="find", value=query.get("find"), maxlength=255)),
-        element("label", "Among ", element("select", everybody, *tags, name="tag")) if tags else None,
+        element(
+            "label",
+            f"{words('find')} ",
+            element("input", type="search", name="find", value=query.get("find"), maxlength=255),
+        ),
+        element("label", f"{words('among')} ", element("select", everybody, *tags, name="tag")) if tags else None,
         *[element("input", type="hidden", name=name, value=query[name]) for name in kept],
-        element("button", "Find"),
+        element("button", words("find")),
         action=site.address({}),
         class_="choices search",
         role="search",
@@ -263,16 +270,17 @@ def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | No
     if not tag and not find:
         return None
     whole = {name: text for name, text in query.items() if name not in ("tag", "find", "offset", "line")}
-    named = joined((" with “", name_text(find), "”")) if find else None
-    among = joined((" among ", name_text(tag), ", with places among them")) if tag else None
-    way = element("a", "The whole table", href=site.address(whole, mode.below))
+    words = site.words
+    named = words.html("found_named", text=name_text(find)) if find else None
+    among = words.html("found_among", tag=name_text(tag)) if tag else None
+    way = element("a", words("whole_table"), href=site.address(whole, mode.below))
     if find and table.count == 1 and table.lines:
         one = table.lines[0].competitor_id
         address = site.address({**whole, "line": str(one)} | ({"tag": tag} if tag else {}), mode.below)
-        way = element("a", "Its line in the table", href=f"{address}#line-{one}")
+        way = element("a", words("its_line"), href=f"{address}#line-{one}")
     return element(
         "p",
-        element("span", f"{table.count} {'line' if table.count == 1 else 'lines'}", named, among, ". "),
+        element("span", words.counted("lines", table.count), named, among, ". "),
         way,
         class_="found",
     )
@@ -281,14 +289,16 @@ def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | No
 def _pages(site: Site, mode: Mode, table: ShownTable, query: Query, label: str) -> Html:
     """The ways to the lines before and after those shown. The script keeps them current."""
     first, last = table.offset + 1, table.offset + len(table.lines)
-    shown = f"{first}\N{EN DASH}{last} of {table.count}" if table.lines else f"None of {table.count} lines"
+    words, count = site.words, table.count
+    shown = words("span", first=first, last=last, count=count) if table.lines else words("no_lines", count=count)
     if mode is TV:
-        shown = f"Page {table.offset // mode.lines + 1} of {max(-(-table.count // mode.lines), 1)}, {shown}"
+        page, pages = table.offset // mode.lines + 1, max(-(-count // mode.lines), 1)
+        shown = words("page", page=page, pages=pages, lines=shown)
     return element(
         "nav",
-        _page_link(site, mode, query, max(table.offset - mode.lines, 0), "Lines above", shown=table.offset > 0),
+        _page_link(site, mode, query, max(table.offset - mode.lines, 0), words("above"), shown=table.offset > 0),
         element("span", shown),
-        _page_link(site, mode, query, table.offset + mode.lines, "Lines below", shown=last < table.count),
+        _page_link(site, mode, query, table.offset + mode.lines, words("below"), shown=last < table.count),
         class_="pages",
         aria_label=label,
         hidden=table.offset == 0 and last >= table.count,
@@ -318,50 +328,53 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
         return None
     kept = [
         element("input", type="hidden", name=name, value=query[name])
-        for name in ("ranking", "unity", "since", "tag", "find")
+        for name in ("ranking", "unity", "since", "tag", "find", "lang")
         if name in query
     ]
+    words = site.words
     same = {name: text for name, text in query.items() if name != "at"}
     asked = {"name": "at", "id": "at", "aria_describedby": "moment"}
     if _is_by_date(table, query):
         shown = table.on or (table.recorded_at if table.last is None else table.last.date)
-        slider = element("input", type="date", value=f"{shown:%Y-%m-%d}", **asked)
+        zone = zone_of(words.zone)
+        slider = element("input", type="date", value=f"{shown.astimezone(zone):%Y-%m-%d}", **asked)
         other: Html | None = element(
-            "a", "As recorded", class_="other", href=site.address({**same, "at": str(table.end)})
+            "a", words("as_recorded"), class_="other", href=site.address({**same, "at": str(table.end)})
         )
     else:
         slider = element("input", type="range", min=1, max=table.end, value=table.sequence, **asked)
-        other = None if table.last is None else element("a", "By date", class_="other", href=site.address(same))
+        other = None if table.last is None else element("a", words("by_date"), class_="other", href=site.address(same))
     return element(
         "form",
-        element("label", "History", for_="at"),
+        element("label", words("history"), for_="at"),
         slider,
         *kept,
-        element("button", "Show"),
-        element("a", "Now", href=site.address(same), aria_current=None if "at" in query else "true"),
+        element("button", words("show")),
+        element("a", words("now"), href=site.address(same), aria_current=None if "at" in query else "true"),
         other,
         action=site.address({}),
         class_="past",
         id="past",
-        aria_label="Moments of the past",
+        aria_label=words("past"),
     )
 
 
 def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) -> Html:
+    words = site.words
     if mode is EMBED:
-        whole = element("a", "The whole board", href=site.address(query), target="_blank", rel="noopener")
+        whole = element("a", words("whole_board"), href=site.address(query), target="_blank", rel="noopener")
         return element("footer", element("p", whole))
     same = {name: text for name, text in query.items() if name not in ("offset", "line")}
-    ways = [("CSV", "/table.csv"), ("Large screen", "/tv")]
+    ways = [("CSV", "/table.csv"), (words("large_screen"), "/tv")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
     of_ranking = {name: query[name] for name in ("ranking", "unity") if name in query}
-    links.append(element("a", "Leaders", href=site.address(of_ranking, "/leaders")))
-    compared = None if table.since is None else "Arrows show places gained or lost since the last competition. "
+    links.append(element("a", words("leaders"), href=site.address(of_ranking, "/leaders")))
+    compared = None if table.since is None else f"{words('arrows_last')} "
     if "since" in query:
-        compared = "Arrows show places gained or lost since the moment chosen. "
+        compared = f"{words('arrows_since')} "
     return element(
         "footer",
-        element("p", compared, "Choose a name to see how it came to its place."),
+        element("p", compared, words("choose")),
         _spaced(links),
         _embedding(site, table, same, origin),
     )
@@ -375,9 +388,9 @@ def _embedding(site: Site, table: ShownTable, query: Query, origin: str) -> Html
     frame = element("iframe", src=address, title=f"{_heading(table, query)}, {site.name}", width="100%", height=height)
     return element(
         "details",
-        element("summary", "To embed"),
-        element("label", "Write this into your page:", element("textarea", str(frame), readonly=True, rows=4)),
-        element("a", "Look at it", href=site.address(query, EMBED.below)),
+        element("summary", site.words("embed")),
+        element("label", site.words("embed_write"), element("textarea", str(frame), readonly=True, rows=4)),
+        element("a", site.words("embed_look"), href=site.address(query, EMBED.below)),
         class_="embedding",
     )
 
@@ -414,14 +427,16 @@ def _columns_beside(table: ShownTable) -> tuple[bool, bool]:
     return table.since is not None, any(line.form for line in table.lines)
 
 
-def _table(table: ShownTable, rows: Items[Html]) -> Html:
+def _table(words: Words, table: ShownTable, rows: Items[Html]) -> Html:
     compared, with_form = _columns_beside(table)
     classes = _value_classes(table)
     heads = [
-        element("th", element("abbr", "#", title="Position"), scope="col", class_="position"),
-        element("th", element("span", "Movement", class_="unseen"), scope="col", class_="moved") if compared else None,
-        element("th", "Competitor", scope="col", class_="name"),
-        element("th", "Form", scope="col", class_="form") if with_form else None,
+        element("th", element("abbr", "#", title=words("position")), scope="col", class_="position"),
+        element("th", element("span", words("movement"), class_="unseen"), scope="col", class_="moved")
+        if compared
+        else None,
+        element("th", words("competitor"), scope="col", class_="name"),
+        element("th", words("form"), scope="col", class_="form") if with_form else None,
         *[
             element("th", name_text(column.name), scope="col", class_=value_class)
             for column, value_class in zip(table.columns, classes, strict=True)
@@ -448,6 +463,7 @@ def _row(
     compared: bool,
     with_form: bool,
 ) -> Html:
+    words = site.words
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # it may not be framed
     size = "long" if len(line.name) > NAME_LONG else None
@@ -455,13 +471,13 @@ def _row(
     return element(
         "tr",
         element("td", line.position, class_="position"),
-        element("td", _moved(line.moved), class_="moved") if compared else None,
+        element("td", _moved(words, line.moved), class_="moved") if compared else None,
         element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
-        element("td", _form(table, line), class_="form") if with_form else None,
+        element("td", _form(words, table, line), class_="form") if with_form else None,
         *[
-            element("td", "" if value is None else number_text(value, column.notation), gained, class_=value_class)
+            element("td", "" if value is None else words.number(value, column.notation), gained, class_=value_class)
             for value, column, value_class, gained in zip(
-                line.values, table.columns, classes, (_gained(table, line), *[None] * len(classes)), strict=False
+                line.values, table.columns, classes, (_gained(words, table, line), *[None] * len(classes)), strict=False
             )
         ],
         id=f"line-{line.competitor_id}",
@@ -470,12 +486,12 @@ def _row(
     )
 
 
-def _gained(table: ShownTable, line: TableLine) -> Html | None:
+def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
     """What the last competition gave. It stands after the total, and is shown before it."""
     return (
         None
         if line.gained is None
-        else element("span", " ", signed_text(line.gained, table.form_notation), class_="gained")
+        else element("span", " ", words.signed(line.gained, table.form_notation), class_="gained")
     )
 
 
@@ -484,19 +500,21 @@ def _value_classes(table: ShownTable) -> list[str]:
     return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
 
 
-def _moved(places: int | None) -> Html:
+def _moved(words: Words, places: int | None) -> Html:
     """Movement by sign and by word, never by colour alone."""
     if places is None:
-        return element("span", "new", class_="new")
+        return element("span", words("new"), class_="new")
     if places == 0:
-        return element("span", _sign("\N{EN DASH}"), element("span", "unchanged", class_="unseen"), class_="same")
+        return element(
+            "span", _sign("\N{EN DASH}"), element("span", words("unchanged"), class_="unseen"), class_="same"
+        )
     sign, way = ("▲", "up") if places > 0 else ("▼", "down")
-    return element("span", _sign(sign), abs(places), element("span", f" {way}", class_="unseen"), class_=way)
+    return element("span", _sign(sign), abs(places), element("span", f" {words(way)}", class_="unseen"), class_=way)
 
 
 def _sign(text: str) -> Html:
     return element("span", text, class_="sign", aria_hidden="true")
 
 
-def _form(table: ShownTable, line: TableLine) -> Html:
-    return element("ol", *[element("li", number_text(one.sum, table.form_notation)) for one in line.form])
+def _form(words: Words, table: ShownTable, line: TableLine) -> Html:
+    return element("ol", *[element("li", words.number(one.sum, table.form_notation)) for one in line.form])

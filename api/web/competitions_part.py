@@ -5,44 +5,49 @@
 
 from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
 from api.web.html import Child, Html, element, joined
-from api.web.page import name_text, time_element
+from api.web.page import name_text
+from api.web.words import Words
 
 
-def latest_part(shown: ShownCompetitions) -> Html:
+def latest_part(words: Words, shown: ShownCompetitions) -> Html:
     """The competition that gave points last."""
     if shown.latest is None:
         return element("p", id="latest", class_="latest", hidden=True)
-    return element("p", element("strong", "Latest"), " ", _text(shown.latest), id="latest", class_="latest")
+    return element(
+        "p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_="latest"
+    )
 
 
-def competitions_part(shown: ShownCompetitions) -> Html:
+def competitions_part(words: Words, shown: ShownCompetitions) -> Html:
     """Results and fixtures; hidden where there are none."""
     return element(
         "section",
-        _list("Results", shown.results),
-        _list("Fixtures", shown.fixtures),
+        _list(words, "results", shown.results),
+        _list(words, "fixtures", shown.fixtures),
         id="competitions",
         class_="competitions",
-        aria_label="Competitions",
+        aria_label=words("competitions"),
         hidden=not (shown.results or shown.fixtures),
     )
 
 
-def _list(title: str, competitions: list[ShownCompetition]) -> Html:
-    items = [element("li", _text(one), _where(one)) for one in competitions]
-    return element("div", element("h2", title), element("ol", *items), hidden=not items)
+def _list(words: Words, title: str, competitions: list[ShownCompetition]) -> Html:
+    items = [element("li", _text(words, one), _where(words, one)) for one in competitions]
+    return element("div", element("h2", words(title)), element("ol", *items), hidden=not items)
 
 
-def _text(one: ShownCompetition) -> Html:
+def _text(words: Words, one: ShownCompetition) -> Html:
     """Who met, with the result, and what it gave."""
     names = [_side(side) for side in one.sides]
     if len(names) == 2 and not one.others:
         middle = element("b", one.result) if one.result else "\N{EN DASH}"
         who = joined((names[0], " ", middle, " ", names[1]))
     else:
-        rest = f", and {one.others} more" if one.others else None
+        rest = words("and_more", number=one.others) if one.others else None
         who = joined((*[part for name in names for part in (", ", name)][1:], rest))
-    given = [joined((name_text(side.name), f" {side.gained}")) for side in one.sides if side.gained is not None]
+    given = [
+        joined((name_text(side.name), f" {words.read(side.gained)}")) for side in one.sides if side.gained is not None
+    ]
     gave = [part for text in given for part in (", ", text)][1:]
     return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))
 
@@ -53,6 +58,6 @@ def _side(side: ShownSide) -> Html:
     return element("strong", *text) if side.won else joined(text)
 
 
-def _where(one: ShownCompetition) -> Html:
+def _where(words: Words, one: ShownCompetition) -> Html:
     place = joined((", ", name_text(one.location))) if one.location else None
-    return element("span", time_element(one.started_at), place, class_="where")
+    return element("span", words.time_element(one.started_at), place, class_="where")

@@ -7,7 +7,8 @@ from typing import Final
 
 from api.interface.competition_names import result_text
 from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element
+from api.web.page import Query, Site, dot, framed, name_text
+from api.web.words import Words
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Unity
@@ -17,10 +18,10 @@ from projections.past.past import DatedPlace, Explanation
 OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are told one by one."""
 _CAUSES: Final = {
-    Cause.POINTS: "Points",
-    Cause.REVERSAL: "Points taken back",
-    Cause.LIST: "The list of competitors changed",
-    Cause.SORT: "Which totals are better changed",
+    Cause.POINTS: "cause_points",
+    Cause.REVERSAL: "cause_reversal",
+    Cause.LIST: "cause_list",
+    Cause.SORT: "cause_sort",
 }
 
 
@@ -37,6 +38,7 @@ def explanation_page(
 ) -> bytes:
     """The page. `board` knows the names of all who are in the explanation. `has_lines`: the table has an address for
     each line."""
+    words = site.words
     competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
     kept = {name: text for name, text in query.items() if name != "to"}
@@ -45,98 +47,99 @@ def explanation_page(
     further = None
     if explanation.next is not None:
         address = site.address({**query, "to": str(explanation.next)}, f"/competitors/{competitor_id}")
-        further = element("nav", element("a", "Earlier steps", href=address), class_="pages", aria_label="Steps")
+        further = element(
+            "nav", element("a", words("earlier"), href=address), class_="pages", aria_label=words("steps")
+        )
     at = explanation.on or explanation.end.recorded_at
     head = element(
         "header",
         element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
         element("h1", dot(competitor.color), name_text(competitor.name)),
-        element("p", _place_text(explanation.end, at, unity), class_="moment"),
+        element("p", _place_text(words, explanation.end, at, unity), class_="moment"),
     )
     body = joined(
         (
-            element("nav", element("a", "Back to the table", href=back), class_="ways"),
+            element("nav", element("a", words("back"), href=back), class_="ways"),
             head,
-            element("main", *_told(board, explanation.steps, competitor_id, unity), further),
+            element("main", *_told(words, board, explanation.steps, competitor_id, unity), further),
         )
     )
     return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(stand: DatedPlace, at: datetime | None, unity: Unity) -> Html:
-    total = f"{number_text(stand.place.total, unity.notation)} in {unity.name}"
-    where = "Not in the table" if stand.place.position is None else f"Place {stand.place.position}"
-    return joined((where, f", {total}", None if at is None else ", as of ", None if at is None else time_element(at)))
+def _place_text(words: Words, stand: DatedPlace, at: datetime | None, unity: Unity) -> Html:
+    total, position = words.number(stand.place.total, unity.notation), stand.place.position
+    key = "stands_nowhere" if position is None else "stands"
+    where = words.html(key, position=position, total=total, unity=unity.name)
+    return where if at is None else words.html("stands_as_of", place=where, time=words.time_element(at))
 
 
-def _told(board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
+def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
     """The steps in short; those that were the competitor's own; and, folded away, those in which only others moved."""
     if not steps:
-        return [element("p", "Nothing has changed this place yet.")]
+        return [element("p", words("no_steps"))]
     own = [step for step in reversed(steps) if step.is_own]
     others = [step for step in reversed(steps) if not step.is_own]
-    told = [element("p", _summary(steps, her, unity.notation), class_="summary")]
+    told = [element("p", _summary(words, steps, her, unity.notation), class_="summary")]
     if own:
-        told.append(_table(board, own, her, unity, "Own results and changes, the newest first"))
+        told.append(_table(words, board, own, her, unity, words("own_steps")))
     if others:
-        number = f"When only others moved ({len(others)})"
-        table = _table(board, others, her, unity, "Steps in which only others moved, the newest first")
+        number = words("others_moved_count", number=len(others))
+        table = _table(words, board, others, her, unity, words("others_steps"))
         told.append(element("details", element("summary", number), table))
     return told
 
 
-def _summary(steps: Items[Step], her: CompetitorId, notation: Notation) -> str:
+def _summary(words: Words, steps: Items[Step], her: CompetitorId, notation: Notation) -> str:
     """What the steps came to."""
     deltas = [step.delta for step in steps if step.delta is not None]
     gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])
     passing = [one for step in steps for one in step.overtakings if not one.level]
     passed = sum([one.who == her for one in passing])
     first, last = steps[0].before.position, steps[-1].after.position
-    places = "" if first is None or last is None else f" From place {first} to {last}."
-    return (
-        f"{number_text(len(deltas))} {'change' if len(deltas) == 1 else 'changes'} of the total: "
-        f"{signed_text(gained, notation)}, {number_text(lost, notation)}. "
-        f"Passed others {_times(passed)}, was passed {_times(len(passing) - passed)}.{places}"
-    )
+    times, was_passed = words.counted("times", passed), words.counted("times", len(passing) - passed)
+    said = [
+        words.counted("changes", len(deltas), gained=words.signed(gained, notation), lost=words.number(lost, notation)),
+        words("passed_times", passed=times, was_passed=was_passed),
+    ]
+    if first is not None and last is not None:
+        said.append(words("from_to", first=first, last=last))
+    return " ".join(said)
 
 
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number_text(number)} times"
-
-
-def _table(board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity, caption: str) -> Html:
+def _table(words: Words, board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity, caption: str) -> Html:
     heads = [
         element("th", text, scope="col", class_=kind)
         for text, kind in (
-            ("When", "when"),
-            ("What", "name"),
-            ("Change", "value"),
+            (words("when"), "when"),
+            (words("what"), "name"),
+            (words("change"), "value"),
             (unity.name, "value first"),
-            ("Place", "value"),
+            (words("place"), "value"),
         )
     ]
     return element(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *[_row(board, step, her, unity) for step in steps]),
+        element("tbody", *[_row(words, board, step, her, unity) for step in steps]),
     )
 
 
-def _row(board: Board, step: Step, her: CompetitorId, unity: Unity) -> Html:
-    said = [element("p", _what(board, step))]
+def _row(words: Words, board: Board, step: Step, her: CompetitorId, unity: Unity) -> Html:
+    said = [element("p", _what(words, board, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
-        said.append(element("p", _overtakings(board, step, her), class_="overtakings"))
-    change = None if step.delta is None else signed_text(step.delta, unity.notation)
+        said.append(element("p", _overtakings(words, board, step, her), class_="overtakings"))
+    change = None if step.delta is None else words.signed(step.delta, unity.notation)
     return element(
         "tr",
-        element("td", time_element(_happened(board, step)), class_="when"),
+        element("td", words.time_element(_happened(board, step)), class_="when"),
         element("td", *said, class_="name"),
-        element("td", change, class_="value", data_label="Change"),
-        element("td", number_text(step.after.total, unity.notation), class_="value first", data_label=unity.name),
-        element("td", _places(step), class_="value", data_label="Place"),
+        element("td", change, class_="value", data_label=words("change")),
+        element("td", words.number(step.after.total, unity.notation), class_="value first", data_label=unity.name),
+        element("td", _places(words, step), class_="value", data_label=words("place")),
     )
 
 
@@ -148,40 +151,42 @@ def _happened(board: Board, step: Step) -> datetime:
     return step.recorded.recorded_at if competition is None else competition.started_at
 
 
-def _what(board: Board, step: Step) -> str:
-    cause = _CAUSES[step.cause]
+def _what(words: Words, board: Board, step: Step) -> str:
+    cause = words(_CAUSES[step.cause])
     if step.reversal is not None and not step.reversal.takes_back:
-        cause = "Points given back"
+        cause = words("cause_given_back")
     if step.competition_id is None:
-        return "Others moved" if step.cause is Cause.POINTS and step.delta is None else cause
-    named = _competition(board, step.competition_id)
+        return words("others_moved") if step.cause is Cause.POINTS and step.delta is None else cause
+    named = _competition(words, board, step.competition_id)
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 
-def _competition(board: Board, competition_id: CompetitionId) -> str:
+def _competition(words: Words, board: Board, competition_id: CompetitionId) -> str:
     competition = board.competitions.get(competition_id)
     if competition is None:
-        return f"Competition {competition_id}"
-    return f"{result_text(board, competition)}, group {competition.group_id}"
+        return words("competition_number", number=competition_id)
+    return words(
+        "group", competition=result_text(board, competition, words("competition_of")), number=competition.group_id
+    )
 
 
-def _places(step: Step) -> str:
+def _places(words: Words, step: Step) -> str:
     before, after = step.before.position, step.after.position
     if after is None:
-        return "left"
+        return words("left")
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _overtakings(board: Board, step: Step, her: CompetitorId) -> str:
-    told = [_overtaking(board, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
+def _overtakings(words: Words, board: Board, step: Step, her: CompetitorId) -> str:
+    told = [_overtaking(words, board, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
     more = len(step.overtakings) - len(told) + step.overtakings_left_out
     if more:
-        told.append(f"{number_text(more)} more")
+        told.append(words("more", number=words.number(more)))
     return "; ".join(told)
 
 
-def _overtaking(board: Board, one: Overtaking, her: CompetitorId) -> str:
+def _overtaking(words: Words, board: Board, one: Overtaking, her: CompetitorId) -> str:
     other = board.competitors[one.whom if one.who == her else one.who].name
     if one.level:
-        return f"drew level with {other}" if one.who == her else f"{other} drew level"
-    return f"passed {other}" if one.who == her else f"{other} passed"
+        return words("drew_level" if one.who == her else "other_drew_level", name=other)
+    return words("passed" if one.who == her else "other_passed", name=other)

@@ -14,12 +14,15 @@ from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from api.http.preferences import accepted_encodings
 from api.http.reply import Reply, header
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
+from api.web.words import table
 from engine.domain.errors import NotFound
+from engine.domain.presentation import LANGUAGES
 
 PATH: Final = "/static/{version}/{file...}"
 _MEDIA_TYPES: Final = {
@@ -45,7 +48,7 @@ class StaticFiles:
     """The files in the package, in memory. `version`: the digest of all of them."""
 
     def __init__(self) -> None:
-        self._files = dict(_read(files("api.web") / "static"))
+        self._files = dict(_read(files("api.web") / "static")) | dict(_words())
         digest = hashlib.sha256()
         for name, file in sorted(self._files.items()):
             digest.update(f"{name} {len(file.plain)} ".encode() + file.plain)
@@ -79,12 +82,22 @@ def static_files() -> StaticFiles:
     return StaticFiles()
 
 
+def _words() -> Iterator[tuple[str, _File]]:
+    """The words of scripts, a module for each language."""
+    for language in LANGUAGES:
+        words = {key: texts[language] for key, texts in table()["script"].items()}
+        yield f"words.{language}.js", _file(b"export default %b;\n" % msgspec.json.encode(words), ".js")
+
+
+def _file(plain: bytes, suffix: str) -> _File:
+    return _File(plain, gzip.compress(plain, mtime=0), _MEDIA_TYPES[suffix])
+
+
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, _File]]:
     """The files below `folder` that browsers are given, with their names."""
     for found in folder.iterdir():
         name = within + found.name
         if found.is_dir():
             yield from _read(found, f"{name}/")
-        elif media_type := _MEDIA_TYPES.get(PurePosixPath(name).suffix):
-            plain = found.read_bytes()
-            yield name, _File(plain, gzip.compress(plain, mtime=0), media_type)
+        elif (suffix := PurePosixPath(name).suffix) in _MEDIA_TYPES:
+            yield name, _file(found.read_bytes(), suffix)

@@ -44,9 +44,9 @@ def joined(children: Iterable[Child]) -> Html:
     return Html("".join([_escaped(child) for child in children]))
 
 
-def document(head: Html, body: Html) -> bytes:
+def document(head: Html, body: Html, *, language: str = "en") -> bytes:
     """A whole page, encoded."""
-    return f"<!DOCTYPE html>{element('html', element('head', head), body, lang='en')}".encode()
+    return f"<!DOCTYPE html>{element('html', element('head', head), body, lang=language)}".encode()
 
 
 def _escaped(child: Child) -> str:

@@ -7,20 +7,21 @@ from typing import Final
 
 from api.interface.resources.leaders import LeadersShape
 from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, name_text, number_text, time_element
+from api.web.page import Query, Site, dot, framed, name_text
+from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
-_CLOCKS: Final = {"log": ("as published", "As published"), "world": ("as it took place", "As it took place")}
+_CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
 
 
 def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: RankingId, query: Query) -> bytes:
     """The page, with the last reigns first. `board` knows the names of all who led."""
-    ranking = board.rankings[ranking_id]
+    words, ranking = site.words, board.rankings[ranking_id]
     unity = ranking.unities[UnityId(shown.unity_id)]
     others = [
-        element("a", text, href=site.address({**query, "clock": clock}, "/leaders"))
-        for clock, (_, text) in _CLOCKS.items()
+        element("a", words(key), href=site.address({**query, "clock": clock}, "/leaders"))
+        for clock, key in _CLOCKS.items()
         if clock != shown.clock
     ]
     others += [
@@ -29,62 +30,68 @@ def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: Rank
         if one is not unity
     ]
     kept = {name: text for name, text in query.items() if name != "clock"}
-    back = element("a", "Back to the table", href=site.address(kept))
-    until = None if shown.until is None else joined((", up to ", _time(shown.until)))
+    back = element("a", words("back"), href=site.address(kept))
+    first = words.html("first_as_published" if shown.clock == "log" else "first_as_it_was", unity=name_text(unity.name))
+    if shown.until is not None:
+        first = words.html("up_to", what=first, time=_time(words, shown.until))
     head = element(
         "header",
         element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
-        element("h1", "Leaders"),
-        element("p", "First in ", name_text(unity.name), f", {_CLOCKS[shown.clock][0]}", until, class_="moment"),
+        element("h1", words("leaders")),
+        element("p", first, class_="moment"),
     )
     body = joined(
         (
             element("nav", *[part for one in (back, *others) for part in (one, " ")], class_="ways"),
             head,
-            element("main", *_told(board, shown)),
+            element("main", *_told(words, board, shown)),
         )
     )
-    return framed(site, f"Leaders · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
+    return framed(site, f"{words('leaders')} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _told(board: Board, shown: LeadersShape) -> list[Html]:
+def _told(words: Words, board: Board, shown: LeadersShape) -> list[Html]:
     if not shown.reigns:
-        return [element("p", "Nobody has led yet.")]
+        return [element("p", words("no_leaders"))]
     times = [
         _row(
-            _names(board, [one.competitor_id]),
-            ("Time", _duration(one.seconds)),
-            ("Competitions", number_text(one.competitions)),
-            ("Times", number_text(one.runs)),
-            ("Longest", _duration(_seconds(one.longest.since, one.longest.until))),
+            _names(words, board, [one.competitor_id]),
+            (words("duration"), _duration(words, one.seconds)),
+            (words("competitions"), words.number(one.competitions)),
+            (words("runs"), words.number(one.runs)),
+            (words("longest"), _duration(words, _seconds(one.longest.since, one.longest.until))),
         )
         for one in shown.competitors
     ]
     reigns = [
-        _row(_names(board, one.competitors), ("Since", _time(one.since)), ("Until", _time(one.until)))
+        _row(
+            _names(words, board, one.competitors),
+            (words("since"), _time(words, one.since)),
+            (words("until"), _time(words, one.until)),
+        )
         for one in reversed(shown.reigns)
     ]
     told = [
-        *_section("Time at the top", ("Competitor", "Time", "Competitions", "Times", "Longest"), times),
-        *_section("Who led", ("Competitor", "Since", "Until"), reigns),
+        *_section(words, ("time_at_top", "competitor", "duration", "competitions", "runs", "longest"), times),
+        *_section(words, ("who_led", "competitor", "since", "until"), reigns),
     ]
     if shown.differences:
         differences = [
             _row(
-                _names(board, one.log),
-                ("Took place", _names(board, one.world)),
-                ("Since", _time(one.since)),
-                ("Until", _time(one.until)),
+                _names(words, board, one.log),
+                (words("took_place"), _names(words, board, one.world)),
+                (words("since"), _time(words, one.since)),
+                (words("until"), _time(words, one.until)),
             )
             for one in reversed(shown.differences)
         ]
-        heads = ("As published", "As it took place", "Since", "Until")
-        told += _section("Where what was published differs", heads, differences)
+        told += _section(words, ("clocks_differ", "as_published", "as_it_was", "since", "until"), differences)
     return told
 
 
-def _section(title: str, heads: Items[str], rows: Iterable[Html]) -> tuple[Html, Html]:
-    first, *others = heads
+def _section(words: Words, keys: Items[str], rows: Iterable[Html]) -> tuple[Html, Html]:
+    """A title, and a table whose columns have the names that follow it."""
+    title, first, *others = [words(key) for key in keys]
     cells = [element("th", first, scope="col", class_="name")]
     cells += [element("th", text, scope="col", class_="value") for text in others]
     table = element(
@@ -101,24 +108,24 @@ def _row(name: Html, *values: tuple[str, Html | str | None]) -> Html:
     return element("tr", element("td", name, class_="name"), *cells)
 
 
-def _names(board: Board, competitor_ids: Iterable[int]) -> Html:
+def _names(words: Words, board: Board, competitor_ids: Iterable[int]) -> Html:
     found = [board.competitors[CompetitorId(one)] for one in competitor_ids]
     if not found:
-        return element("span", "Nobody")
+        return element("span", words("nobody"))
     return joined([element("p", dot(one.color), name_text(one.name)) for one in found])
 
 
-def _time(instant: str | None) -> Html | None:
-    return None if instant is None else time_element(datetime.fromisoformat(instant))
+def _time(words: Words, instant: str | None) -> Html | None:
+    return None if instant is None else words.time_element(datetime.fromisoformat(instant))
 
 
 def _seconds(since: str, until: str) -> int:
     return int((datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds())
 
 
-def _duration(seconds: int) -> str:
+def _duration(words: Words, seconds: int) -> str:
     """Days, or where there are none, hours and minutes."""
     time = timedelta(seconds=seconds)
     if time.days:
-        return f"{number_text(time.days)} {'day' if time.days == 1 else 'days'}"
+        return words.counted("days", time.days)
     return f"{seconds // 3600} h {seconds // 60 % 60} min"

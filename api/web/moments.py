@@ -29,6 +29,7 @@ from api.web.table import (
     is_raced,
     ranking_in,
 )
+from api.web.words import Words
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.notation import Notation
@@ -220,7 +221,7 @@ def _unities(
     return unities
 
 
-async def timeline_shape(context: RecallContext, ranking_id: RankingId | None = None) -> TimelineShape:
+async def timeline_shape(context: RecallContext, words: Words, ranking_id: RankingId | None = None) -> TimelineShape:
     """What took place in a ranking, up to now. Raises NotFound and TooMuchWork."""
     live = context.live
     ranking_id = ranking_in(context, live.board, ranking_id)
@@ -236,7 +237,7 @@ async def timeline_shape(context: RecallContext, ranking_id: RankingId | None = 
         criteria=_criteria(ranking) if is_folded(ranking) else None,
         steps=await in_time_slices(_steps_in_time(steps, ranking, ids)),
         end=then.sequence,
-        moments=await in_time_slices(_moments(board, steps)),
+        moments=await in_time_slices(_moments(words, board, steps)),
     )
 
 
@@ -254,21 +255,21 @@ def _steps_in_time(
     return encoded
 
 
-def _moments(board: Board, steps: Items[TimelineStep]) -> Generator[None, None, list[tuple[str, str]]]:
+def _moments(words: Words, board: Board, steps: Items[TimelineStep]) -> Generator[None, None, list[tuple[str, str]]]:
     moments = []
     for step in steps:
-        moments.append((instant(step.at).replace(".000000", ""), _what(board, step)))
+        moments.append((instant(step.at).replace(".000000", ""), _what(words, board, step)))
         yield
     return moments
 
 
-def _what(board: Board, step: TimelineStep) -> str:
+def _what(words: Words, board: Board, step: TimelineStep) -> str:
     """What took place: the competition, with how many others, or that there was none."""
     found = [board.competitions[one] for one in step.competitions if one in board.competitions]
     if not found:
-        return "Points without a competition"
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return short_text(board, found[0]) + more
+        return words("no_competition")
+    more = words("and_more", number=len(found) - 1) if len(found) > 1 else ""
+    return short_text(board, found[0], words("competition_of")) + more
 
 
 def _criteria(ranking: Ranking) -> list[int] | None:

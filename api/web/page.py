@@ -10,9 +10,11 @@ from msgspec import Struct
 from api.http.reply import header
 from api.web.files import StaticFiles
 from api.web.html import Html, document, element, joined
+from api.web.words import ENGLISH, Words
 from engine.domain.errors import Refusal
 from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
+from engine.domain.presentation import ZONE_DEFAULT
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -28,26 +30,23 @@ PAGE_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by
 EMBED_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="*")) + _ALWAYS
 """Of the only page that others may frame. It has no form, and nothing that a click could change."""
 
-_DIGITS_UNGROUPED_MAX: Final = 4
-_THIN_SPACE: Final = "\u202f"
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-
 Query = Mapping[str, str]
 
 
 class Site(Struct, frozen=True):
-    """The board of one tournament: where it is, and what its pages are made with."""
+    """The board of one tournament: where it is, and what its pages are made with. `lang`: the language that was asked
+    for; all its addresses ask for it."""
 
     name: str
     slug: str
     static: StaticFiles
+    words: Words = ENGLISH
+    lang: str | None = None
 
     def address(self, query: Query, below: str = "") -> str:
         """The address of the board, or of what lies `below` it, with this query."""
         path = f"/board/{quote(self.slug, safe='')}{below}"
+        query = query if self.lang is None else {**query, "lang": self.lang}
         return f"{path}?{urlencode(query)}" if query else path
 
 
@@ -55,7 +54,8 @@ def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = Tru
     """A whole page of a board. `kind` is the class of its body. `about`: what its head says of it to those who show a
     link to it."""
     head = head_of(site.static, title, script="board.js" if scripts else None, about=about)
-    return document(head, element("body", body, class_=kind))
+    zone = None if site.words.zone == ZONE_DEFAULT else site.words.zone
+    return document(head, element("body", body, class_=kind, data_zone=zone), language=site.words.language)
 
 
 def head_of(
@@ -78,31 +78,17 @@ def head_of(
 
 
 def number_text(number: int, notation: Notation = WHOLE) -> str:
-    """A total as people read it: with a real minus, and from five digits on in groups. `words.js` writes the same."""
-    whole, point, rest = notation.text(abs(number)).partition(".")
-    if notation.time is None and len(whole) > _DIGITS_UNGROUPED_MAX:
-        whole = f"{int(whole):,}".replace(",", _THIN_SPACE)
-    size = whole + point + rest
-    return f"\N{MINUS SIGN}{size}" if number < 0 else size
+    """A total as people read it in English, as all pages but those of boards have it; likewise the times below."""
+    return ENGLISH.number(number, notation)
 
 
 def signed_text(number: int, notation: Notation = WHOLE) -> str:
-    return f"{'+' if number > 0 else ''}{number_text(number, notation)}"
+    return ENGLISH.signed(number, notation)
 
 
 def time_element(moment: datetime) -> Html:
     """A time in UTC, for people and for programs."""
-    return element("time", time_text(moment), datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}")
-
-
-def time_text(moment: datetime) -> str:
-    """A time in UTC, for people."""
-    return f"{day_text(moment)}, {moment:%H:%M} UTC"
-
-
-def day_text(moment: datetime) -> str:
-    """A day in UTC, for people."""
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    return ENGLISH.time_element(moment)
 
 
 def dot(color: str) -> Html | None:
@@ -133,7 +119,5 @@ def refused_page(site: Site, refusal: Refusal) -> bytes:
 
 def empty_page(site: Site) -> bytes:
     """The board of a tournament that has no ranking yet."""
-    body = element(
-        "main", element("h1", name_text(site.name)), element("p", "There is no ranking yet. Come back later.")
-    )
+    body = element("main", element("h1", name_text(site.name)), element("p", site.words("nothing")))
     return framed(site, site.name, body, kind="refused", scripts=False)

@@ -15,13 +15,15 @@ from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
-from api.interface.resources.classifications import criterion_text, lines_then
+from api.interface.resources.classifications import lines_then
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
 from api.web.search import is_searched, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
+from api.web.words import ENGLISH, Words
 from engine.domain.errors import NotFound
+from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
@@ -63,7 +65,7 @@ class TableAsked(LinesAsked, frozen=True, kw_only=True):
     """Which table: of this ranking (None: the first one), after the event `at` (None: now), with what had taken place
     by `on` (None: all), compared with that after `since` or by `since_on` (None: before the last competition). `form`:
     whether the form of its lines, and competitions around the moment, are wanted; `tags`: the tags that can be
-    chosen."""
+    chosen; `words`: in which columns and competitions without names are told."""
 
     ranking_id: RankingId | None = None
     at: Sequence | None = None
@@ -73,6 +75,7 @@ class TableAsked(LinesAsked, frozen=True, kw_only=True):
     limit: int = BOARD_LINES
     form: bool = True
     tags: bool = False
+    words: Words = ENGLISH
 
 
 class Named(Struct, frozen=True):
@@ -202,7 +205,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         rankings=[Named(i, board.rankings[i].name) for i in rankings_in(context, board)],
         unities=[Named(i, one.name) for i, one in ranking.unities.items()],
         sole=_sole(ranking),
-        columns=_columns(ranking, asked.unity_id),
+        columns=_columns(asked.words, ranking, asked.unity_id),
         sequence=sequence,
         recorded_at=recorded_at,
         state="frozen" if context.is_frozen else "live" if ranking.closed_at is None else "final",
@@ -214,7 +217,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         is_searched=is_searched(ranking),
         tags=await in_time_slices(tags_offered(board, ranking)) if asked.tags and is_searched(ranking) else [],
         on=asked.on,
-        last=None if last is None else _dated(board, last.competition_id),
+        last=None if last is None else _dated(asked.words, board, last.competition_id),
         competitions=await _competitions(context, board, ranking_id, asked, last),
         form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
         lines=await in_time_slices(_shown(board, lines, positions, form, others, gained)),
@@ -256,10 +259,10 @@ def is_folded(ranking: Ranking) -> bool:
     return len(ranking.participants) * len(ranking.unities) <= PASSAGE_TOTALS_MAX
 
 
-def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
+def _columns(words: Words, ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
     """What the values of a line are called, those that decide first. A unity may be in several criteria."""
     if unity_id is None:
-        named = [(criterion_text(ranking, one), ranking.unities[one.unity_id]) for one in in_force(ranking)]
+        named = [(_criterion(words, ranking, one), ranking.unities[one.unity_id]) for one in in_force(ranking)]
     else:
         named = [(ranking.unities[unity_id].name, ranking.unities[unity_id])]
     others = [ranking.unities[one] for one in _others(ranking, unity_id)]
@@ -267,6 +270,14 @@ def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
         *[ValueColumn(name, True, unity.notation) for name, unity in named],
         *[ValueColumn(unity.name, False, unity.notation) for unity in others],
     ]
+
+
+def _criterion(words: Words, ranking: Ranking, criterion: Criterion) -> str:
+    """The name of the unity, among whom it counts, and of how many competitions."""
+    text = ranking.unities[criterion.unity_id].name
+    if criterion.among:
+        text = words("among_tied", unity=text)
+    return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
 
 
 def _sole(ranking: Ranking) -> UnityId | None:
@@ -338,11 +349,11 @@ def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, 
     return None if last is None else LastCompetition(last[2], Sequence(0))
 
 
-def _dated(board: Board, competition_id: CompetitionId) -> DatedCompetition | None:
+def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCompetition | None:
     competition = board.competitions.get(competition_id)
     if competition is None or not competition.is_dated:
         return None
-    return DatedCompetition(short_text(board, competition), competition.started_at)
+    return DatedCompetition(short_text(board, competition, words("competition_of")), competition.started_at)
 
 
 async def _earlier(

@@ -435,7 +435,7 @@ class ConsoleHandlers:
             limit=STEPS_OF_CONSOLE,
             latest=True,
         )
-        site = _RankingSite(venue.name, venue.slug, self._static, ranking_id)
+        site = _RankingSite(venue.name, venue.slug, self._static, ranking_id=ranking_id)
         return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
@@ -719,7 +719,7 @@ def _refuse_unless_may_create(viewer: Viewer) -> None:
         raise Forbidden("Your token is for some tournaments only; creating one needs a token for all.")
 
 
-class _RankingSite(Site, frozen=True):
+class _RankingSite(Site, frozen=True, kw_only=True):
     """A ranking in the console, for the page that explains its lines: to that, it is as a board."""
 
     ranking_id: RankingId

@@ -6,7 +6,7 @@ import { Past } from "./past.js";
 import { Present } from "./present.js";
 import { Rows } from "./rows.js";
 import { Timeline } from "./timeline.js";
-import { dateText, localText, timeText } from "./words.js";
+import { dateText, localText, timeText, word, wordParts } from "./words.js";
 
 const TURN = 15000; // milliseconds of a page on a large screen
 const TOLD_MAX = 3; // competitors whose new places are read out
@@ -21,6 +21,9 @@ const slider = document.getElementById("at");
 const pages = document.querySelectorAll(".pages"); // the ways to other lines
 const page = Number(told.lines); // lines of a page
 
+const lang = document.documentElement.lang;
+const spoken = lang === "en" && !query.has("lang") ? {} : { lang };
+
 let table = null; // the last that the service told
 let asking = Object.fromEntries([...query].filter(([name]) => ["at", "on"].includes(name))); // empty: now
 let timeline = null; // of a slider by dates, as soon as it is there
@@ -31,7 +34,7 @@ let offset = Number(told.offset);
 // ── Asking ──────────────────────────────────────────────────────────────────────────────────────────────
 
 async function asked(name, more = {}) {
-  const address = new URLSearchParams({ ranking: told.ranking, ...more });
+  const address = new URLSearchParams({ ranking: told.ranking, ...spoken, ...more });
   const response = await fetch(`${board}/${name}?${address}`, { cache: "no-cache" });
   if (!response.ok) throw Object.assign(new Error(name), { status: response.status });
   return response.json();
@@ -95,6 +98,7 @@ const rows = new Rows(main.querySelector("table"), {
   address: (id) => {
     const kept = new URLSearchParams();
     if (query.has("ranking")) kept.set("ranking", query.get("ranking"));
+    if (query.has("lang")) kept.set("lang", query.get("lang"));
     if (told.unity) kept.set("unity", told.unity);
     for (const [name, text] of Object.entries(asking)) kept.set(name, text);
     return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
@@ -103,7 +107,7 @@ const rows = new Rows(main.querySelector("table"), {
   target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
 });
 
-const STATES = { live: "Live, as of ", frozen: "Frozen since ", final: "Final, as of " };
+const STATES = ["live", "frozen", "final"];
 const lost = document.createElement("strong");
 
 // ── What is said ────────────────────────────────────────────────────────────────────────────────────────
@@ -115,10 +119,10 @@ document.body.append(status);
 
 /** Which moment of the past the service told of. */
 function momentOf({ on, last, sequence }) {
-  const ofLast = last && `${last.name}, ${dateText(new Date(last.date))}`;
+  const ofLast = last && { what: last.name, day: dateText(new Date(last.date)) };
   if (on && timeline?.last) return timeline.text(timeline.placeAt(Date.parse(on)));
-  if (on) return ofLast ? `After ${ofLast}` : `On ${dateText(new Date(on))}`;
-  return `After event ${sequence} of ${end}${ofLast ? `, by which the last was ${ofLast}` : ""}`;
+  if (on) return ofLast ? word("after", ofLast) : word("on_day", { day: dateText(new Date(on)) });
+  return word(ofLast ? "after_event_last" : "after_event", { number: sequence, end, ...ofLast });
 }
 
 /** Says which moment is shown: that of the past in words, and when it was recorded; null: that is not known yet. `state`: of
@@ -129,20 +133,21 @@ function tellMoment(words, date, state) {
     time.dateTime = date.toISOString();
     time.textContent = timeText(date) + localText(date);
   }
-  moment.replaceChildren(isNow() ? STATES[state] : `${words}${date ? "; as recorded by " : ""}`, time, lost);
-  for (const one of Object.keys(STATES)) moment.classList.toggle(one, isNow() && one === state);
+  const shown = isNow() ? wordParts(state, { time }) : date ? wordParts("recorded", { moment: words, time }) : [words];
+  moment.replaceChildren(...shown, lost);
+  for (const one of STATES) moment.classList.toggle(one, isNow() && one === state);
   if (!slider) return;
   slider.setAttribute("aria-valuetext", moment.textContent);
-  slider.labels[0].textContent = isNow() ? "History" : `History: ${words}`;
+  slider.labels[0].textContent = isNow() ? word("history") : word("history_of", { moment: words });
 }
 
 /** Says which lines are shown, and leads to those above and below. */
 function tellPages(first, shown, count) {
-  const lines = shown ? `${first + 1}–${first + shown} of ${count}` : `None of ${count} lines`;
-  const ofPages = `Page ${Math.floor(first / page) + 1} of ${Math.max(Math.ceil(count / page), 1)}, `;
+  const lines = word(shown ? "span" : "no_lines", { first: first + 1, last: first + shown, count });
+  const [number, of] = [Math.floor(first / page) + 1, Math.max(Math.ceil(count / page), 1)];
   for (const nav of pages) {
     const [above, below] = nav.querySelectorAll("a");
-    nav.querySelector("span").textContent = (large ? ofPages : "") + lines;
+    nav.querySelector("span").textContent = large ? word("page", { page: number, pages: of, lines }) : lines;
     tellLink(above, Math.max(first - page, 0), first > 0);
     tellLink(below, first + page, first + shown < count);
     nav.hidden = above.hidden && below.hidden;
@@ -160,8 +165,8 @@ function tellLink(link, first, exists) {
 function tellState(answers) {
   if (moment.classList.contains("lost") === !answers) return;
   moment.classList.toggle("lost", !answers);
-  lost.textContent = answers ? "" : " · Connection lost; trying again";
-  status.textContent = answers ? "The connection is back." : lost.textContent;
+  lost.textContent = answers ? "" : ` · ${word("lost")}`;
+  status.textContent = answers ? word("back_again") : lost.textContent;
 }
 
 /** Says who has come to another place. */
@@ -169,7 +174,7 @@ function tellMoves(before, now) {
   const places = new Map(before.map((line) => [line.competitor_id, line.position]));
   const moved = now.filter((line) => places.has(line.competitor_id) && places.get(line.competitor_id) !== line.position);
   if (moved.length) {
-    status.textContent = moved.slice(0, TOLD_MAX).map((line) => `${line.name} is now in place ${line.position}.`).join(" ");
+    status.textContent = moved.slice(0, TOLD_MAX).map((line) => word("moved_to", line)).join(" ");
   }
 }
 
@@ -184,7 +189,7 @@ const past = new Past({
     table = { lines: [], count: folded.length };
     rows.show(lines, offset, columns);
     tellPages(offset, lines.length, folded.length);
-    tellMoment(timeline ? timeline.text(place) : `After event ${place} of ${end}`, time);
+    tellMoment(timeline ? timeline.text(place) : word("after_event", { number: place, end }), time);
   },
   rested: async () => {
     keepAddress();
@@ -251,15 +256,15 @@ async function beginPast() {
 function addPlay(form) {
   const button = form.querySelector("button");
   const speed = document.createElement("select");
-  speed.setAttribute("aria-label", "Speed");
+  speed.setAttribute("aria-label", word("speed"));
   for (const times of [1, 10, 60, 600]) speed.add(new Option(`${times} ×`, times, times === 600, times === 600));
-  button.textContent = "Play";
+  button.textContent = word("play");
   button.after(speed);
   let playing = null;
   const stop = () => {
     playing?.abort();
     playing = null;
-    button.textContent = "Play";
+    button.textContent = word("play");
   };
   slider.addEventListener("input", () => {
     stop();
@@ -275,7 +280,7 @@ function addPlay(form) {
     event.preventDefault();
     if (playing) return stop();
     const mine = (playing = new AbortController());
-    button.textContent = "Pause";
+    button.textContent = word("pause");
     const from = isNow() ? places().first : Number(slider.value);
     present.stop();
     const moved = (place) => {
@@ -296,14 +301,14 @@ function addPlay(form) {
 function addRace(form) {
   const section = document.createElement("section");
   section.className = "race";
-  section.setAttribute("aria-label", "Race");
+  section.setAttribute("aria-label", word("race"));
   const race = section.appendChild(document.createElement("details"));
-  race.appendChild(document.createElement("summary")).textContent = "Race";
+  race.appendChild(document.createElement("summary")).textContent = word("race");
   const place = race.appendChild(document.createElement("div"));
   form.after(section);
   race.addEventListener("toggle", async () => {
     if (!race.open) return place.replaceChildren();
-    place.textContent = "Drawing …";
+    place.textContent = word("drawing");
     try {
       const { Race, loadStyle } = await import("./race.js");
       const [shape] = await Promise.all([asked("race.json", told.unity ? { unity: told.unity } : {}), loadStyle()]);
@@ -317,7 +322,7 @@ function addRace(form) {
         slider.dispatchEvent(new Event("input"));
       });
     } catch {
-      place.textContent = "The race cannot be drawn: the ranking or its history is too large, or the connection is lost.";
+      place.textContent = word("no_race");
     }
   });
 }

@@ -1,7 +1,7 @@
 // The last result above the table, results and fixtures below it, as competitions_part.py writes them.
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
-import { localText, timeText } from "./words.js";
+import { localText, readNumber, timeText, word } from "./words.js";
 
 const latest = document.getElementById("latest");
 const section = document.getElementById("competitions");
@@ -9,10 +9,10 @@ const written = new Set(); // parts whose first content came with the page
 
 /** Shows what table.json tells of competitions. */
 export function showCompetitions(told) {
-  show(latest, told.latest, () => html`<strong>Latest</strong> ${text(told.latest)}`);
+  show(latest, told.latest, () => html`<strong>${word("latest")}</strong> ${text(told.latest)}`);
   show(section, told.results.length || told.fixtures.length, () => [
-    list("Results", told.results),
-    list("Fixtures", told.fixtures),
+    list(word("results"), told.results),
+    list(word("fixtures"), told.fixtures),
   ]);
 }
 
@@ -34,8 +34,8 @@ function text({ sides, result, others }) {
   const names = sides.map(side);
   const who = names.length === 2 && !others
     ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
-    : html`${apart(names)}${others ? `, and ${others} more` : nothing}`;
-  const given = sides.filter(({ gained }) => gained !== null).map(({ name, gained }) => html`<bdi>${name}</bdi> ${gained}`);
+    : html`${apart(names)}${others ? word("and_more", { number: others }) : nothing}`;
+  const given = sides.filter(({ gained }) => gained !== null).map(({ name, gained }) => html`<bdi>${name}</bdi> ${readNumber(gained)}`);
   return html`<span class="who-met">${who}</span>${given.length ? html`<span class="gave">${apart(given)}</span>` : nothing}`;
 }
 

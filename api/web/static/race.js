@@ -1,7 +1,7 @@
 // The race: each competitor a line through time, by position or by total. Drawn when it is asked for.
 
 import uPlot from "./uplot/uPlot.esm.js";
-import { NO_COLOR, dayText, numberText } from "./words.js";
+import { NO_COLOR, dayText, numberText, word } from "./words.js";
 
 const HEIGHT_MIN = 460;
 const LABEL = 150; // pixels at the right, for names
@@ -39,7 +39,7 @@ export class Race {
   #choices() {
     const choices = document.createElement("div");
     choices.className = "choices";
-    for (const [by, text] of [["positions", "Places"], ["totals", this.#told.name]]) {
+    for (const [by, text] of [["positions", word("places")], ["totals", this.#told.name]]) {
       const button = choices.appendChild(document.createElement("button"));
       button.type = "button";
       button.textContent = text;
@@ -52,7 +52,7 @@ export class Race {
     }
     const whole = choices.appendChild(document.createElement("button"));
     whole.type = "button";
-    whole.textContent = "Whole history";
+    whole.textContent = word("whole_history");
     whole.addEventListener("click", () => this.#draw());
     return choices;
   }
@@ -87,7 +87,7 @@ export class Race {
     const strokes = toldApart(hues.map((color) => legible(color, paint)));
     const written = (number) => numberText(number, byPlace ? {} : this.#told.notation);
     const last = competitors.map(([, name], number) => `${name} ${written(rows[number].at(-1) ?? 0)}`);
-    this.#picture.setAttribute("aria-label", `${byPlace ? "Places" : this.#told.name} over time. At the end: ${last.join(", ")}.`);
+    this.#picture.setAttribute("aria-label", word("over_time", { what: byPlace ? word("places") : this.#told.name, lines: last.join(", ") }));
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
     const axis = { stroke: paint.muted, font, grid: { stroke: paint.faint, width: 1 }, ticks: { show: false } };
     const most = rows.flat().reduce((one, other) => Math.max(one, other ?? 0), 1);

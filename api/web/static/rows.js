@@ -2,7 +2,7 @@
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
-import { NO_COLOR, numberText } from "./words.js";
+import { NO_COLOR, numberText, readNumber, word } from "./words.js";
 
 const NAME_LONG = 36; // characters, as of the service
 const MOVE = { duration: 700, easing: "cubic-bezier(.2, .8, .2, 1)" };
@@ -115,10 +115,10 @@ export class Rows {
       <th scope="row" class="name"><span class="who">${dot(line.color)}<a
         href=${this.#address(line.competitor_id)} target=${this.#target}
         class=${line.name.length > NAME_LONG ? "long" : nothing}><bdi>${line.name}</bdi></a></span></th>
-      ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${sum}</li>`)}</ol></td>` : nothing}
+      ${this.#beside.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${readNumber(sum)}</li>`)}</ol></td>` : nothing}
       ${line.values.map((value, number) => html`<td class=${this.#valueClass(number)} data-value=${
         value ?? ""}>${value === null ? "" : numberText(value, this.#columns[number].notation)}${
-        number === 0 && line.gained ? html`<span class="gained"> ${line.gained}</span>` : nothing}</td>`)}
+        number === 0 && line.gained ? html`<span class="gained"> ${readNumber(line.gained)}</span>` : nothing}</td>`)}
     </tr>`;
   }
 }
@@ -133,11 +133,11 @@ function dot(color) {
 /** Movement by sign and by word; undefined: it is not known yet. */
 function movedText(places) {
   if (places === undefined) return nothing;
-  if (places === null) return html`<span class="new">new</span>`;
+  if (places === null) return html`<span class="new">${word("new")}</span>`;
   if (places === 0) {
-    return html`<span class="same"><span class="sign" aria-hidden="true">–</span><span class="unseen">unchanged</span></span>`;
+    return html`<span class="same"><span class="sign" aria-hidden="true">–</span><span class="unseen">${word("unchanged")}</span></span>`;
   }
   const [sign, way] = places > 0 ? ["▲", "up"] : ["▼", "down"];
   return html`<span class=${way}><span class="sign" aria-hidden="true">${sign}</span>${Math.abs(places)}<span
-    class="unseen"> ${way}</span></span>`;
+    class="unseen"> ${word(way)}</span></span>`;
 }

@@ -2,7 +2,7 @@
 // before all of it.
 
 import { Passage } from "./fold.js";
-import { dateText } from "./words.js";
+import { dateText, word } from "./words.js";
 
 export class Timeline {
   #moments;
@@ -33,6 +33,6 @@ export class Timeline {
 
   text(place) {
     const { what, time } = this.#moments[Math.max(place - 1, 0)];
-    return `${place ? "After" : "Before"} ${what}, ${dateText(new Date(time))}`;
+    return word(place ? "after" : "before", { what, day: dateText(new Date(time)) });
   }
 }

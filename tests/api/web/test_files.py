@@ -3,10 +3,12 @@
 import gzip
 import re
 from importlib.resources import files
+from typing import Final
 
 import pytest
 
 from api.web.files import static_files
+from engine.domain.presentation import LANGUAGES
 from tests.api.service import Client, Service
 
 STATIC = files("api.web") / "static"
@@ -41,10 +43,14 @@ async def test_other_versions_and_other_files_are_not_there(stranger: Client) ->
     assert (await stranger.send("GET", static_files().address("board.css") + "x")).status == 404
 
 
+WORDS: Final = {f"words.{language}.js" for language in LANGUAGES}
+"""Modules that are made of words.json."""
+
+
 def test_modules_name_only_modules_that_are_there() -> None:
     names = set(static_files().sizes)
     for name in names:
-        if name.endswith(".js"):
+        if name.endswith(".js") and name not in WORDS:
             folder = name.rpartition("/")[0]
             text = STATIC.joinpath(name).read_text(encoding="utf-8")
             for named in re.findall(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)["'](\.[^"']+)["']""", text):

@@ -1,0 +1,121 @@
+"""The words of a board, in its language, and numbers and times as people who read that language write them.
+
+`words.json` has them all: those of `script` also in scripts, which get them as a module of their language
+(`files.py`). `static/words.js` writes the same.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from api.http.zones import zone_of
+from api.web.html import Child, Html, element, joined
+from engine.domain.notation import WHOLE, Notation
+from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT
+from projections.board.publication import Presentation
+
+_DIGITS_UNGROUPED_MAX: Final = 4
+_THIN_SPACE: Final = "\u202f"
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """All words: those of pages alone and those of scripts too, by key and language."""
+    return msgspec.json.decode(
+        (files("api.web") / "words.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
+    )
+
+
+@cache
+def texts_of(language: str) -> Mapping[str, str]:
+    """All words of a language, by key."""
+    return {key: texts[language] for part in table().values() for key, texts in part.items()}
+
+
+class Words(Struct, frozen=True):
+    """The words of a `language`, with times of a `zone`."""
+
+    language: str
+    zone: str = ZONE_DEFAULT
+
+    def __call__(self, key: str, **values: object) -> str:
+        """The words, with values in their places."""
+        text = texts_of(self.language)[key]
+        return text.format_map(values) if values else text
+
+    def html(self, key: str, **values: Child) -> Html:
+        """The same, with values that may be HTML."""
+        parts: list[Child] = [*_PLACE.split(texts_of(self.language)[key])]
+        parts[1::2] = [values[str(name)] for name in parts[1::2]]
+        return joined(parts)
+
+    def counted(self, key: str, number: int, **values: object) -> str:
+        """The words for one, or for several."""
+        is_one = number == 1 or (number == 0 and self.language == "fr")
+        return self(f"{key}_{'one' if is_one else 'other'}", number=self.number(number), **values)
+
+    # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def number(self, number: int, notation: Notation = WHOLE) -> str:
+        """A total: with a real minus, and from five digits on in groups."""
+        whole, point, rest = notation.text(abs(number)).partition(".")
+        if notation.time is None and len(whole) > _DIGITS_UNGROUPED_MAX:
+            whole = f"{int(whole):,}".replace(",", _THIN_SPACE)
+        size = whole + (self("point") if point else "") + rest
+        return f"\N{MINUS SIGN}{size}" if number < 0 else size
+
+    def signed(self, number: int, notation: Notation = WHOLE) -> str:
+        return f"{'+' if number > 0 else ''}{self.number(number, notation)}"
+
+    def read(self, text: str) -> str:
+        """A text of `number` in English, in this language."""
+        return text.replace(".", self("point"))
+
+    # ── Times ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def day(self, moment: datetime) -> str:
+        """The day, in the zone."""
+        local = self._local(moment)
+        month = self("months").split("|")[local.month - 1]
+        return self("first_day" if local.day == 1 else "day", day=local.day, month=month, year=local.year)
+
+    def time(self, moment: datetime) -> str:
+        """The time in the zone, to the minute."""
+        local = self._local(moment)
+        return self("time", day=self.day(moment), clock=f"{local:%H:%M}", zone=_offset_text(local))
+
+    def time_element(self, moment: datetime) -> Html:
+        """The time, for people and for programs."""
+        return element("time", self.time(moment), datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+
+    def _local(self, moment: datetime) -> datetime:
+        try:
+            return moment.astimezone(zone_of(self.zone))
+        except OverflowError:  # at the ends of all times
+            return moment
+
+
+ENGLISH: Final = Words("en")
+
+
+def words_for(presentation: Presentation, asked: str | None, preferred: str | None) -> Words:
+    """The words of a page: of the language that is `asked` for, else that of the tournament, else the `preferred` one,
+    else English."""
+    language = asked or presentation.language or preferred
+    return Words(language if language in LANGUAGES else "en", presentation.zone)
+
+
+def _offset_text(local: datetime) -> str:
+    """How far the zone of a time is from UTC then: UTC, UTC+2, UTC+5:30."""
+    offset = local.utcoffset()
+    minutes = 0 if offset is None else round(offset.total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    sign = "" if not minutes else "+" if minutes > 0 else "\N{MINUS SIGN}"
+    return f"UTC{sign}{hours if minutes else ''}{f':{rest:02}' if rest else ''}"
