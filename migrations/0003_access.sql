@@ -1,4 +1,4 @@
--- Access: tokens, the sessions of the console, and tickets for streams. Only hashes of their texts are kept.
+-- Access: tokens, the sessions of the console, tickets for streams, and quotas. Only hashes of their texts are kept.
 --
 -- Tokens and sessions belong to the service, not to a tournament. Tokens are revoked and never deleted, because events
 -- name their ids for ever. Sessions and tickets are deleted when they end, and some time after they have expired.
@@ -41,5 +41,31 @@ COMMENT ON COLUMN ticket.hash IS 'SHA-256 of the ticket''s text.';
 
 CREATE INDEX ticket_expires ON ticket (tournament_id, expires_at);
 
+-- A quota is of a tournament (token_id 0) or of a token, in all tournaments (tournament_id 0). NULL: not bounded.
+CREATE TABLE quota (
+    tournament_id bigint NOT NULL,
+    token_id      bigint NOT NULL,
+    events        bigint,
+    competitors   bigint,
+    bytes         bigint,
+    PRIMARY KEY (tournament_id, token_id),
+    CHECK ((tournament_id = 0) <> (token_id = 0))
+);
+COMMENT ON TABLE quota IS 'Bounds of what a tournament holds, and of what a token writes. Processes read it every two seconds.';
+COMMENT ON COLUMN quota.bytes IS 'Of events as they are stored.';
+
+CREATE TABLE quota_use (
+    tournament_id bigint NOT NULL,
+    token_id      bigint NOT NULL,
+    sequence      bigint NOT NULL,
+    events        bigint NOT NULL,
+    competitors   bigint NOT NULL,
+    bytes         bigint NOT NULL,
+    PRIMARY KEY (tournament_id, token_id)
+);
+COMMENT ON TABLE quota_use IS 'What was counted in a tournament for a quota, of everything (token_id 0) or of a token. The log has the rest.';
+COMMENT ON COLUMN quota_use.sequence IS 'The last event that was counted.';
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON quota, quota_use TO tallybook_service;
 GRANT SELECT, INSERT, UPDATE ON token TO tallybook_service;
 GRANT SELECT, INSERT, DELETE ON session, ticket TO tallybook_service;

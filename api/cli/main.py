@@ -64,7 +64,9 @@ _AUDIT: Final = Group("Audit", sort_key=3)
 _OPERATE: Final = Group("Operate", sort_key=4)
 app["--help"].group = app["--version"].group = Group("Options", sort_key=5)
 tournament = App(
-    name="tournament", group=_COMPETE, help="Create, rename, list, publish, export, import and delete tournaments."
+    name="tournament",
+    group=_COMPETE,
+    help="Create, rename, list, publish, bound, export, import and delete tournaments.",
 )
 competitor = App(name="competitor", group=_COMPETE, help="Register, import and list competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
@@ -76,7 +78,7 @@ competition = App(
     name="competition", group=_COMPETE, help="Add, import and list competitions, and record their results."
 )
 imports = App(name="import", group=_COMPETE, help="List imports of competitions, and undo them.")
-token = App(name="token", group=_OPERATE, help="Create, list and revoke tokens.")
+token = App(name="token", group=_OPERATE, help="Create, list, bound and revoke tokens.")
 webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
 _COMPETING: Final = (tournament, competitor, ranking, participants, unity, competition, imports, points, classification)
 for part in (*_COMPETING, token, webhook):
@@ -163,6 +165,17 @@ _command(
     "api.cli.publication:unpublish_tournament",
     name="unpublish",
     help="Take a tournament away from the public again.",
+)
+_command(
+    tournament,
+    "api.cli.quotas:quota_of_tournament",
+    name="quota",
+    help="""
+    Bound how large a tournament may become, and show how much of that is used.
+
+    Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are 409. The command line has no bound.
+    Within five seconds every process knows.
+    """,
 )
 
 
@@ -384,6 +397,17 @@ _command(
     "api.cli.tokens:revoke_token",
     name="revoke",
     help="Revoke a token. Within five seconds every process refuses it.",
+)
+_command(
+    token,
+    "api.cli.quotas:quota_of_token",
+    name="quota",
+    help="""
+    Bound how much a token may write in all tournaments, and show how much of that is used.
+
+    Omitted bounds stay. Beyond a bound, changes are 429. In each tournament everything counts that the token writes
+    after its first change under the quota. Within five seconds every process knows.
+    """,
 )
 
 

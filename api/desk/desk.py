@@ -8,7 +8,7 @@ the group commit.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import partial
 from time import monotonic
 from typing import Final, get_args
@@ -17,6 +17,7 @@ import msgspec
 
 from api.desk.conditions import Condition
 from api.desk.docket import Case, Docket, Means, Receipt
+from api.desk.quotas import QUOTAS_SECONDS, Quotas
 from api.desk.remembered import IDS_RESERVED, NOT_KEYED, Ids, Refusals
 from engine.database.pool import Database
 from engine.domain.commands import (
@@ -26,7 +27,7 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.errors import QueueFull, ShuttingDown
+from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown
 from engine.domain.events import Event
 from engine.domain.judging import decide
 from engine.domain.terms import ActorId, TournamentId
@@ -57,6 +58,8 @@ class Desk:
 
     def __init__(self, means: Means) -> None:
         self._means = means
+        self.quotas = Quotas(means.database)
+        self._looked_up: tuple[type, ...] = _AFTER_LOOKING_UP  # each command, while there are quotas
         self.busy: dict[TournamentId, Docket] = {}  # the dockets that take what comes
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and none works any more
@@ -120,12 +123,11 @@ class Desk:
         receipt.add_done_callback(partial(self._let_go, case, size_bytes))
         if condition is not None and condition.exact:
             case.exact = case.alone = True
-        looking_up = self._looking_up(live, case, command) if isinstance(command, _AFTER_LOOKING_UP) else None
-        if looking_up is None:
-            self._docket(live).put(case)
-        else:
+        if isinstance(command, self._looked_up) and (looking_up := self._looking_up(live, case, command)) is not None:
             live.pins += 1
             self._means.tasks.create_task(self._put_after(live, case, looking_up))
+        else:
+            self._docket(live).put(case)
         return receipt
 
     def _let_go(self, case: Case, size_bytes: int, _: object) -> None:
@@ -144,13 +146,36 @@ class Desk:
         expected = 0.0 if docket is None else docket.expected_seconds()
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 
-    def _looking_up(
+    def _looking_up(self, live: LiveTournament, case: Case, command: Command) -> Coroutine[None, None, None] | None:
+        """The coroutine that looks up data in the log for judging the case; None: it needs none."""
+        looking_up = self._of_command(live, case, command) if isinstance(command, _AFTER_LOOKING_UP) else None
+        limit = self.quotas.limit(live, case)
+        if limit is None:
+            return looking_up
+        case.condition = limit
+        if self.quotas.is_settled(live, case.actor):
+            return looking_up
+        return self._after_counting(live, case, looking_up)
+
+    async def _after_counting(
+        self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None] | None
+    ) -> None:
+        try:
+            await self.quotas.settle(live, case.actor)
+        except BaseException:
+            if looking_up is not None:
+                looking_up.close()
+            raise
+        if looking_up is not None:
+            await looking_up
+
+    def _of_command(
         self,
         live: LiveTournament,
         case: Case,
         command: Revalue | ReversePoints | ChangePublication,
     ) -> Coroutine[None, None, None] | None:
-        """The coroutine that looks up data in the log for judging the case; None: it needs none."""
+        """As `_looking_up`, for the command itself."""
         if isinstance(command, ChangePublication):
             case.alone |= command.freeze is not None
             return self._look_up_next(live, case, command) if command.reveal == "next" else None
@@ -250,12 +275,29 @@ class Desk:
             telemetry.settle()
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
+    async def read_quotas(self) -> None:
+        """Reads the quotas that bound the commands. Raises DatabaseUnavailable."""
+        await self.quotas.read()
+        self._looked_up = (object,) if self.quotas else _AFTER_LOOKING_UP
+
+    async def watch_quotas(self) -> None:
+        """For ever, reads the quotas again."""
+        while True:
+            await asyncio.sleep(QUOTAS_SECONDS)
+            with suppress(DatabaseUnavailable):  # the last known ones hold
+                await self.read_quotas()
+
 
 @asynccontextmanager
 async def open_desk(
-    database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
+    database: Database,
+    *,
+    live_bytes_max: int = LIVE_BYTES_MAX,
+    ids_reserved: int = IDS_RESERVED,
+    with_quotas: bool = False,
 ) -> AsyncIterator[Desk]:
-    """A desk with its background tasks. On leaving, accepted commands are settled."""
+    """A desk with its background tasks. On leaving, accepted commands are settled. Quotas bound its commands only
+    `with_quotas`: what the operator does on the command line has no bound."""
     async with open_live_pool(database, bytes_max=live_bytes_max) as live_pool, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
@@ -270,6 +312,9 @@ async def open_desk(
         )
         desk = Desk(means)
         running.append(tasks.create_task(desk.watch()))
+        if with_quotas:
+            await desk.read_quotas()
+            running.append(tasks.create_task(desk.watch_quotas()))
         yield desk
         await desk.close()
         telemetry.settle()

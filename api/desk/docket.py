@@ -24,6 +24,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from api.desk.conditions import Condition
+from api.desk.quotas import Limit
 from api.desk.remembered import Ids, Refusals
 from engine.database.pool import Database
 from engine.domain.commands import ChangePublication, Command
@@ -115,8 +116,9 @@ class Case(Struct, eq=False, kw_only=True):
     last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between its
     judging and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the
     client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
-    state of the resource. `caused`: the points of the competition that the command voids or unvoids, kept current until
-    the case is settled, which may be later than its answer. `span`: that of the request, if it is traced.
+    state of the resource, or of the operator on what is used. `caused`: the points of the competition that the command
+    voids or unvoids, kept current until the case is settled, which may be later than its answer. `span`: that of the
+    request, if it is traced.
     """
 
     command: Command
@@ -127,7 +129,7 @@ class Case(Struct, eq=False, kw_only=True):
     idempotency_key: str | None
     fingerprint: bytes | None
     refusals: Refusals.Stamp
-    condition: Condition | None
+    condition: Condition | Limit | None
     span: RequestSpan | None
     events: tuple[Event, ...] = ()
     judged: int = 0

@@ -55,7 +55,7 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
     refuse_lax_parser()
     failpoints.arm()
     tracing.configure()
-    async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
+    async with open_database(dsn, name="tallybook api") as database, open_desk(database, with_quotas=True) as desk:
         front = make_front(desk, lines, settings, throttles=Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES))
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
             gc.freeze()  # the collector skips what is in memory now: all of it stays

@@ -64,6 +64,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
         compression,
         authenticate=access.authenticated,
         database=desk.database,
+        quotas=desk.quotas,
         open_metrics=settings.open_metrics,
     )
     static = static_files()

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from api.desk.quotas import Quotas
 from api.http.auth import Scope
 from api.http.compression import Compression
 from api.http.reply import Reply
@@ -23,7 +24,7 @@ HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 TROUBLED_MAX: Final = 20
-"""Stopped tournaments, and defects, that are named."""
+"""Stopped tournaments, defects, and bounds that are nearly reached, that are named."""
 OPENAPI: Final = "/openapi.json"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
@@ -39,7 +40,13 @@ class Troubled(Struct, frozen=True):
 
 
 def add_to(
-    router: Router, compression: Compression, *, authenticate: Authenticate, database: Database, open_metrics: bool
+    router: Router,
+    compression: Compression,
+    *,
+    authenticate: Authenticate,
+    database: Database,
+    quotas: Quotas,
+    open_metrics: bool,
 ) -> None:
     """Adds these operations. Only the figures need a token, of scope admin, unless `open_metrics`."""
 
@@ -61,6 +68,8 @@ def add_to(
             *(Troubled(one.tournament_id, one.part, one.reason.partition("(")[0]) for one in failing),
         ]
         answer = {"status": 200, "message": "ok", "stopped": stopped, "tournaments": troubled}
+        if near := quotas.near[:TROUBLED_MAX]:
+            answer["quotas"] = near
         return Reply(msgspec.json.encode(answer | ({"durable_elsewhere": elsewhere} if elsewhere else {})))
 
     async def metrics(incoming: IncomingRequest) -> Reply:

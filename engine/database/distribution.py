@@ -44,7 +44,17 @@ NODE_SETTINGS: Final = {
 }
 """Settings of the service's role for its sessions between nodes (`engine/database/pool.py` has the reasons). Citus
 passes a warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
-COPIED: Final = ("tournament", "token", "session", "stopped", "defect", "deleted_tournament", "migration")
+COPIED: Final = (
+    "tournament",
+    "token",
+    "session",
+    "quota",
+    "quota_use",
+    "stopped",
+    "defect",
+    "deleted_tournament",
+    "migration",
+)
 """Tables that every node has a copy of: they are read often, written seldom, and some belong to no tournament."""
 
 COPIES_LOOKS_MAX: Final = 5

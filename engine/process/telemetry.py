@@ -63,6 +63,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_stopped_total, tallybook_forked_total
     tallybook_defects_total{part}: judging, answering, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
+    tallybook_quotas_near: bounds of quotas of which 80% or more are used; `/readyz` names some
     tallybook_durable_elsewhere: 1 if something else than the database's server is trusted to keep commits
     tallybook_nodes_avoided: nodes of a distributed database that refuse connections at the moment
     tallybook_loop_lag_seconds: how much later than due the event loop of a process ran a timer
@@ -128,6 +129,9 @@ POOL_IN_USE: Final = Gauge("tallybook_pool_in_use", "Connections in use", multip
 POOL_WAITING: Final = Gauge("tallybook_pool_waiting", "Requests waiting for a connection", multiprocess_mode="livesum")
 NODES_AVOIDED: Final = Gauge(
     "tallybook_nodes_avoided", "Nodes to which no connection can be made", multiprocess_mode="livemax"
+)
+QUOTAS_NEAR: Final = Gauge(
+    "tallybook_quotas_near", "Bounds of quotas of which 80% or more are used", multiprocess_mode="livemax"
 )
 DURABLE_ELSEWHERE: Final = Gauge(
     "tallybook_durable_elsewhere",

@@ -40,7 +40,13 @@ TURNS_AFTER: Final = 30
 """Turns of the event loop in which a service finishes what it does for a request after the answer was sent."""
 _BY_THE_CLOCK: Final = {
     function.__code__
-    for function in (Desk.watch, Connections.watch, Streams._look, asyncio.futures._set_result_unless_cancelled)
+    for function in (
+        Desk.watch,
+        Desk.watch_quotas,
+        Connections.watch,
+        Streams._look,
+        asyncio.futures._set_result_unless_cancelled,
+    )
 }
 """What is called straight by the event loop when its time has come. (The last one ends what sleeps.)"""
 
@@ -197,7 +203,7 @@ class CountedService:
 
     async def _run(self) -> None:
         try:
-            async with open_database(self._dsn, name="test") as database, open_desk(database) as desk:
+            async with open_database(self._dsn, name="test") as database, open_desk(database, with_quotas=True) as desk:
                 tournament_id = await open_new_tournament(database, actor=OPERATOR)
                 self.slug, self.token = await slug_of(database, tournament_id), await make_token(database)
                 self._loop, self.desk = asyncio.get_running_loop(), desk

@@ -130,6 +130,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
         ),
         "Tournaments": (
             ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
+            (
+                "events, competitors, bytes of a tournament; of a token",
+                "what their [quota](OPERATIONS.md#quotas) says; by default nothing",
+                "409; 429",
+            ),
             ("competitions of a tournament", f"{terms.COMPETITIONS_MAX:,}", "422"),
             ("rankings of a tournament", f"{terms.RANKINGS_MAX:,}", "422"),
             ("competitors of a ranking", f"{terms.ENROLLED_MAX:,}", "422"),

@@ -100,7 +100,7 @@ async def serve(dsn: str, *, lines: BinaryIO | None = None, **chosen: Any) -> As
     `chosen` are Settings of its front. Who fails to authenticate may do so as often as a test likes, else.
     """
     settings = Settings(**{"failures_at_once": 1_000_000} | chosen)
-    async with open_database(dsn, name="test") as database, open_desk(database) as desk:
+    async with open_database(dsn, name="test") as database, open_desk(database, with_quotas=True) as desk:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         connector = TCPConnector(limit=0)

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.desk.opening import open_tournament
+from api.desk.quotas import shares
 from api.http import auth, problems
 from api.http.auth import Scope, Token
 from api.http.body import Bodies
@@ -109,6 +110,7 @@ from engine.domain.errors import (
 from engine.domain.notation import Notation
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import import_runs, registry
+from engine.log.quotas import ALL_TOKENS
 from engine.log.registry import TOURNAMENT_ID_MAX, RegistryEntry
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
@@ -411,7 +413,14 @@ class ConsoleHandlers:
             verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
         entry = RegistryEntry(tournament_id, venue.slug, venue.name, venue.head.sequence)
         board = context.live.board
-        overview = Overview(entry=entry, board=board, recorded_at=recorded_at, checkpoint=checkpoint, verified=verified)
+        overview = Overview(
+            entry=entry,
+            board=board,
+            recorded_at=recorded_at,
+            checkpoint=checkpoint,
+            verified=verified,
+            quota=await shares(self._database, (tournament_id, ALL_TOKENS)),
+        )
         return overview_page(viewer, venue, overview, asked.query)
 
     async def _webhooks(self, context: RecallContext, viewer: Viewer, venue: Venue, _asked: _Asked) -> bytes:

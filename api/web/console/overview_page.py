@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.desk.quotas import Share
 from api.http.auth import Scope
 from api.web.console.frame import (
     Venue,
@@ -32,13 +33,14 @@ RANKINGS_SHOWN: Final = 200
 
 class Overview(Struct, frozen=True, kw_only=True):
     """The data of the page that is not on the board. `checkpoint`: how far the tables are; None: there are none yet.
-    `verified`: what verification noted last; None: nothing."""
+    `verified`: what verification noted last; None: nothing. `quota`: empty if there is none."""
 
     entry: RegistryEntry
     board: Board
     recorded_at: datetime
     checkpoint: Checkpoint | None
     verified: LastVerified | None
+    quota: list[Share]
 
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
@@ -70,10 +72,19 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
         ("Competitors", number_text(len(board.competitors))),
         ("Competitions", number_text(len(board.competitions))),
     ]
+    pairs += [(f"Quota of {share.what}", quota_text(share)) for share in overview.quota]
     if viewer.may(Scope.ADMIN):
         pairs.append(("Tables", lag_text(overview.entry, overview.checkpoint)))
         pairs.append(("Verified", verified_text(overview.verified)))
     return facts(*pairs)
+
+
+def quota_text(share: Share) -> str:
+    """How much of a quota is used, with a warning if that is most of it."""
+    text = f"{number_text(share.used)} of {number_text(share.bound)} used"
+    if share.used >= share.bound:
+        return f"{text}: no more can be added. Ask the operator."
+    return f"{text}: nearly full" if share.is_near else text
 
 
 def _public(venue: Venue, board: Board) -> Html:

@@ -1,0 +1,154 @@
+"""Quotas: how much of the log a tournament, or the events of a token, may be. The only SQL on the tables `quota` and
+`quota_use`.
+
+Use is counted in the log itself. `quota_use` keeps how far that was done, so that only what came later must be read. Of
+a tournament everything counts, of a token what it has written in a tournament since its first change there under a
+quota. A token's removed quota takes these counts along.
+
+Functions take a connection and do not translate driver errors.
+"""
+
+from typing import Any, Final
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.domain.terms import ActorId, Sequence, TournamentId
+
+ALL_TOKENS: Final = ActorId(0)
+"""In place of a token: everything in the tournament counts."""
+ALL_TOURNAMENTS: Final = TournamentId(0)
+"""In place of a tournament, for the quota of a token: it covers all of them together."""
+BOUND_MAX: Final = 10**15
+COUNTED_AT_ONCE: Final = 100_000
+"""Events that one statement counts."""
+SAVED_EVERY: Final = 1_000
+"""Events after which a count is saved."""
+BEGINNING: Final = Sequence(0)
+_END: Final = Sequence(2**63 - 1)
+
+_QUOTAS: Final = (
+    "SELECT tournament_id, token_id, events, competitors, bytes FROM quota ORDER BY tournament_id, token_id"
+)
+_QUOTA: Final = "SELECT events, competitors, bytes FROM quota WHERE tournament_id = $1 AND token_id = $2"
+_SET: Final = """
+    INSERT INTO quota (tournament_id, token_id, events, competitors, bytes)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (tournament_id, token_id) DO UPDATE
+    SET events = excluded.events, competitors = excluded.competitors, bytes = excluded.bytes
+"""
+_REMOVE: Final = "DELETE FROM quota WHERE tournament_id = $1 AND token_id = $2"
+_FORGET: Final = "DELETE FROM quota_use WHERE token_id = $1"
+_BEGIN: Final = """
+    INSERT INTO quota_use (tournament_id, token_id, sequence, events, competitors, bytes)
+    VALUES ($1, $2, $3, 0, 0, 0)
+    ON CONFLICT (tournament_id, token_id) DO NOTHING
+"""
+_COUNTED: Final = """
+    SELECT sequence, events, competitors, bytes
+    FROM quota_use
+    WHERE tournament_id = $1 AND token_id = $2
+"""
+_TOURNAMENTS: Final = "SELECT tournament_id FROM quota_use WHERE token_id = $1 ORDER BY tournament_id"
+_COUNT: Final = """
+    SELECT
+        count(*) AS seen,
+        max(sequence) AS sequence,
+        count(*) FILTER (WHERE counts) AS events,
+        count(*) FILTER (WHERE counts AND kind = 'CompetitorRegistered') AS competitors,
+        coalesce(sum(bytes) FILTER (WHERE counts), 0)::bigint AS bytes
+    FROM (
+        SELECT
+            sequence,
+            kind,
+            octet_length(body) + coalesce(octet_length(personal), 0) AS bytes,
+            $4::bigint IN (0, actor) AS counts
+        FROM event
+        WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+        ORDER BY sequence
+        LIMIT $5
+    ) AS later
+"""
+_SAVE: Final = """
+    UPDATE quota_use
+    SET sequence = $3, events = $4, competitors = $5, bytes = $6
+    WHERE tournament_id = $1 AND token_id = $2 AND sequence < $3
+"""
+
+
+class Amounts(Struct, frozen=True):
+    """Events, the competitors that they register, and their bytes as they are stored."""
+
+    events: int = 0
+    competitors: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Amounts") -> "Amounts":
+        return Amounts(self.events + other.events, self.competitors + other.competitors, self.bytes + other.bytes)
+
+
+class Quota(Struct, frozen=True):
+    """The bounds. None: there is none."""
+
+    events: int | None = None
+    competitors: int | None = None
+    bytes: int | None = None
+
+    def bounds(self) -> list[tuple[str, int]]:
+        """What is bounded, and to how much."""
+        pairs = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, bound) for name, bound in pairs if bound is not None]
+
+
+QuotaKey = tuple[TournamentId, ActorId]
+"""Whose quota: of a tournament and ALL_TOKENS, or of ALL_TOURNAMENTS and a token."""
+
+
+async def quotas(connection: Connection) -> dict[QuotaKey, Quota]:
+    """All quotas."""
+    return {(row[0], row[1]): Quota(*row[2:]) for row in map(tuple, await connection.fetch(_QUOTAS))}
+
+
+async def quota_of(connection: Connection, key: QuotaKey) -> Quota | None:
+    row: Any = await connection.fetchrow(_QUOTA, *key)
+    return None if row is None else Quota(*row)
+
+
+async def set_quota(connection: Connection, key: QuotaKey, quota: Quota) -> None:
+    """Sets the quota, or removes it if nothing is bounded."""
+    if quota.bounds():
+        await connection.execute(_SET, *key, quota.events, quota.competitors, quota.bytes)
+        return
+    await connection.execute(_REMOVE, *key)
+    if key[1] != ALL_TOKENS:
+        await connection.execute(_FORGET, key[1])
+
+
+async def begin(connection: Connection, tournament_id: TournamentId, token_id: ActorId, at: Sequence) -> None:
+    """Has the events after `at` count, unless counting has begun already."""
+    await connection.execute(_BEGIN, tournament_id, token_id, at)
+
+
+async def tournaments_of(connection: Connection, token_id: ActorId) -> list[TournamentId]:
+    """The tournaments in which events of the token are counted."""
+    return [row[0] for row in await connection.fetch(_TOURNAMENTS, token_id)]
+
+
+async def counted(
+    connection: Connection, tournament_id: TournamentId, token_id: ActorId, to: Sequence = _END
+) -> tuple[Sequence, Amounts]:
+    """What the tournament holds of the token, or of ALL_TOKENS, and up to which event: `to`, if no more was counted."""
+    saved: Any = await connection.fetchrow(_COUNTED, tournament_id, token_id) or (0, 0, 0, 0)
+    sequence, amounts = saved[0], Amounts(*saved[1:])
+    kept_at = sequence
+    while True:
+        seen, last, *later = await connection.fetchrow(_COUNT, tournament_id, sequence, to, token_id, COUNTED_AT_ONCE)
+        if seen:
+            sequence, amounts = last, amounts + Amounts(*later)
+        if sequence - kept_at >= SAVED_EVERY:
+            await connection.execute(
+                _SAVE, tournament_id, token_id, sequence, amounts.events, amounts.competitors, amounts.bytes
+            )
+            kept_at = sequence
+        if seen < COUNTED_AT_ONCE:
+            return Sequence(sequence), amounts
