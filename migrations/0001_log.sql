@@ -36,7 +36,7 @@ CREATE TABLE event (
     body            text NOT NULL,
     personal        text,
     PRIMARY KEY (tournament_id, sequence)
-);
+) WITH (autovacuum_freeze_min_age = 0);  -- rows stay: frozen at their first vacuum, not all at once later
 COMMENT ON COLUMN event.actor IS 'Id of the token of the request; 0 is the operator on the command line.';
 COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/log/codec.py.';
 COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
@@ -58,7 +58,7 @@ CREATE TABLE block (
     created            bigint[],
     rules              smallint NOT NULL DEFAULT 1,
     PRIMARY KEY (tournament_id, last_sequence)
-);
+) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
 COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text, and of what its events had in personal: readers limit their reads by it.';
 COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
@@ -91,7 +91,7 @@ CREATE TABLE idempotency (
     fingerprint     bytea NOT NULL,
     sequence        bigint NOT NULL,
     PRIMARY KEY (tournament_id, idempotency_key)
-);
+) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
 COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes; behind them the name of the import that made the request, see engine/log/import_runs.py.';
 CREATE INDEX idempotency_import ON idempotency (tournament_id, substring(fingerprint FROM 33), sequence)
