@@ -359,12 +359,15 @@ class Streams:
     async def enter(self, live: LiveTournament, listener: Listening, streamed: StreamedLog, end: Head) -> Follower:
         """Counts a listener, and returns the follower of its tournament and log. `end`: where that log ended, not long
         ago. The live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in
-        memory, and as `LivePool.pin`."""
+        memory, ShuttingDown, and as `LivePool.pin`."""
         node = await self._node_of(live.tournament_id)
         pinned = await self.live_pool.pin(live.tournament_id)
         if pinned is not live:
             self.live_pool.unpin(pinned)
             raise HistoryReplaced
+        if self._closed:  # since it was asked whether there may be another one
+            self.live_pool.unpin(pinned)
+            raise ShuttingDown
         followed = live.tournament_id, streamed
         follower = self._followers.get(followed)
         if follower is None or follower.live is not live:
@@ -411,15 +414,17 @@ class Streams:
                 for node in self._nodes.values():
                     self._begin(node)
                 self._tasks.create_task(self._sweep())
-                await self._confirm()
+                try:
+                    await self._confirm()
+                finally:
+                    self._closed = True  # from here on, the group takes no tasks
         finally:
-            self._closed = True
             for follower in list(self._followers.values()):
                 follower.end_all("shutting_down")
 
     def _begin(self, node: _Node) -> None:
         """Has the events of a node handed out, as soon as `run` runs."""
-        if self._tasks is not None:
+        if self._tasks is not None and not self._closed:
             self._tasks.create_task(self._look(node))
             self._tasks.create_task(self._hand_out(node))
 

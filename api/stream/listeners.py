@@ -23,7 +23,7 @@ from api.stream import frames
 from api.stream.followers import OpenedBy, Pieces, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
 from api.stream.pace import Pace
-from engine.domain.errors import DatabaseUnavailable, LogForked, Unavailable
+from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, Unavailable
 from engine.log.reading import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.time_slices import TimeSlices
@@ -93,6 +93,9 @@ class Listener:
         """Returns when the stream has ended. Raises ConnectionError if the client has gone."""
         try:
             follower = await streams.enter(live, self, self._asked.streamed, self._asked.end)
+        except ShuttingDown:
+            self.end("shutting_down")
+            return
         except Unavailable:
             self.end("log_replaced")
             return

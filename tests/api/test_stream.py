@@ -18,16 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from api.desk.desk import Desk
 from api.http import connections
 from api.http.auth import Scope
 from api.stream import followers, frames, listeners, pace, tickets
+from engine.domain.errors import ShuttingDown
 from engine.domain.events import CompetitorChanged, Event, EventSetAside
-from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence
+from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence, TournamentId
 from engine.log import codec, reading
+from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
-from tests.desks import GUARD_SECONDS
+from tests.desks import GUARD_SECONDS, until
 from tests.histories import any_event
 from tests.poison import POISONS, append_text
 from tests.proxy import proxy
@@ -796,3 +799,19 @@ def test_a_body_that_the_service_would_not_write_stays_in_its_line(form: frames.
     empty = Recorder(form)
     empty.feed(frames.Frame(msgspec.structs.replace(stored, body="{}")).sent_as(form))
     assert len(empty.told) == 1
+
+
+async def test_a_stream_that_begins_when_its_process_has_ended_the_others_is_refused(
+    desk: Desk, tournament_id: TournamentId
+) -> None:
+    """It was counted as allowed before, and looks for its database meanwhile."""
+    streams = followers.Streams(desk.live_pool, desk.database, TimeSlices(), listeners_max=1)
+    running = asyncio.create_task(streams.run())
+    await until(lambda: streams._tasks is not None)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    nobody: Any = None
+    async with desk.live_pool.pinned(tournament_id) as live:
+        with pytest.raises(ShuttingDown):
+            await streams.enter(live, nobody, frames.WHOLE_LOG, live.head)
+    assert streams.count == 0
