@@ -10,7 +10,7 @@ import pytest
 from aiohttp import ClientSession
 
 from api.service.lifecycle import DSN_VARIABLE
-from api.web import picture
+from api.web import drawing
 from tests.running import TALLYBOOK, said, started
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -155,7 +155,7 @@ def test_what_deploy_refers_to_is_there() -> None:
 def test_the_image_has_what_pictures_are_drawn_with() -> None:
     installed = re.search(r"apt-get install (?:--\S+ )*(.+?) \\", CONTAINERFILE.read_text(encoding="utf-8"))
     assert installed
-    wanted = re.findall(r"# Debian: (\S+)", Path(picture.__file__).read_text(encoding="utf-8"))
+    wanted = re.findall(r"# Debian: (\S+)", Path(drawing.__file__).read_text(encoding="utf-8"))
     packages = {name.rstrip(",") for name in wanted} - {"fonts-droid-fallback"}  # which the first makes needless
     assert packages == {"fonts-noto-cjk", "fonts-noto-core"}
     assert set(installed[1].split()) == packages | {"libfribidi0"}

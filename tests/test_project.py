@@ -14,7 +14,7 @@ from engine.domain import errors
 from engine.domain.errors import TallybookError
 from tests.project import PACKAGES, ROOT
 
-LOCKS = ("requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
+LOCKS = ("requirements.lock", "requirements-pictures.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
 PURE = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in (
@@ -163,7 +163,10 @@ def test_what_is_in_two_locks_has_one_version(name: str) -> None:
 
 def test_what_runs_is_installed_without_what_checks() -> None:
     assert _pins("requirements.lock").keys() < _pins("requirements-dev.lock").keys()
-    assert not _pins("requirements.lock").keys() & {"pytest", "mypy", "ruff", "matplotlib", "schemathesis"}
+    assert not _pins("requirements.lock").keys() & {"pytest", "mypy", "ruff", "matplotlib", "pillow", "schemathesis"}
+    assert _pins("requirements-pictures.lock") == _pins("requirements.lock") | {
+        "pillow": _pins("requirements-dev.lock")["pillow"]
+    }
 
 
 def _pins(name: str) -> dict[str, set[str]]:

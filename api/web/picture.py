@@ -1,28 +1,19 @@
 """The picture of a table, for those who show a link to a board: a PNG of 1200 by 630, as Open Graph has it.
 
-It shows the first lines. Names are drawn with fonts of the package: Inter, and DejaVu Sans for letters that Inter does
-not have. A letter that neither has is drawn with one of SYSTEM_FONTS if the machine has it, else it is left out; of a
-name of which nothing remains, the competitor's id is shown.
-
+It shows the first lines. `drawing.py` draws it; it is imported at the first picture, because what it needs is optional.
 Drawing takes about a tenth of a second. It is done in a thread, one picture at a time in each process, once for all who
 ask for the same, and no more often than PICTURES_PER_SECOND_MAX.
 """
 
 import asyncio
-import unicodedata
-from collections.abc import Iterator
-from collections.abc import Sequence as Items
-from functools import cache
-from importlib.resources import files
-from io import BytesIO
-from pathlib import Path
+import importlib
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
-from PIL import Image, ImageDraw, ImageFont
 
 from api.http.throttle import Throttle
-from engine.domain.events import COLOR_DEFAULT
+from engine.domain.errors import NotFound
 
 WIDTH: Final = 1200
 HEIGHT: Final = 630
@@ -34,17 +25,6 @@ PICTURES_AT_ONCE_MAX: Final = 20
 """Pictures that a process draws per second, after this many at once. It keeps the pictures drawn."""
 PICTURES_KEPT_MAX: Final = 10
 """Pictures that a process keeps, the last it drew. Some who ask for one are still reading the log when it is done."""
-SYSTEM_FONTS: Final = (
-    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",  # Debian: fonts-noto-cjk
-    "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",  # Debian: fonts-droid-fallback
-    "/usr/share/fonts/truetype/noto/NotoSansDevanagari-Regular.ttf",  # Debian: fonts-noto-core, and those below
-    "/usr/share/fonts/truetype/noto/NotoSansBengali-Regular.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSansTamil-Regular.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSansThai-Regular.ttf",
-)
-"""Where fonts are looked for with letters that those of the package do not have."""
-DRAWN_CHARACTERS_MAX: Final = 120
-"""Characters of a name that are looked at; no more have room."""
 
 
 class PictureLine(Struct, frozen=True):
@@ -79,17 +59,18 @@ class Pictures:
         self._kept: dict[Pictured, bytes] = {}  # in the order in which they were drawn
 
     async def drawn(self, shown: Pictured) -> bytes:
-        """The picture as a PNG. Raises TooManyRequests."""
+        """The picture as a PNG. Raises TooManyRequests, and NotFound if this service draws none."""
         if (kept := self._kept.get(shown)) is not None:
             return kept
         drawing = self._drawing.get(shown)
         if drawing is None:
+            draw = _drawing()
             self._drawn.take(None)
-            drawing = self._drawing[shown] = asyncio.create_task(self._draw(shown))
+            drawing = self._drawing[shown] = asyncio.create_task(self._draw(draw, shown))
             drawing.add_done_callback(lambda _: self._drawing.pop(shown))
         return await asyncio.shield(drawing)  # others may wait for it too
 
-    async def _draw(self, shown: Pictured) -> bytes:
+    async def _draw(self, draw: Callable[[Pictured], bytes], shown: Pictured) -> bytes:
         async with self._one_at_a_time:
             drawn = await asyncio.to_thread(draw, shown)
         self._kept[shown] = drawn
@@ -98,193 +79,12 @@ class Pictures:
         return drawn
 
 
-def draw(shown: Pictured) -> bytes:
-    """The picture as a PNG. Takes about a tenth of a second."""
-    image = Image.new("RGB", (WIDTH, HEIGHT), _PAPER)
-    canvas = ImageDraw.Draw(image)
-    _head(canvas, shown)
-    _lines(image, canvas, shown)
-    _foot(canvas, shown)
-    encoded = BytesIO()
-    image.save(encoded, "PNG", compress_level=6)
-    return encoded.getvalue()
-
-
-# ── Parts ───────────────────────────────────────────────────────────────────────────────────────────────
-
-_PAPER: Final = "#fbfaf7"
-_INK: Final = "#1c1e22"
-_MUTED: Final = "#5d626b"
-_LINE: Final = "#e2ded5"
-_EDGE: Final = "#8f8b83"  # of a dot, which may have the colour of the paper
-_ACCENT: Final = "#1a56b0"
-_LEFT: Final = 64
-_RIGHT: Final = WIDTH - 64
-_TOP: Final = 196  # of the lines
-_BOTTOM: Final = 572
-_ROW_MAX: Final = 92.0
-_TITLE_SIZES: Final = (54, 46, 40, 34)  # the first at which it has room
-_DOT_SCALE: Final = 4  # a circle is drawn this many times as large, then shrunk, for a smooth edge
-
-
-def _head(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
-    canvas.rectangle((0, 0, WIDTH, 10), fill=_ACCENT)
-    _text(canvas, shown.tournament, _LEFT, 66, size=30, fill=_MUTED, width=_RIGHT - _LEFT)
-    size = next(
-        (one for one in _TITLE_SIZES if _width(shown.ranking, one, bold=True) <= _RIGHT - _LEFT), _TITLE_SIZES[-1]
-    )
-    _text(canvas, shown.ranking, _LEFT, 122, size=size, fill=_INK, bold=True, width=_RIGHT - _LEFT)
-    _text(canvas, shown.column, _RIGHT, 166, size=24, fill=_MUTED, width=420, at_right=True)
-
-
-def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
-    if not shown.lines:
-        _text(canvas, "No competitors yet", _LEFT, _TOP + 60, size=36, fill=_MUTED, width=_RIGHT - _LEFT)
-        return
-    row = min((_BOTTOM - _TOP) / len(shown.lines), _ROW_MAX)
-    size = int(row * 0.6)
-    positions = max(_width(str(line.position), size, bold=True) for line in shown.lines)
-    dots = any(line.color != COLOR_DEFAULT for line in shown.lines)
-    names = _LEFT + positions + size * (1.7 if dots else 0.7)
-    for number, line in enumerate(shown.lines):
-        top = _TOP + row * number
-        middle = top + row / 2
-        canvas.line((_LEFT, top, _RIGHT, top), fill=_LINE, width=2)
-        _text(canvas, str(line.position), _LEFT + positions, middle, size=size, fill=_MUTED, bold=True, at_right=True)
-        if line.color != COLOR_DEFAULT:
-            _dot(image, names - size * 0.75, middle, size * 0.28, line.color)
-        value = _width(line.value, size, bold=True)
-        name = line.name if _drawable(line.name) else f"No. {line.competitor_id}"
-        _text(canvas, name, names, middle, size=size, fill=_INK, width=_RIGHT - value - size - names)
-        _text(canvas, line.value, _RIGHT, middle, size=size, fill=_INK, bold=True, at_right=True)
-
-
-def _foot(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
-    more = shown.count - len(shown.lines)
-    if more > 0:
-        _text(canvas, f"and {more:,} more".replace(",", "\u202f"), _LEFT, 600, size=24, fill=_MUTED)
-    _text(canvas, shown.moment, _RIGHT, 600, size=24, fill=_MUTED, at_right=True)
-
-
-def _dot(image: Image.Image, x: float, y: float, radius: float, color: str) -> None:
-    side = int(2 * radius * _DOT_SCALE)
-    large = Image.new("RGB", (side, side), _PAPER)
-    ImageDraw.Draw(large).ellipse((0, 0, side - 1, side - 1), fill=f"#{color}", outline=_EDGE, width=_DOT_SCALE)
-    dot = large.resize((side // _DOT_SCALE, side // _DOT_SCALE), Image.Resampling.LANCZOS)
-    image.paste(dot, (int(x - radius), int(y - radius)))
-
-
-# ── Text ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _text(
-    canvas: ImageDraw.ImageDraw,
-    text: str,
-    x: float,
-    middle: float,
-    *,
-    size: int,
-    fill: str,
-    bold: bool = False,
-    width: float | None = None,
-    at_right: bool = False,
-) -> None:
-    """Writes the text from `x` on, or up to it, around this height; what has no room in `width` is cut off."""
-    if width is not None:
-        text = _cut(text, size, width, bold=bold)
-    if at_right:
-        x -= _width(text, size, bold=bold)
-    baseline = middle + size * 0.36
-    for run, font in _runs(text, bold=bold):
-        sized = _font(font, size)
-        canvas.text((x, baseline), run, font=sized, fill=fill, anchor="ls")
-        x += sized.getlength(run)
-
-
-def _cut(text: str, size: int, width: float, *, bold: bool) -> str:
-    """As much of the beginning of the text as has room, with an ellipsis if that is not all."""
-    text = unicodedata.normalize("NFC", text)
-    if len(text) <= DRAWN_CHARACTERS_MAX and _width(text, size, bold=bold) <= width:
-        return text
-    low, high = 0, min(len(text), DRAWN_CHARACTERS_MAX)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _width(f"{text[:middle].rstrip()}…", size, bold=bold) <= width:
-            low = middle
-        else:
-            high = middle - 1
-    return f"{text[:low].rstrip()}…"
-
-
-def _width(text: str, size: int, *, bold: bool) -> float:
-    return sum(_font(font, size).getlength(run) for run, font in _runs(text, bold=bold))
-
-
-def _drawable(name: str) -> bool:
-    return any(not run.isspace() for run, _ in _runs(name[:DRAWN_CHARACTERS_MAX], bold=False))
-
-
-def _runs(text: str, *, bold: bool) -> Iterator[tuple[str, str]]:
-    """The text in runs of one font each. A mark is drawn with the letter before it, or not at all. A blank between two
-    runs is a separate run, because one of them may be written from right to left. Where letters are left out, no gap
-    remains."""
-    run, of_run = "", ""
-    font: str | None = None
-    for letter in text.strip():
-        if not (font and _has(font, letter) and (letter == " " or _is_mark(letter))):
-            of_letter = [one for one in _fonts(bold=bold) if _has(one, letter)]
-            font = of_letter[0] if of_letter and not _is_mark(letter) else None
-        if font is None or (letter == " " and (not run or run.endswith(" "))):
-            continue
-        if font != of_run and run:
-            yield run.rstrip(), of_run
-            if run.endswith(" "):
-                yield " ", of_run
-            run = ""
-        run, of_run = run + letter, font
-    if run:
-        yield run.rstrip(), of_run
-
-
-def _is_mark(letter: str) -> bool:
-    return unicodedata.category(letter).startswith("M")
-
-
-@cache
-def _fonts(*, bold: bool) -> Items[str]:
-    """The fonts that a letter is looked for in, one after the other."""
-    ours = files("api.web") / "fonts"
-    inter = "inter/Inter_600SemiBold.ttf" if bold else "inter/Inter_400Regular.ttf"
-    return [str(ours / inter), str(ours / "dejavu/DejaVuSans.ttf"), *filter(_is_there, SYSTEM_FONTS)]
-
-
-def _is_there(path: str) -> bool:
-    return Path(path).is_file()
-
-
-@cache
-def _font(path: str, size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(path, size)
-
-
-_LETTERS_KEPT_MAX: Final = 20_000
-_LOOKED_AT_SIZE: Final = 24
-_NO_LETTER: Final = "\U0010fffd"  # which no font has
-
-_letters: dict[tuple[str, str], bool] = {}
-
-
-def _has(path: str, letter: str) -> bool:
-    """Whether the font has the letter: it does not draw what it draws for one that it does not have."""
-    known = _letters.get((path, letter))
-    if known is None:
-        known = letter.isspace() or _drawn(path, letter) != _drawn(path, _NO_LETTER)
-        if len(_letters) >= _LETTERS_KEPT_MAX:
-            _letters.clear()
-        _letters[path, letter] = known
-    return known
-
-
-def _drawn(path: str, letter: str) -> bytes:
-    mask, _ = _font(path, _LOOKED_AT_SIZE).getmask2(letter)
-    return bytes(mask)
+def _drawing() -> Callable[[Pictured], bytes]:
+    """What draws a picture. Raises NotFound."""
+    try:
+        draw: Callable[[Pictured], bytes] = importlib.import_module("api.web.drawing").draw
+    except ModuleNotFoundError as error:
+        raise NotFound(
+            "This service draws no pictures: pillow is missing. Its operator can pip install 'tallybook[pictures]'."
+        ) from error
+    return draw

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sys
 from html import unescape
 from io import BytesIO
 
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from api.http.errors import TooManyRequests
-from api.web import picture
-from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine, Pictures, draw
+from api.web import drawing, picture
+from api.web.drawing import draw
+from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine, Pictures
 from engine.domain.commands import ChangePublication
 from engine.domain.terms import OPERATOR
 from tests.api.service import Answer
@@ -81,11 +83,21 @@ async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_sec
         drawn.append(one)
         return draw(one)
 
-    monkeypatch.setattr(picture, "draw", noted)
+    monkeypatch.setattr(drawing, "draw", noted)
     answers = await asyncio.gather(*(championship.get("/picture.png") for _ in range(10)))
     assert ({answer.status for answer in answers}, len(drawn)) == ({200}, 1)
     assert (await championship.get("/picture.png")).body == answers[0].body
     assert len(drawn) == 1
+
+
+async def test_without_pillow_a_service_says_what_to_install(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "api.web.drawing")
+    answer = await championship.get("/picture.png")
+    assert (answer.status, "pip install 'tallybook[pictures]'" in answer.json["message"]) == (404, True)
+    assert (await championship.get("")).status == 200
 
 
 async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given_that_one(
@@ -134,38 +146,38 @@ def pixels(one: Pictured) -> bytes:
     "name", ["Łódź", "Ελλάδα", "Україна", "ישראל", "السعودية", "საქართველო", "Հայաստան", "Việt Nam"]
 )
 def test_names_in_many_scripts_are_drawn_whole(name: str) -> None:
-    drawn = "".join(run for run, _ in picture._runs(name, bold=False))
+    drawn = "".join(run for run, _ in drawing._runs(name, bold=False))
     assert drawn == name
 
 
 def test_a_blank_stands_between_words_of_two_directions() -> None:
-    runs = [run for run, _ in picture._runs(" مصر  2024 FC ישראל x ", bold=False)]
+    runs = [run for run, _ in drawing._runs(" مصر  2024 FC ישראל x ", bold=False)]
     assert runs == ["مصر", " ", "2024 FC", " ", "ישראל", " ", "x"]
 
 
 def test_a_letter_that_no_font_has_leaves_no_box(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture, "SYSTEM_FONTS", ())
-    picture._fonts.cache_clear()
+    monkeypatch.setattr(drawing, "SYSTEM_FONTS", ())
+    drawing._fonts.cache_clear()
     try:
         assert pixels(shown("Łódź 漢 FC")) == pixels(shown("Łódź FC"))
         assert pixels(shown("日本代表")) == pixels(shown("भारत")) == pixels(shown("No. 1"))
     finally:
-        picture._fonts.cache_clear()
+        drawing._fonts.cache_clear()
 
 
 def test_a_font_of_the_system_has_what_ours_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = picture._fonts(bold=False)
-    monkeypatch.setattr(picture, "SYSTEM_FONTS", ("/no/such/font.ttf", ours[1]))
-    picture._fonts.cache_clear()
+    ours = drawing._fonts(bold=False)
+    monkeypatch.setattr(drawing, "SYSTEM_FONTS", ("/no/such/font.ttf", ours[1]))
+    drawing._fonts.cache_clear()
     try:
-        assert picture._fonts(bold=False) == [*ours[:2], ours[1]]
+        assert drawing._fonts(bold=False) == [*ours[:2], ours[1]]
     finally:
-        picture._fonts.cache_clear()
+        drawing._fonts.cache_clear()
 
 
 def test_a_name_that_is_too_long_ends_in_an_ellipsis_and_its_points_are_there() -> None:
-    assert picture._cut("a" * 255, 30, 200, bold=False).endswith("a…")
-    assert picture._cut("short", 30, 200, bold=False) == "short"
+    assert drawing._cut("a" * 255, 30, 200, bold=False).endswith("a…")
+    assert drawing._cut("short", 30, 200, bold=False) == "short"
     assert pixels(shown("W" * 254)) == pixels(shown("W" * 255))
 
 
