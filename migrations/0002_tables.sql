@@ -137,6 +137,7 @@ CREATE TABLE publication (
     logo          bigint,
     listed        boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70);
+CREATE INDEX publication_listed ON publication (tournament_id) WHERE listed AND published;
 COMMENT ON TABLE publication IS
     'The publication of a tournament. No row: it was never published or frozen, and has no presentation of its own.';
 COMMENT ON COLUMN publication.frozen_at IS 'The event at which the public end is held, published or not. NULL: it is not held.';

@@ -13,6 +13,7 @@ from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournam
 from api.desk import opening
 from api.desk.desk import Desk
 from api.http.zones import unknown_zone
+from api.web.accent import accents
 from engine.domain.commands import ChangePresentation, RenameTournament
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.presentation import LOGO_BYTES_MAX
@@ -96,6 +97,11 @@ async def present_tournament(
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json, sentence=f"the presentation of {slug} is changed")
+    if accent and not json:
+        light, dark = accents(accent.lower())
+        printing.say(
+            f"its colour is drawn as {light} on light pages and as {dark} on dark ones, so that it can be read"
+        )
 
 
 def _or_unset(text: str | None) -> str | None | UnsetType:

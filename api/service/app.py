@@ -68,7 +68,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
         open_metrics=settings.open_metrics,
     )
     static = static_files()
-    docs.add_to(router, compression, static)
+    docs.add_to(router, compression, static, handlers.public_views, visits=visits, proxies=settings.proxies)
     BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
     ConsoleHandlers(handlers, desk, static, proxies=settings.proxies).add_to(router)
     if tracing.spans is None:

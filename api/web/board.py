@@ -9,6 +9,7 @@
     /board/<slug>/passage.json          points as they came, which the script folds
     /board/<slug>/timeline.json         the same in the order in which they took place
     /board/<slug>/race.json             a unity through time, for a race
+    /board/<slug>/logo.png              the logo of the tournament
     /board/<slug>/picture.png           the first lines, for those who show a link to the page
 
 Each is made from what the public sees (`api/interface/public/view.py`), once for all who ask the same before the next
@@ -60,11 +61,11 @@ from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.leaders_page import leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
-from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
+from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from api.web.words import words_for
-from engine.domain.errors import Fault, Refusal, Unreadable
+from engine.domain.errors import Fault, NotFound, Refusal, Unreadable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
@@ -209,6 +210,7 @@ class BoardHandlers:
         add("/race.json", _race_json, (*_TABLE_FIELDS[:2], _LANG), _JSON)
         add("/table.csv", _table_csv, _TABLE_FIELDS, _CSV)
         add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
+        add(LOGO, _logo, (), _PNG)
         self._static.add_to(router)
 
     def _handler(self, make: _Make, fields: Fields, sent: _Sent) -> Handler:
@@ -255,8 +257,9 @@ class BoardHandlers:
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
         name = await context.past.name(live.tournament_id, head.sequence)
-        words = words_for(live.board.publication.presentation, asked.lang, asked.language)
-        site = Site(name, asked.slug, self._static, words, asked.lang)
+        looks = live.board.publication.presentation
+        words = words_for(looks, asked.lang, asked.language)
+        site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, looks.logo is not None)
         body = await make(context, site, asked)
         if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
             kept.keep(key, body)
@@ -295,6 +298,13 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
 async def _picture(pictures: Pictures, context: RecallContext, site: Site, asked: _Asked) -> bytes:
     table = await table_of(context, TableAsked(words=site.words, **asked.arguments, limit=PICTURE_LINES, form=False))
     return await pictures.drawn(pictured(site, table))
+
+
+async def _logo(context: RecallContext, _site: Site, _asked: _Asked) -> bytes:
+    sequence = context.live.board.publication.presentation.logo
+    if sequence is None:
+        raise NotFound("This tournament has no logo.")
+    return await context.past.logo(context.live.tournament_id, sequence)
 
 
 async def _table_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:

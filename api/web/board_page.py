@@ -180,7 +180,7 @@ def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
     heading = _heading(table, query)
     return element(
         "header",
-        element("p", name_text(site.name), class_="tournament"),
+        site.titled(),
         element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
         element("p", _moment(site.words, table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
         None if mode is EMBED else latest_part(site.words, table.competitions),

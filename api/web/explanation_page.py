@@ -53,7 +53,7 @@ def explanation_page(
     at = explanation.on or explanation.end.recorded_at
     head = element(
         "header",
-        element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
+        site.titled(" · ", name_text(ranking.name)),
         element("h1", dot(competitor.color), name_text(competitor.name)),
         element("p", _place_text(words, explanation.end, at, unity), class_="moment"),
     )

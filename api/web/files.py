@@ -7,6 +7,7 @@ are always of one version. A process of another version answers 404; its pages a
 
 import gzip
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,7 @@ from msgspec import Struct
 from api.http.preferences import accepted_encodings
 from api.http.reply import Reply, header
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
+from api.web.accent import accent_style
 from api.web.words import table
 from engine.domain.errors import NotFound
 from engine.domain.presentation import LANGUAGES
@@ -30,6 +32,7 @@ _MEDIA_TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_ACCENT: Final = re.compile(r"accent/([0-9a-f]{6})\.css", re.ASCII)
 _FOR_EVER: Final = (
     header("Cache-Control", "public, max-age=31536000, immutable")
     + header("Vary", "Accept-Encoding")
@@ -59,6 +62,10 @@ class StaticFiles:
         _ = self._files[name]
         return f"/static/{self.version}/{name}"
 
+    def accent_address(self, color: str) -> str:
+        """Where a browser finds the style of this accent colour. It is made when it is asked for."""
+        return f"/static/{self.version}/accent/{color}.css"
+
     @property
     def sizes(self) -> Mapping[str, int]:
         """How many bytes each file has, compressed, by name."""
@@ -66,7 +73,9 @@ class StaticFiles:
 
     def add_to(self, router: Router) -> None:
         async def answer(incoming: IncomingRequest) -> Reply:
-            file = self._files.get(incoming.parameters["file"])
+            name = incoming.parameters["file"]
+            accent = _ACCENT.fullmatch(name)
+            file = self._files.get(name) if accent is None else _file(accent_style(accent[1]), ".css")
             if file is None or incoming.parameters["version"] != self.version:
                 raise NotFound(NOTHING_HERE)
             if accepted_encodings(incoming.request.headers.getall("Accept-Encoding", ())).gzip:

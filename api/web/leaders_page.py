@@ -36,7 +36,7 @@ def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: Rank
         first = words.html("up_to", what=first, time=_time(words, shown.until))
     head = element(
         "header",
-        element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
+        site.titled(" · ", name_text(ranking.name)),
         element("h1", words("leaders")),
         element("p", first, class_="moment"),
     )

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from api.http.reply import header
 from api.web.files import StaticFiles
-from api.web.html import Html, document, element, joined
+from api.web.html import Child, Html, document, element, joined
 from api.web.words import ENGLISH, Words
 from engine.domain.errors import Refusal
 from engine.domain.events import COLOR_DEFAULT
@@ -30,6 +30,9 @@ PAGE_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by
 EMBED_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="*")) + _ALWAYS
 """Of the only page that others may frame. It has no form, and nothing that a click could change."""
 
+LOGO: Final = "/logo.png"
+"""The path of the logo, below that of the board."""
+
 Query = Mapping[str, str]
 
 
@@ -42,6 +45,18 @@ class Site(Struct, frozen=True):
     static: StaticFiles
     words: Words = ENGLISH
     lang: str | None = None
+    accent: str | None = None
+    has_logo: bool = False
+
+    @property
+    def logo(self) -> str | None:
+        """The address of the logo."""
+        return f"/board/{quote(self.slug, safe='')}{LOGO}" if self.has_logo else None
+
+    def titled(self, *more: Child) -> Html:
+        """The name of the tournament, after its logo."""
+        logo = None if self.logo is None else element("img", src=self.logo, alt="", class_="logo")
+        return element("p", logo, name_text(self.name), *more, class_="tournament")
 
     def address(self, query: Query, below: str = "") -> str:
         """The address of the board, or of what lies `below` it, with this query."""
@@ -53,15 +68,25 @@ class Site(Struct, frozen=True):
 def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = True, about: Html | None = None) -> bytes:
     """A whole page of a board. `kind` is the class of its body. `about`: what its head says of it to those who show a
     link to it."""
-    head = head_of(site.static, title, script="board.js" if scripts else None, about=about)
+    accent = None if site.accent is None else site.static.accent_address(site.accent)
+    script = "board.js" if scripts else None
+    head = head_of(site.static, title, script=script, about=about, accent=accent, icon=site.logo)
     zone = None if site.words.zone == ZONE_DEFAULT else site.words.zone
     return document(head, element("body", body, class_=kind, data_zone=zone), language=site.words.language)
 
 
 def head_of(
-    static: StaticFiles, title: str, *, style: str | None = None, script: str | None, about: Html | None = None
+    static: StaticFiles,
+    title: str,
+    *,
+    style: str | None = None,
+    script: str | None,
+    about: Html | None = None,
+    accent: str | None = None,
+    icon: str | None = None,
 ) -> Html:
-    """What stands in the head of every page. `style`, `script`: the names of files; the style adds to the board's."""
+    """What stands in the head of every page. `style`, `script`: the names of files; the style adds to the board's.
+    `accent`, `icon`: the addresses of the style of a colour, and of a PNG in place of our icon."""
     styles = ("board.css",) if style is None else ("board.css", style)
     return joined(
         (
@@ -71,7 +96,10 @@ def head_of(
             element("meta", name="viewport", content="width=device-width, initial-scale=1"),
             element("meta", name="color-scheme", content="light dark"),
             *[element("link", rel="stylesheet", href=static.address(name)) for name in styles],
-            element("link", rel="icon", href=static.address("icon.svg"), type="image/svg+xml"),
+            None if accent is None else element("link", rel="stylesheet", href=accent),
+            element("link", rel="icon", href=static.address("icon.svg"), type="image/svg+xml")
+            if icon is None
+            else element("link", rel="icon", href=icon, type="image/png"),
             None if script is None else element("script", type="module", src=static.address(script)),
         )
     )

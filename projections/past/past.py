@@ -8,6 +8,7 @@ and one that cannot be read is ignored with a line in the log.
 
 import asyncio
 import time
+from base64 import b64decode
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from collections.abc import Sequence as Items
@@ -28,7 +29,7 @@ from engine.domain.errors import (
     TooMuchWork,
     TournamentStopped,
 )
-from engine.domain.events import Points, PointsAdded, Recorded
+from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
 from engine.log.reading import Head
@@ -228,6 +229,15 @@ class Past:
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
                 return await reading.name_at(connection, tournament_id, sequence)
+
+    async def logo(self, tournament_id: TournamentId, sequence: Sequence) -> bytes:
+        """The PNG that the event of this sequence gave as a logo."""
+        with _faults():
+            async with self._database.connection_for(tournament_id) as connection:
+                event = (await reading.event_at(connection, tournament_id, sequence)).event
+        assert isinstance(event, PresentationChanged)
+        assert isinstance(event.logo, str)
+        return b64decode(event.logo)
 
     async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
         """The events up to `head` that lie within `bounds`."""

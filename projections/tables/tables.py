@@ -95,6 +95,15 @@ _ADVANCE: Final = """
         AS a (tournament_id, sequence, digest, snapshot_sequence)
     WHERE c.tournament_id = a.tournament_id AND c.tournament_id = ANY($1::bigint[])
 """
+# The registry is on each node, so a distributed database joins it where the row of each tournament is.
+_LISTED: Final = """
+    SELECT t.slug
+    FROM publication AS p
+    JOIN tournament AS t ON t.tournament_id = p.tournament_id
+    WHERE p.listed AND p.published
+    ORDER BY t.slug
+    LIMIT $1
+"""
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
 _SOMEWHERE: Final = """
     SELECT tournament_id
@@ -417,6 +426,12 @@ async def _rows(
         async for rows in chunks:
             for row in rows:
                 yield row
+
+
+async def listed_slugs(connection: Connection, limit: int) -> list[str]:
+    """The slugs of the published tournaments that are listed, as the tables have them: the first ones, `limit` at
+    most."""
+    return [row["slug"] for row in await connection.fetch(_LISTED, limit)]
 
 
 async def _load_publications(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:

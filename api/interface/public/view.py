@@ -8,7 +8,7 @@ do not exist for it, and nothing has to be left out by hand.
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeVar
 from weakref import ref
 
@@ -19,13 +19,16 @@ from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
 from api.interface.declarations import RecallContext
 from api.interface.resources.tournaments import pin_named
-from engine.domain.errors import NO_TOURNAMENT, NotFound, Refusal, TournamentStopped
+from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.reading import Head
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from projections.tables.defects import DefectPart, is_defect
+from projections.tables.tables import listed_slugs
 
+LISTED_MAX: Final = 100
+"""Boards that the first page of the service leads to."""
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """Bytes of the frozen tournaments that one process keeps, estimated. The last one used stays, even beyond this."""
 
@@ -46,6 +49,7 @@ class PublicViews:
 
     def __init__(self, desk: Desk, slugs: Slugs, outgoing: Outgoing) -> None:
         self._live_pool = desk.live_pool
+        self._database = desk.database
         self._slugs = slugs
         self._outgoing = outgoing
         self._past = Past(desk.database, outgoing.time_slices)
@@ -101,6 +105,22 @@ class PublicViews:
             if end is None:
                 raise NotFound(NO_TOURNAMENT)
             yield live, end
+
+    async def listed(self) -> list[tuple[str, str]]:
+        """Slug and name of the published tournaments that their organisers listed, by name. At most LISTED_MAX are
+        looked at, and those that cannot be shown now are left out. One that was just listed is there as soon as the
+        tables show it; one that no longer is, never."""
+        slugs: list[str] = []
+        with suppress(DatabaseUnavailable):
+            async with self._database.connection() as connection:
+                slugs = await listed_slugs(connection, LISTED_MAX)
+        found = []
+        for slug in slugs:
+            with suppress(Refusal):
+                async with self.published(slug) as (live, end):
+                    if live.board.publication.presentation.listed:
+                        found.append((slug, await self._past.name(live.tournament_id, end)))
+        return sorted(found, key=lambda one: one[1].casefold())
 
     @asynccontextmanager
     async def _pinned(self, slug: str) -> AsyncIterator[LiveTournament]:

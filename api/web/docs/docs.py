@@ -7,6 +7,8 @@ from api.http.compression import Compression
 from api.http.preferences import accepted_type
 from api.http.reply import JSON, Reply
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
+from api.http.throttle import Throttle, address_of
+from api.interface.public.view import PublicViews
 from api.interface.rendering import tagged_body
 from api.web.docs.docs_page import docs_page
 from api.web.docs.start_page import start_page
@@ -20,8 +22,16 @@ DOCUMENTATION: Final = "/docs"
 _HTML: Final = "text/html"
 
 
-def add_to(router: Router, compression: Compression, static: StaticFiles) -> None:
-    """Adds these pages."""
+def add_to(
+    router: Router,
+    compression: Compression,
+    static: StaticFiles,
+    views: PublicViews,
+    *,
+    visits: Throttle | None,
+    proxies: int,
+) -> None:
+    """Adds these pages. The root leads to the boards that their organisers listed."""
 
     def add(path: str, page: bytes) -> None:
         made = tagged_body(page)
@@ -44,5 +54,15 @@ def add_to(router: Router, compression: Compression, static: StaticFiles) -> Non
         return Reply(nothing, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
 
     router.add_nothing(nothing_here)
-    add(START, start_page(static))
+
+    async def start(incoming: IncomingRequest) -> Reply:
+        if visits is not None:
+            visits.take(address_of(incoming.request, proxies=proxies))
+        boards = [(f"/board/{slug}", name) for slug, name in await views.listed()]
+        made = tagged_body(start_page(static, boards=boards))
+        return await compression.reply(
+            incoming.request, made.body, etag=made.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS
+        )
+
+    router.add("GET", START, start)
     add(DOCUMENTATION, docs_page(static))

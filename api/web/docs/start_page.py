@@ -1,4 +1,7 @@
-"""The page at the root of a service, and at addresses where nothing is. It leads on, and names no tournament."""
+"""The page at the root of a service, and at addresses where nothing is. It leads on, and names no
+tournament but those whose organisers listed it."""
+
+from collections.abc import Sequence as Items
 
 from api.web.console.frame import CONSOLE
 from api.web.docs.docs_page import documentation
@@ -6,12 +9,16 @@ from api.web.files import StaticFiles
 from api.web.html import Child, element
 
 
-def start_page(static: StaticFiles, title: str = "Rankings of tournaments") -> bytes:
-    """The page, in HTML."""
+def start_page(
+    static: StaticFiles, title: str = "Rankings of tournaments", boards: Items[tuple[str, str]] = ()
+) -> bytes:
+    """The page, in HTML. `boards`: address and name of those that it leads to."""
+    links = [element("li", element("a", element("bdi", name), href=address)) for address, name in boards]
     body = element(
         "main",
         element("p", "Tallybook", class_="tournament"),
         element("h1", title),
+        element("section", element("h2", "Boards"), element("ul", *links), class_="boards") if links else None,
         element(
             "ul",
             _way(
