@@ -149,7 +149,9 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
         "Imports",
         done_message(query),
         element("p", element("a", "Back to the competitions", href=venue.address("/competitions")), class_="ways"),
-        data_table("Imports of competitions", heads, rows) if rows else element("p", "There are none yet."),
+        data_table("Imports of competitions", heads, rows, stacked=True)
+        if rows
+        else element("p", "There are none yet."),
         venue=venue,
     )
 
