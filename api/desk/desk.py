@@ -8,12 +8,14 @@ the group commit.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import aclosing, asynccontextmanager, closing, suppress
+from contextlib import aclosing, asynccontextmanager, closing
 from functools import partial
 from time import monotonic
 from typing import Final, get_args
 
 import msgspec
+import structlog
+from asyncpg import PostgresError
 
 from api.desk.conditions import Condition
 from api.desk.docket import Case, Docket, Means, Receipt
@@ -51,6 +53,9 @@ SUBMIT_SECONDS_MAX: Final = 15.0
 COMMAND_WATCH_SECONDS: Final = 0.1
 _AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
+
+
+_logger = structlog.get_logger()
 
 
 class Desk:
@@ -284,8 +289,10 @@ class Desk:
         """For ever, reads the quotas again."""
         while True:
             await asyncio.sleep(QUOTAS_SECONDS)
-            with suppress(DatabaseUnavailable):  # the last known ones hold
+            try:
                 await self.read_quotas()
+            except (DatabaseUnavailable, PostgresError) as error:
+                _logger.warning("quotas_unread", error=repr(error))
 
 
 @asynccontextmanager

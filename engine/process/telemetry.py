@@ -17,6 +17,7 @@ tokens)
     node_avoided          a node of a distributed database refuses connections: host, port, error; for ten seconds
                           requests for its tournaments go through the process's own address
     nodes_unknown         the database did not say where tournaments lie: error; the last known places are used
+    quotas_unread         the quotas could not be read: error; the last known ones hold
     barrier_failed        an unexpected error of the database; all requests waiting for the barrier failed: error
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.desk.quotas import Share, shares
+from api.web.console.overview_page import quota_text
 from engine.database.pool import Database
 from engine.domain.commands import Command, RegisterCompetitor, RegisterCompetitors
 from engine.domain.errors import QuotaReached, TokenQuotaReached
@@ -171,6 +172,8 @@ async def test_a_refusal_says_bound_and_use_and_repeats_are_still_answered(
     stale = await client.put(f"competitors/{season.ids[0]}.json", {"name": "Gil"}, headers={"If-Match": '"1.0"'})
     assert stale.status == 412
     assert (await client.get("competitors.json")).status == 200
+    metrics = (await client.send("GET", "/metrics")).body.decode()
+    assert "tallybook_quotas_near 1.0" in metrics
     near = (await client.send("GET", "/readyz")).json["quotas"]
     assert [(one["what"], one["percent"]) for one in near] == [("events", 100)]
 
@@ -185,6 +188,12 @@ async def test_a_refusal_says_bound_and_use_and_repeats_are_still_answered(
     await service.desk.read_quotas()
     assert (await client.post("competitors.json", {"name": "Ida"})).status == 200
     assert "quotas" not in (await client.send("GET", "/readyz")).json
+
+
+@pytest.mark.parametrize(("used", "said"), [(79, "used"), (80, "nearly full"), (100, "no more"), (101, "no more")])
+def test_the_console_warns_from_four_fifths_on(used: int, said: str) -> None:
+    assert said in quota_text(Share("events", used, 100))
+    assert ("nearly" in quota_text(Share("events", used, 100))) == (80 <= used < 100)
 
 
 async def test_a_token_may_write_as_much_as_it_is_given_in_all_tournaments_together(
