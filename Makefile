@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long model fuzz campaign bench million docs wheel typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test long model fuzz campaign bench million docs wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -66,6 +66,10 @@ docs: $(VENV)/.installed-dev
 # Builds the wheel into dist/. From one commit it is always the same, to the byte, whoever builds it, and when.
 wheel: $(VENV)/.installed
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --target wheel --clean
+
+# Installs the wheels of product and client in an empty environment of each Python on this machine, and starts them.
+installed: $(VENV)/.installed-dev
+	$(BIN)/pytest -m long tests/wheel/test_installation.py
 
 # Generates the client for TypeScript from a running service, has tsc look at it, and makes a round trip. It needs npm.
 typescript: $(VENV)/.installed-dev

@@ -412,9 +412,10 @@ def _open_paths() -> dict[str, Document]:
         },
         "durable_elsewhere": {"type": "string", "description": "what is trusted to keep commits, if not the server"},
     }
+    healthy = {**ok, "properties": ok["properties"] | {"version": {"type": "string"}}}  # type: ignore[operator]
     ready = {**ok, "properties": ok["properties"] | stopped}  # type: ignore[operator]
     texts = {
-        "/healthz": ("showHealth", "Is it alive?", JSON, ok, ()),
+        "/healthz": ("showHealth", "Is it alive?", JSON, healthy, ()),
         "/readyz": ("showReadiness", "Is it ready?", JSON, ready, (503,)),
         "/openapi.json": ("showDocument", "This document", JSON, {"type": "object"}, ()),
         "/docs": ("showDocumentation", "This document, for people, with examples", "text/html", {"type": "string"}, ()),

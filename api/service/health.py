@@ -1,6 +1,7 @@
 """Operations that name no tournament: whether the service is alive and ready, its figures, and its description."""
 
 from collections.abc import Awaitable, Callable
+from importlib.metadata import version
 from typing import Final
 
 import msgspec
@@ -52,7 +53,7 @@ def add_to(
 
     async def healthy(incoming: IncomingRequest) -> Reply:
         incoming.routine = True
-        return Reply(b'{"status":200,"message":"ok"}')
+        return Reply(health)
 
     async def ready(incoming: IncomingRequest) -> Reply:
         """200 even if tournaments are stopped: a balancer must not take the whole service out because of one. 503
@@ -81,6 +82,7 @@ def add_to(
     async def description(incoming: IncomingRequest) -> Reply:
         return await compression.reply(incoming.request, described.body, etag=described.etag)
 
+    health = msgspec.json.encode({"status": 200, "message": "ok", "version": version("tallybook")})
     described = tagged_body(openapi.document())  # making it takes long
 
     router.add("GET", HEALTH, healthy)

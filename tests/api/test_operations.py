@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from hashlib import sha256
+from importlib.metadata import version
 from io import BytesIO
 from random import Random
 from typing import Any, Final
@@ -1241,7 +1242,7 @@ async def test_head_is_get_without_its_body(season: Season, subtests: pytest.Sub
 async def test_health_is_open_and_names_no_tournament_that_is_well(service: Service, season: Season) -> None:
     nobody = service.client(season.client.tournament, None)
     health, readiness = await nobody.send("GET", "/healthz"), await nobody.send("GET", "/readyz")
-    assert (health.status, health.json) == (200, {"status": 200, "message": "ok"})
+    assert (health.status, health.json) == (200, {"status": 200, "message": "ok", "version": version("tallybook")})
     assert (readiness.status, readiness.json) == (
         200,
         {"status": 200, "message": "ok", "stopped": 0, "tournaments": []},
