@@ -41,7 +41,7 @@ COMMENT ON COLUMN event.actor IS 'Id of the token of the request; 0 is the opera
 COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/log/codec.py.';
 COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
 COMMENT ON COLUMN event.personal IS
-    'Fields that tell of a person, after a random salt. The body has the SHA-256 of this text, so the digest does not cover the text itself.';
+    'Fields that tell of a person, after a random salt. The body has the SHA-256 of this text, so the digest does not cover the text itself. NULL: there are none, or they were erased.';
 -- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
 ALTER TABLE event ALTER COLUMN body SET STORAGE EXTERNAL;
 
@@ -93,7 +93,7 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tournament_id, idempotency_key)
 ) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
-COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes; behind them the name of the import that made the request, see engine/log/import_runs.py.';
+COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes; behind them the name of the import that made the request, see engine/log/import_runs.py. Empty: the request named somebody who was erased, so any with the key is a repeat.';
 CREATE INDEX idempotency_import ON idempotency (tournament_id, substring(fingerprint FROM 33), sequence)
     WHERE octet_length(fingerprint) > 32;
 
@@ -152,6 +152,12 @@ CREATE INDEX event_competition ON event (
 -- A table of an earlier day takes back what was reversed later: a reversal takes place with what it reverses.
 CREATE INDEX event_reversal ON event (tournament_id, sequence) WHERE kind = 'PointsReversed';
 
+-- Erasing a competitor finds by the first of these what the log tells of them as a person: such bodies begin with the id.
+CREATE INDEX event_personal ON event (
+    tournament_id, (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C")
+) WHERE personal IS NOT NULL;
+CREATE INDEX event_erased ON event (tournament_id, sequence) WHERE kind = 'CompetitorErased';
+
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 -- Grants stop the service; the trigger stops mistakes of the owner. (Neither stops an owner with intent: the digest chain,
 -- compared with a head kept elsewhere, is for that.) Only the owner can delete a tournament, in a transaction that sets
@@ -187,14 +193,52 @@ BEGIN
 END
 $$;
 
+-- The only change of an event: what it tells of a person is erased, once an event says so. (It asks the table that the
+-- trigger is on: of a distributed database, that is a shard.)
+CREATE FUNCTION refuse_all_but_erasure() RETURNS trigger
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_erased boolean := false;
+BEGIN
+    IF OLD.personal IS NOT NULL AND NEW.personal IS NULL
+        AND to_jsonb(NEW) - 'personal' = to_jsonb(OLD) - 'personal' THEN
+        EXECUTE format(
+            'SELECT EXISTS (SELECT FROM %s WHERE tournament_id = $1 AND kind = ''CompetitorErased'' AND body = $2)',
+            TG_RELID::regclass
+        ) INTO v_erased
+        USING OLD.tournament_id, format('{"competitor_id":%s}', rtrim(split_part(split_part(left(OLD.body, 40), ':', 2), ',', 1), '}'));
+    END IF;
+    IF NOT v_erased THEN
+        RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION refuse_all_but_emptying() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.fingerprint <> '' OR to_jsonb(NEW) - 'fingerprint' <> to_jsonb(OLD) - 'fingerprint' THEN
+        RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tournament
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON event
+CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON event
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER only_erased BEFORE UPDATE ON event
+    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_erasure();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON block
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON idempotency
+CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON idempotency
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER only_emptied BEFORE UPDATE ON idempotency
+    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_emptying();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON deleted_tournament
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER lock_stays BEFORE DELETE OR TRUNCATE ON append_lock
@@ -294,6 +338,7 @@ DECLARE
     v_is_new    boolean;
     v_new       boolean[];   -- per event: it is appended
     v_keys      text[];      -- per event; NULL if none has a key
+    v_erased    text[];      -- ids of competitors
     v_text      bytea;
 BEGIN
     IF p_wait THEN
@@ -406,7 +451,7 @@ BEGIN
             END IF;
             IF v_seen IS NOT NULL THEN
                 v_is_new := false;
-                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
+                answers[r] := CASE WHEN v_seen.fingerprint IN (p_fingerprints[r], '') THEN -v_seen.sequence ELSE 0 END;
             ELSIF p_keys[r] IS NOT NULL AND v_refusals > p_refusals AND EXISTS (
                 SELECT FROM refusal AS f
                 WHERE f.tournament_id = p_tournament_id AND f.idempotency_key = p_keys[r] AND f.number > p_refusals
@@ -472,6 +517,27 @@ BEGIN
                 CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
                      THEN last_sequence ELSE v_structure END,
                 p_created);
+
+    -- 8. What the log tells of erased competitors, and the fingerprints that were made of it.
+    IF 'CompetitorErased' = ANY (p_kinds) THEN
+        v_erased := ARRAY(
+            SELECT rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C"
+            FROM unnest(p_kinds, p_bodies) AS e (kind, body)
+            WHERE e.kind = 'CompetitorErased'
+        );
+        UPDATE idempotency AS i
+            SET fingerprint = ''
+            WHERE i.tournament_id = p_tournament_id AND i.idempotency_key IN (
+                SELECT e.idempotency_key
+                FROM event AS e
+                WHERE e.tournament_id = p_tournament_id AND e.personal IS NOT NULL
+                    AND rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY (v_erased)
+            );
+        UPDATE event AS e
+            SET personal = NULL
+            WHERE e.tournament_id = p_tournament_id AND e.personal IS NOT NULL
+                AND rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY (v_erased);
+    END IF;
 END
 $$;
 

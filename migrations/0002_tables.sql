@@ -34,8 +34,11 @@ CREATE TABLE competitor (
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz NOT NULL,
     revised       bigint NOT NULL DEFAULT 0,
+    erased        bigint,
     PRIMARY KEY (tournament_id, competitor_id)
 );
+COMMENT ON COLUMN competitor.erased IS
+    'The event that erased it; 0: one erases it later, and the log has forgotten it already. NULL: neither.';
 COMMENT ON COLUMN competitor.revised IS 'Sequence of the last event that changed it; likewise in the other tables.';
 
 CREATE TABLE competition (

@@ -107,6 +107,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         color=_unset_or(texts),
         parent_id=_unset_or(_perhaps(ids)),
     ),
+    events.CompetitorErased: st.builds(events.CompetitorErased, competitor_id=ids),
     events.CompetitionAdded: st.builds(
         events.CompetitionAdded,
         competition_id=ids,
@@ -288,6 +289,10 @@ def _change_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
         color=draw(_unset_or(_perhaps(_colors))),
         parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else draw(_unset_or(_nothing)),
     )
+
+
+def _erase_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    return commands.EraseCompetitor(competitor_id=_one_of(draw, board.competitors))
 
 
 def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result | None:
@@ -549,6 +554,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_void_competition] * 2,
     *[_change_unity] * 3,
     *[_declare_classification] * 2,
+    _erase_competitor,
     _change_ranking_information,
     _rename_tournament,
     _change_presentation,
@@ -581,7 +587,8 @@ def commands_for(draw: _Draw, board: Board) -> Command:
 
 @st.composite
 def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStrategy[_Ask] = _asked) -> list[Event]:
-    """What happened in a tournament after its opening, as `decide` has it from random commands."""
+    """What happened in a tournament after its opening, as `decide` has it from random commands, and as the log holds it
+    in the end: without the personal fields of those who were erased."""
     board, next_id = Board(), count(1).__next__
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
@@ -602,7 +609,23 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
             recorded = Recorded(Sequence(len(history) + 2), _OPENED_AT, ActorId(0), None, event)
             fold(board, Revisions(), recorded)
             history.append(event)
-    return history
+    erased = {event.competitor_id for event in history if isinstance(event, events.CompetitorErased)}
+    return [_forgotten(event) if _is_personal(event, erased) else event for event in history]
+
+
+def _is_personal(event: Event, erased: set[CompetitorId]) -> bool:
+    """Whether it has personal fields of those who were erased."""
+    return (
+        isinstance(event, events.Naming)
+        and event.competitor_id in erased
+        and any(getattr(event, name) is not UNSET for name in event.personal)
+    )
+
+
+def _forgotten(event: Event) -> Event:
+    """The event, as it is once its personal fields are erased."""
+    assert isinstance(event, events.Naming)
+    return type(event)(competitor_id=event.competitor_id, parent_id=event.parent_id, commitment="c" * 64)
 
 
 def dated_histories() -> st.SearchStrategy[list[Event]]:

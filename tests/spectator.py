@@ -85,7 +85,7 @@ class Spectator:
     def _fold(self, name: str, data: Any) -> None:
         match name:
             case "CompetitorRegistered":
-                self._names[data["competitor_id"]] = data["name"]
+                self._names[data["competitor_id"]] = data.get("name", "erased")
             case "RankingCreated":
                 self._lists[data["ranking_id"]] = data["participants"]
                 main = {data["main_unity_id"]: {"name": data["main_unity_name"], "sort": "DESC"}}

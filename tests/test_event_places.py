@@ -37,6 +37,7 @@ TournamentRenamed         -      -       -      -    -    -      -       -      
 PresentationChanged       -      -       -      -    -    -      -       -       -       -       -       -      -
 CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -       -      -
 CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -      -
+CompetitorErased          -      -       x      x    x    x      -       x       -       -       -       x      -
 CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -      x
 CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       -      -
 RankingCreated            -      -       -      -    -    -      x       -       -       x       -       -      -

@@ -13,10 +13,12 @@ from api.cli.changes import changed
 from api.cli.imports import register_competitors
 from api.cli.names import CompetitorText
 from api.cli.progress import progress
+from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.names import Names
 from api.service.lifecycle import stop_on_signals
-from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
+from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId
 
 CompetitorsFile = Annotated[
@@ -99,6 +101,30 @@ async def change_competitor(
         )
         receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
+
+
+async def erase_competitor(
+    slug: Slug,
+    competitor: CompetitorText,
+    /,
+    *,
+    dry_run: DryRun = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        competitor_id = Names(live.board).competitor(competitor)
+        command = EraseCompetitor(competitor_id=competitor_id)
+        decide(live.board, command)
+        kept = [r for r, one in live.board.rankings.items() if one.participants.row(competitor_id) is not None]
+        sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
+    if json:
+        printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence})
+        return
+    printing.say(
+        f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
+        f"its parent; its points stay in {len(kept)} rankings"
+    )
 
 
 async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:

@@ -13,11 +13,13 @@ already, and it can be corrected. Doubles could not.
 """
 
 import asyncio
+import hmac
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +38,7 @@ from engine.domain.events import CompetitorRegistered, Ignored
 from engine.domain.judging import State, decide
 from engine.domain.terms import OPERATOR, CompetitorId
 from engine.log import reading, registry
+from engine.log.appending import ERASED_FINGERPRINT
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
@@ -70,7 +73,9 @@ async def register_competitors(
     set and the lines under way are settled. Raises BrokenOff after any other failure; of the lines under way then, some
     may be registered although earlier ones are not. Calls `progress` with how many lines of how many are done.
     """
-    asked = _asked(read(path))
+    lines = read(path)
+    async with desk.database.connection_for(live.tournament_id) as connection:
+        asked = _asked(lines, await reading.secret_of(connection, live.tournament_id))
     await desk.live_pool.make_current(live)
     others_max = len(live.board.competitors)
     known = await _known(desk, live, asked, stop)
@@ -114,24 +119,25 @@ class _Asked(Struct, frozen=True):
         return f"import-{self.fingerprint.hex()}"
 
 
-def _asked(lines: Mapping[int, ImportLine]) -> list[_Asked]:
+def _asked(lines: Mapping[int, ImportLine], secret: bytes) -> list[_Asked]:
     asked: list[_Asked] = []
     alike: Counter[bytes] = Counter()
     for number, line in lines.items():
-        said = _fingerprint(line, 1)
+        said = _fingerprint(line, 1, secret)
         alike[said] += 1
-        asked.append(_Asked(number, line, said if alike[said] == 1 else _fingerprint(line, alike[said])))
+        asked.append(_Asked(number, line, said if alike[said] == 1 else _fingerprint(line, alike[said], secret)))
     return asked
 
 
-def _fingerprint(line: ImportLine, occurrence: int) -> bytes:
+def _fingerprint(line: ImportLine, occurrence: int, secret: bytes) -> bytes:
     """32 bytes that tell a line from others, and from the `occurrence` - 1 lines before it that say the same.
 
-    They must stay the same for ever, or everybody would be registered again.
+    They must stay the same for ever, or everybody would be registered again. They stay when the competitor is erased,
+    so without `secret`, that of the tournament, nobody can find out by them whether a name is right.
     """
     form = {"name": line.name.strip(), "color": line.color, "parent": _parent_text(line), "occurrence": str(occurrence)}
     form |= {f"tag {n}": tag for n, tag in enumerate(_tags(line))}
-    return fingerprint("IMPORT", "competitor", form)
+    return hmac.digest(secret, fingerprint("IMPORT", "competitor", form), sha256)
 
 
 async def _known(
@@ -153,7 +159,9 @@ async def _known(
             used = found.get(one.key)
             if used is None:
                 continue
-            if used.fingerprint == one.fingerprint and isinstance(used.recorded.event, CompetitorRegistered):
+            if used.fingerprint in (one.fingerprint, ERASED_FINGERPRINT) and isinstance(
+                used.recorded.event, CompetitorRegistered
+            ):
                 known[one.key] = used.recorded.event.competitor_id
             elif isinstance(used.recorded.event, Ignored):
                 reason = f"it was registered as event {used.recorded.sequence}, which the operator has set aside"

@@ -68,7 +68,7 @@ tournament = App(
     group=_COMPETE,
     help="Create, rename, list, publish, bound, export, import and delete tournaments.",
 )
-competitor = App(name="competitor", group=_COMPETE, help="Register, import and list competitors.")
+competitor = App(name="competitor", group=_COMPETE, help="Register, import, list and erase competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
 ranking = App(name="ranking", group=_COMPETE, help="Create, rename, order, hide, close and list rankings.")
 participants = App(name="participants", group=_COMPETE, help="Add competitors to rankings, and remove them.")
@@ -188,6 +188,15 @@ _command(
     name="change",
     help="""
     Change a competitor. An omitted option changes nothing; an empty one clears the value: --parent ''.
+    """,
+)
+_command(
+    competitor,
+    "api.cli.competitors:erase_competitor",
+    name="erase",
+    help="""
+    Erase all names, tags and colours that a competitor ever had, and its parent. It is #ID from then on, at every
+    moment. Points and places stay. This cannot be undone.
     """,
 )
 _command(

@@ -55,7 +55,16 @@ from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
 from engine.log import appending, reading
 from engine.log.appender import Appender, Outcome, batch_size
-from engine.log.appending import Appended, Block, KeyOutcome, NotAppended, OvertakenBy, Request, UnconfirmedCommit
+from engine.log.appending import (
+    ERASED_FINGERPRINT,
+    Appended,
+    Block,
+    KeyOutcome,
+    NotAppended,
+    OvertakenBy,
+    Request,
+    UnconfirmedCommit,
+)
 from engine.log.reading import Head
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
@@ -379,7 +388,7 @@ class Docket:
         for (case, refusal), answer in zip(refused, answers, strict=True):
             if answer.used is None:
                 case.fail(refusal)
-            elif answer.used.fingerprint == case.fingerprint:
+            elif answer.used.fingerprint in (case.fingerprint, ERASED_FINGERPRINT):
                 self._in_background(self._replay(case, answer.used.sequence), [case])
             else:
                 case.fail(KeyReused())

@@ -40,8 +40,8 @@ from engine.domain.errors import (
     ShuttingDown,
     TournamentStopped,
 )
-from engine.domain.events import Recorded
-from engine.domain.terms import RankingId, Sequence, TournamentId
+from engine.domain.events import CompetitorErased, Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Head
 from engine.process.background import background
@@ -114,6 +114,10 @@ class Listening(Protocol):
 
     def start_over(self, head: Head) -> None:
         """Has the client forget everything and begin again, with a log that ends there, and ends its stream."""
+
+    def forget(self, competitor_id: CompetitorId, *, is_held: bool) -> None:
+        """Sends nothing any more that was read before a competitor was erased. Says so, if the log is held before the
+        event that does."""
 
     def say_caught_up(self, *, is_held: bool) -> None:
         """Says where the log ends, and whether it is held there."""
@@ -188,7 +192,11 @@ class Follower:
         self.node.news.discard(self)
         self._empty()
 
-    def _follow(self, _: Recorded) -> None:
+    def _follow(self, recorded: Recorded) -> None:
+        if isinstance(recorded.event, CompetitorErased):
+            self._empty()  # the ring may have the name; the log has it no longer
+            for listener in list(self.listeners):
+                listener.forget(recorded.event.competitor_id, is_held=self.is_held)
         hidden = self.streamed.hidden(self.live.board.publication)
         if hidden != self._hidden:
             self._start_over(hidden)

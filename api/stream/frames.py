@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from api.http.times import instant
 from engine.domain.events import EventSetAside
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log.reading import Head, Stored
 from projections.board.publication import Publication
 
@@ -220,6 +220,12 @@ def caught_up(form: StreamFormat, reached: Reached, streamed: StreamedLog, *, is
 def position(form: StreamFormat, reached: Reached) -> bytes:
     """Everything that the listener wants up to this event has been sent."""
     return event(form, "position", b'{"sequence":%d}' % reached.sequence, reached.id)
+
+
+def erased(form: StreamFormat, competitor_id: CompetitorId, reached: Reached) -> bytes:
+    """The competitor has no name any more, although the log that the client sees ends before the event that says
+    so."""
+    return event(form, "erased", b'{"competitor_id":%d}' % competitor_id, reached.id)
 
 
 def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:

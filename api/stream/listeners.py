@@ -24,6 +24,7 @@ from api.stream.followers import OpenedBy, Pieces, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
 from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, Unavailable
+from engine.domain.terms import CompetitorId
 from engine.log.reading import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.time_slices import TimeSlices
@@ -67,6 +68,7 @@ class Listener:
         "_is_chunked",
         "_pace",
         "_passed",
+        "_reads_again",
         "_sent_at",
         "_transport",
         "opener",
@@ -83,6 +85,7 @@ class Listener:
         self._transport = transport
         self._is_chunked = is_chunked
         self._called = asyncio.Event()
+        self._reads_again = False  # what it was about to send
         self._passed = 0  # events since the last one that was sent
         self._sent_at = connection.loop.time()
         self._pace = Pace(asked.speed)
@@ -110,6 +113,7 @@ class Listener:
                 elif self._connection.writing_paused:
                     await self._connection.read_up()
                 elif self.position.sequence < end:
+                    self._reads_again = False
                     await self._send_next(await follower.next_frames(self.position, end), streams.time_slices)
                 else:
                     self.say_caught_up(is_held=follower.is_held)
@@ -135,13 +139,22 @@ class Listener:
             self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed, is_held=is_held))
             self._passed = 0
 
+    def forget(self, competitor_id: CompetitorId, *, is_held: bool) -> None:
+        self._reads_again = True
+        if self._asked.speed is not None:
+            self._called.set()  # it may pause for long
+        if is_held and self._connection.writing_paused:
+            self.end("reset")  # it would not read it
+        elif is_held and not self.why:
+            self._write(frames.erased(self._asked.form, competitor_id, self.position))
+
     async def _send_next(self, events: Items[Frame], time_slices: TimeSlices) -> None:
         """Sends these events, in a time slice, or with pauses between them if it was asked to."""
         if self._asked.speed is not None:
             await self._play(events)
             return
         async with time_slices:
-            if not self.why:
+            if not self.why and not self._reads_again:
                 self._pass_on(events)
 
     async def _play(self, events: Items[Frame]) -> None:
@@ -152,7 +165,7 @@ class Listener:
                 self._pass_on(events[start:n])
                 start = n
                 await self._pause(pause_seconds)
-            if self.why:
+            if self.why or self._reads_again:
                 return
         self._pass_on(events[start:])
 

@@ -39,7 +39,7 @@ class _TournamentNamed(_Public):
 
 class _CompetitorRegistered(_Public):
     competitor_id: int
-    name: str
+    name: str | UnsetType = UNSET
     tags: tuple[str, ...] | None | UnsetType = UNSET
     color: str | None | UnsetType = UNSET
 
@@ -49,6 +49,10 @@ class _CompetitorChanged(_Public):
     name: str | None | UnsetType = UNSET
     tags: tuple[str, ...] | None | UnsetType = UNSET
     color: str | None | UnsetType = UNSET
+
+
+class _CompetitorErased(_Public):
+    competitor_id: int
 
 
 class _OfRanking(_Public):
@@ -136,6 +140,7 @@ _SHAPES: Final[dict[str, type[_Public]]] = {
     events.TournamentRenamed.tag: _TournamentNamed,
     events.CompetitorRegistered.tag: _CompetitorRegistered,
     events.CompetitorChanged.tag: _CompetitorChanged,
+    events.CompetitorErased.tag: _CompetitorErased,
     events.RankingCreated.tag: _RankingCreated,
     events.RankingModified.tag: _RankingModified,
     events.RankingInformationChanged.tag: _RankingInformationChanged,

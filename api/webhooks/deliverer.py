@@ -49,11 +49,11 @@ PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 8
 """After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
 DELIVERED_AT_ONCE_MAX: Final = 100
 """Webhooks that are served side by side."""
-SERVED_SECONDS_MAX: Final = 10.0
+SERVED_SECONDS_MAX: Final = 4.0
 SERVED_EVENTS_MAX: Final = 100
 SERVED_BYTES_MAX: Final = 32_768
-"""The time slice of one webhook: no further request starts after these seconds; it reads up to this many events, and
-bytes of bodies."""
+"""The time slice of one webhook: no further request starts after these seconds (so that no name is sent that was erased
+5 s ago); it reads up to this many events, and bytes of bodies."""
 WINDOWS_KEPT_MAX: Final = 20
 """Webhooks that are behind, and whose totals are kept between two of their time slices."""
 DUE_SECONDS: Final = 0.25

@@ -61,6 +61,11 @@ class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
     parent_id: CompetitorId | None | UnsetType = UNSET
 
 
+class EraseCompetitor(CommandBase, frozen=True, kw_only=True):
+    makes = events.CompetitorErased
+    competitor_id: CompetitorId
+
+
 class AddCompetition(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     group_id: int
@@ -278,6 +283,7 @@ Command = (
     | RegisterCompetitor
     | RegisterCompetitors
     | ChangeCompetitor
+    | EraseCompetitor
     | AddCompetition
     | AddCompetitions
     | ChangeCompetition

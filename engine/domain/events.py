@@ -128,6 +128,16 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
     commitment: Commitment | UnsetType = UNSET
 
 
+class CompetitorErased(EventBase, frozen=True, kw_only=True):
+    """The competitor has no name, tags, colour or parent, at any moment. Appending it erases the personal fields of all
+    events about the competitor (`append_block` in `migrations/0001_log.sql`)."""
+
+    tag = "CompetitorErased"
+    touches = ("competitor",)
+    structural = True
+    competitor_id: _Competitor
+
+
 Naming = CompetitorRegistered | CompetitorChanged
 """The events that have personal fields."""
 
@@ -468,6 +478,7 @@ Event = (
     | PresentationChanged
     | CompetitorRegistered
     | CompetitorChanged
+    | CompetitorErased
     | CompetitionAdded
     | CompetitionChanged
     | RankingCreated

@@ -60,8 +60,12 @@ _N = TypeVar("_N", str, str | None, str | UnsetType)
 
 
 class CompetitorState(Protocol):
+    """`erased` is the event that erased it; None or 0: none has yet."""
+
     @property
     def parent_id(self) -> CompetitorId | None: ...
+    @property
+    def erased(self) -> Sequence | None: ...
 
 
 class CompetitionState(Protocol):
@@ -143,6 +147,10 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return _register_competitors(state, command)
         case commands.ChangeCompetitor():
             return (_change_competitor(state, command),)
+        case commands.EraseCompetitor():
+            if existing(state.competitors, "competitor", command.competitor_id).erased:
+                raise Conflict(f"Competitor {command.competitor_id} is erased already.")
+            return (events.CompetitorErased(competitor_id=command.competitor_id),)
         case commands.AddCompetition():
             _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
             return (add_competition(state, command),)
@@ -309,7 +317,8 @@ def register_competitor(state: State, command: commands.RegisterCompetitor) -> E
 
 
 def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
-    existing(state.competitors, "competitor", command.competitor_id)
+    if existing(state.competitors, "competitor", command.competitor_id).erased:
+        raise Conflict(f"Competitor {command.competitor_id} was erased, and cannot be changed.")
     tags = UNSET if command.tags is UNSET else _all_stripped(command.tags or ())
     parent_id = None if command.parent_id is UNSET else command.parent_id
     faults = [

@@ -389,6 +389,10 @@ def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ..
     return tuple(accumulate(counts[:-1], initial=first_sequence))
 
 
+ERASED_FINGERPRINT: Final = b""
+"""In the place of the fingerprint of a request that named somebody who was erased: what has its key is a repeat."""
+
+
 class KeyUse(Struct, frozen=True):
     """The request that used an idempotency key: its fingerprint, and the sequence of its first event."""
 

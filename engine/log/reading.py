@@ -13,6 +13,7 @@ from collections.abc import Sequence as Items
 from datetime import datetime
 from itertools import count, repeat
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 from asyncpg import Connection, Record
@@ -29,7 +30,7 @@ from engine.domain.events import (
     TournamentOpened,
     TournamentRenamed,
 )
-from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.log.appending import Unseen
 from engine.process.time_slices import TimeSlice
@@ -364,6 +365,14 @@ _REVERSALS: Final = _within_bytes(
     """,  # noqa: S608 # written down above
     bytes_max="$5",
 )
+_SECRET: Final = "SELECT append_id FROM block WHERE tournament_id = $1 ORDER BY last_sequence LIMIT 1"  # noqa: S105 - no password
+# Uses the index `event_erased`.
+_ERASED_SINCE: Final = """
+    SELECT rtrim(split_part(body, ':', 2), '}')::bigint AS competitor_id
+    FROM event
+    WHERE tournament_id = $1 AND kind = 'CompetitorErased' AND sequence > $2
+    ORDER BY sequence
+"""
 _SET_ASIDE_SINCE: Final = f"""
     SELECT EXISTS (SELECT FROM ({_SET_ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
 """  # noqa: S608 # written down above
@@ -799,6 +808,18 @@ async def set_aside_since(connection: Connection, tournament_id: TournamentId, s
     """Whether an event beyond `sequence` set aside one up to it, so that a fold up to `sequence` may be wrong."""
     since: bool = await connection.fetchval(_SET_ASIDE_SINCE, tournament_id, sequence)
     return since
+
+
+async def secret_of(connection: Connection, tournament_id: TournamentId) -> bytes:
+    """A secret of the tournament, which no stream, proof or digest contains: the random id under which its first block
+    was appended. Keys that are made of names are made with it, so that nobody can guess the name from the key."""
+    append_id: UUID = await connection.fetchval(_SECRET, tournament_id)
+    return append_id.bytes
+
+
+async def erased_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> list[CompetitorId]:
+    """The competitors that events beyond `sequence` erased."""
+    return [row["competitor_id"] for row in await connection.fetch(_ERASED_SINCE, tournament_id, sequence)]
 
 
 async def points_of(

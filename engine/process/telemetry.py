@@ -71,6 +71,7 @@ Metrics (Prometheus; several processes are added up)
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
     running process of a service, Linux only
     tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
+    tallybook_erased_competitors_total
     tallybook_webhooks{state}, tallybook_webhooks_behind: how many events the slowest active one is behind
     tallybook_webhook_requests_total{outcome}: taken, failed
 
@@ -170,6 +171,8 @@ LOADED_ROWS: Final = Count("tallybook_loaded_rows", "Table rows read to load tou
 DEFECTS: Final = Count("tallybook_defects", "Unexpected failures in single tournaments", ["part"])
 STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be folded")
 FORKED: Final = Count("tallybook_forked", "Times that a log did not continue as it was read before")
+
+ERASED: Final = Count("tallybook_erased_competitors", "Competitors erased from the tables and snapshots")
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 REBUILT_EVENTS: Final = Count(

@@ -60,7 +60,8 @@ RankingEvent = (
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded. The same holds
-    for the others."""
+    for the others. `erased`: the event that erased it; 0: one erases it later, and the log has forgotten it already;
+    None: neither."""
 
     number: int
     name: str
@@ -70,6 +71,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     created_at: datetime
     updated_at: datetime
     revised: Sequence
+    erased: Sequence | None = None
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -146,6 +148,8 @@ class Revisions(Struct):
     rankings: int = 0
     competitors_changed: int = 0
     """How often an existing competitor was changed."""
+    erased: int = 0
+    """How often a competitor was erased."""
     parents: int = 0
     """How often a competitor got or lost a parent."""
     ignored: set[Sequence] = field(default_factory=set)
@@ -211,8 +215,22 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 updated_at=now,
                 revised=recorded.sequence,
             )
+            if event.commitment is not UNSET:
+                erase(board, event.competitor_id)
         case events.CompetitorChanged():
             _change_competitor(board, revisions, event, recorded)
+        case events.CompetitorErased():
+            revisions.erased += 1
+            revisions.competitors += 1
+            revisions.competitors_changed += 1
+            revisions.parents += board.competitors[event.competitor_id].parent_id is not None
+            erase(board, event.competitor_id)
+            board.competitors[event.competitor_id] = msgspec.structs.replace(
+                board.competitors[event.competitor_id],
+                updated_at=recorded.recorded_at,
+                revised=recorded.sequence,
+                erased=recorded.sequence,
+            )
         case events.CompetitionAdded():
             revisions.competitions += 1
             board.competitions[event.competition_id] = Competition(
@@ -407,6 +425,9 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
     revisions.competitors_changed += 1
     revisions.parents += event.parent_id is not UNSET
     competitor = board.competitors[event.competitor_id]
+    if competitor.erased is not None or event.commitment is not UNSET:
+        erase(board, event.competitor_id)
+        return
     board.competitors[event.competitor_id] = msgspec.structs.replace(
         competitor,
         name=_set(event.name, competitor.name),
@@ -415,6 +436,26 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
         parent_id=_set(event.parent_id, competitor.parent_id),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
+    )
+
+
+def erase(board: Board, competitor_id: CompetitorId) -> None:
+    """Makes the competitor what it is at every moment before the event that erases it. So a board is the same whether
+    it was folded before or after that event was appended."""
+    board.competitors[competitor_id] = forgotten(competitor_id, board.competitors[competitor_id])
+
+
+def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor:
+    """The competitor, as `erase` has it."""
+    return msgspec.structs.replace(
+        competitor,
+        name=f"#{competitor_id}",
+        tags=(),
+        color=events.COLOR_DEFAULT,
+        parent_id=None,
+        updated_at=competitor.created_at,
+        revised=Sequence(0),
+        erased=Sequence(0),
     )
 
 

@@ -13,12 +13,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from engine.domain.events import CompetitionChanged, CompetitorChanged, Event
+from engine.domain.events import CompetitionChanged, CompetitorChanged, CompetitorErased, Event
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
 from projections.columns.packed import Packed
 
-CHANGES: Final = (CompetitorChanged, CompetitionChanged)
+CHANGES: Final = (CompetitorChanged, CompetitorErased, CompetitionChanged)
 """The events that may change what a filter lets through."""
 LOOKED_AT_ONCE: Final = 500
 """Items that one step looks at; each takes between 1 and 2 µs."""
@@ -48,7 +48,7 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
     @staticmethod
     def changed_by(event: Event) -> int | None:
         """The id of the competitor that the event changes, if it does."""
-        return event.competitor_id if isinstance(event, CompetitorChanged) else None
+        return event.competitor_id if isinstance(event, CompetitorChanged | CompetitorErased) else None
 
 
 class CompetitionFilter(Struct, frozen=True, kw_only=True):

@@ -60,6 +60,14 @@ class RenderCache:
         """Bytes in memory."""
         return self._size_bytes + self.small.size_bytes + self.windows.size_bytes + self.moments.size_bytes
 
+    def clear(self) -> None:
+        """Drops all pieces."""
+        self._pieces.clear()
+        self._shared.clear()
+        self._size_bytes = 0
+        for pieces in (self.small, self.windows, self.moments):
+            pieces.clear()
+
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """The result of `render`, which is called once for `key`, and again when `stamp` has changed."""
         kept = self._pieces.get(key)
@@ -122,9 +130,14 @@ class SmallPieces(Generic[_Key]):
     def renew(self, stamp: int) -> None:
         """Drops everything with an earlier stamp, and keeps pieces with this stamp from now on."""
         if stamp > self.stamp:
-            self._pieces.clear()
-            self.size_bytes, self.stamp = 0, stamp
-            self._cache.resized = True
+            self.clear()
+            self.stamp = stamp
+
+    def clear(self) -> None:
+        """Drops everything."""
+        self._pieces.clear()
+        self.size_bytes = 0
+        self._cache.resized = True
 
     def keep(self, key: _Key, piece: bytes) -> None:
         """Keeps a piece, unless another caller has stored one meanwhile."""

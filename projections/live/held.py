@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import CompetitorChanged, Event, RankingsOrdered
+from engine.domain.events import CompetitorChanged, CompetitorErased, Event, RankingsOrdered
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
-from projections.board.board import Board, Competitor, Ranking, Unity
+from projections.board.board import Board, Competitor, Ranking, Unity, forgotten
 from projections.board.hierarchy import NestedSetBounds
 from projections.columns.enrolment import HeldList
 from projections.live.nested_sets import Bounds
@@ -62,11 +62,19 @@ class HeldBoard:
             if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
                 self._noted_bytes += _COMPETITOR_BYTES
+        elif isinstance(event, CompetitorErased):
+            self._forget(event.competitor_id)
         elif isinstance(event, RankingsOrdered):
             for one in self._board.rankings:
                 self._note_ranking(one)
         elif ranking_id in self._board.rankings:
             self._note_ranking(ranking_id)
+
+    def _forget(self, competitor_id: CompetitorId) -> None:
+        """Erases the competitor here, too: what is rendered from now on has no name."""
+        if competitor_id in self._board.competitors:
+            self._noted_bytes += 0 if competitor_id in self.competitors_changed else _COMPETITOR_BYTES
+            self.competitors_changed[competitor_id] = forgotten(competitor_id, self.competitor(competitor_id))
 
     def _note_ranking(self, ranking_id: RankingId) -> None:
         if ranking_id not in self._rankings:

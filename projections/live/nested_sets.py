@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Final
 from weakref import ref
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event
+from engine.domain.events import CompetitorChanged, CompetitorErased, CompetitorRegistered, Event
 from engine.domain.terms import CompetitorId
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, Competitor
@@ -69,9 +69,14 @@ class NestedSets:
         """Notes what will change. Call it before `event` is folded into the board."""
         if isinstance(event, CompetitorRegistered):
             number, parent_id = len(self._board().competitors) + 1, event.parent_id
-        elif isinstance(event, CompetitorChanged) and event.parent_id is not UNSET:
+            if event.commitment is not UNSET:
+                parent_id = None
+        elif isinstance(event, CompetitorChanged | CompetitorErased):
             competitor = self._board().competitors[event.competitor_id]
-            number, parent_id = competitor.number, event.parent_id
+            given = _parent_after(competitor, event)
+            if isinstance(given, UnsetType):
+                return
+            number, parent_id = competitor.number, given
             if self._parents_then is not None:
                 self._parents_then.setdefault(event.competitor_id, competitor.parent_id)
         else:
@@ -186,6 +191,15 @@ class NestedSets:
             self.clear()
         else:
             forest.move(number, parent)
+
+
+def _parent_after(
+    competitor: Competitor, event: CompetitorChanged | CompetitorErased
+) -> CompetitorId | None | UnsetType:
+    """The parent that a change gives to the competitor, as the fold does; UNSET: it leaves it."""
+    if isinstance(event, CompetitorErased) or event.commitment is not UNSET or competitor.erased is not None:
+        return UNSET if competitor.parent_id is None else None
+    return event.parent_id
 
 
 def _nobody() -> None:

@@ -19,7 +19,7 @@ import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorChanged, Event, Points, Recorded
+from engine.domain.events import CompetitorChanged, CompetitorErased, Event, Points, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Unseen
@@ -161,6 +161,8 @@ class LiveTournament:
         self.nested_sets.note(event)
         if isinstance(event, CompetitorChanged):
             self.cache.small.drop(event.competitor_id)
+        elif isinstance(event, CompetitorErased):
+            self.cache.clear()
         for held in self._held:
             held.note(event)
 
@@ -280,6 +282,7 @@ class LiveTournament:
             then,
             competitors=then.competitors + 1,
             competitors_changed=then.competitors_changed + 1,
+            erased=then.erased + 1,
             competitions=then.competitions + 1,
             rankings=then.rankings + 1,
             parents=then.parents + 1,

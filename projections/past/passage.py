@@ -84,7 +84,7 @@ def passage(
 
 def _changes_table(event: Event, ranking_id: RankingId) -> bool:
     """Whether an event that gives no points changes what the table of a ranking shows."""
-    if isinstance(event, events.CompetitorChanged):
+    if isinstance(event, events.CompetitorChanged | events.CompetitorErased):
         return True
     return changes_order(event, ranking_id) or (
         isinstance(event, events.ClassificationDeclared) and event.ranking_id == ranking_id

@@ -35,7 +35,7 @@ from engine.log import reading
 from engine.log.reading import Head
 from engine.process.pace import QueuePace
 from engine.process.time_slices import TimeSlices, in_time_slices
-from projections.board.board import Board, folding, give_sums, left_out
+from projections.board.board import Board, erase, folding, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
@@ -404,6 +404,9 @@ class Past:
                     if snapshot is None:
                         break
                     if await reading.has_head(connection, tournament_id, snapshot.head):
+                        for erased in await reading.erased_since(connection, tournament_id, snapshot.head.sequence):
+                            if erased in snapshot.board.competitors:
+                                erase(snapshot.board, erased)
                         return snapshot.board, snapshot.head.sequence
                     sequence, reason = snapshot.head.sequence, "the log has no such block"
                 except snapshots.SnapshotUndecodable as error:

@@ -185,6 +185,7 @@ COMPETITOR: Final = Table(
         Column("created_at", "timestamptz", fixed=True),
         Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)"),  # NULL takes the driver no time
         Column("revised", "bigint"),
+        Column("erased", "bigint"),
     ),
     order=("tournament_id", "number"),
 )
@@ -270,7 +271,7 @@ def publication_of(row: Row) -> Publication:
 
 
 def competitor_of(row: Iterable[Any]) -> Competitor:
-    _, _, number, name, tags, color, parent_id, created_at, updated_at, revised = row
+    _, _, number, name, tags, color, parent_id, created_at, updated_at, revised, erased = row
     return Competitor(
         number=number,
         name=name,
@@ -280,6 +281,7 @@ def competitor_of(row: Iterable[Any]) -> Competitor:
         created_at=created_at,
         updated_at=created_at if updated_at is None else updated_at,
         revised=revised,
+        erased=erased,
     )
 
 

@@ -104,6 +104,8 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
         await tables.advance(connection, {tournament_id: goal}, {tournament_id: folded.last_snapshot})
     # Processes of the older version use its snapshots for as long as they run.
     await snapshots.drop_others(connection, tournament_id, folded.snapshots, kept_version=checkpoint.fold_version)
+    if erased := await reading.erased_since(connection, tournament_id, Sequence(0)):
+        await snapshots.erase(connection, tournament_id, erased)  # some were written before the log forgot the name
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 

@@ -15,10 +15,11 @@ import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import CompetitorId, Sequence, TournamentId
 from engine.log.reading import Head
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import FOLD_VERSION, Board, board_like
+from projections.board.board import erase as erase_on
 from projections.board.parts import parts_of, take_part
 
 INTERVAL_EVENTS_MIN: Final = 10_000
@@ -148,6 +149,25 @@ async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot
                 await connection.execute(_ADD_PART, *of, number, part)
             if time_slice.over:
                 await time_slice.give_way()
+
+
+async def erase(connection: Connection, tournament_id: TournamentId, competitor_ids: Collection[CompetitorId]) -> None:
+    """Erases these competitors in all snapshots of a tournament, within a transaction. Snapshots of other versions, and
+    those that cannot be read, are removed."""
+    await drop_others(connection, tournament_id, kept := await sequences(connection, tournament_id))
+    for sequence in kept:
+        try:
+            snapshot = await nearest(connection, tournament_id, sequence)
+        except SnapshotUndecodable:
+            snapshot = None
+        if snapshot is None:
+            await connection.execute(_REMOVE, tournament_id, FOLD_VERSION, sequence)
+            continue
+        for competitor_id in competitor_ids:
+            competitor = snapshot.board.competitors.get(competitor_id)
+            if competitor is not None and competitor.erased is None:
+                erase_on(snapshot.board, competitor_id)
+        await save(connection, {tournament_id: snapshot})
 
 
 async def drop_others(

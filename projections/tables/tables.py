@@ -504,7 +504,7 @@ async def _load_enrolments(
 
 class Touched(Struct):
     """A tournament's board, and which of its rows a run of events may have changed. `set_aside`: sequences that the
-    events name as such."""
+    events name as such; `erased`: competitors that they erase."""
 
     board: Board
     publication: bool = False
@@ -515,6 +515,7 @@ class Touched(Struct):
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
     totals: dict[RankingId, dict[UnityId, set[CompetitorId]]] = field(default_factory=dict)
     set_aside: set[Sequence] = field(default_factory=set)
+    erased: set[CompetitorId] = field(default_factory=set)
 
 
 class TouchedEnrolments(Struct):
@@ -545,6 +546,8 @@ def touch(touched: Touched, event: Event) -> None:
                 touched.rankings.add(event.ranking_id)
         case events.EventSetAside():
             touched.set_aside.add(event.sequence)
+        case events.CompetitorErased():
+            touched.erased.add(event.competitor_id)
         case events.RankingCreated():
             touched.enrolments[event.ranking_id] = TouchedEnrolments(None)
             touched.unities.add((event.ranking_id, event.main_unity_id))

@@ -33,13 +33,13 @@ from msgspec import Struct, field
 from engine.database.pool import DATABASE_TROUBLE, Database, DistributedDatabase, is_lost
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.domain.events import Recorded
-from engine.domain.terms import TournamentId
+from engine.domain.terms import CompetitorId, TournamentId
 from engine.log import reading
 from engine.log.reading import Head
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
-from engine.process.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
+from engine.process.telemetry import ERASED, FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import defects, snapshots, tables
@@ -71,13 +71,14 @@ _logger = structlog.get_logger()
 class Folded(Struct):
     """The outcome of a batch. `left`: tournaments that can be continued at once. `outdated`: those whose tables come
     from an older fold, or contain an event that was set aside since. `claimed`: those that another worker has claimed,
-    or that do not exist."""
+    or that do not exist. `erased`: the competitors that were erased."""
 
     events: int = 0
     boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
     left: set[TournamentId] = field(default_factory=set)
     outdated: set[TournamentId] = field(default_factory=set)
     claimed: set[TournamentId] = field(default_factory=set)
+    erased: dict[TournamentId, set[CompetitorId]] = field(default_factory=dict)
 
 
 async def work_by_nodes(database: Database) -> None:
@@ -298,6 +299,9 @@ class Worker:
         folded.left |= self._forget(folded.claimed)
         for tournament_id, (head, board) in folded.boards.items():
             self._boards.put(tournament_id, head, board)
+        for tournament_id, competitor_ids in folded.erased.items():
+            ERASED.inc(len(competitor_ids))
+            _logger.info("competitors_erased", tournament_id=tournament_id, competitor_ids=sorted(competitor_ids))
         if folded.events:
             seconds = time.perf_counter() - started_at
             FOLDED_EVENTS.inc(folded.events)
@@ -350,6 +354,9 @@ class Worker:
             if snapshots.is_due(heads[t], boards[t], snapshot_sequences[t])
         }
         await snapshots.save(connection, due)
+        for tournament_id, on in touched.items():
+            if on.erased:
+                await snapshots.erase(connection, tournament_id, on.erased)
         snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
         await tables.advance(connection, heads, snapshot_sequences)
         failpoints.reached(Point.FOLD_SAVED)
@@ -359,6 +366,7 @@ class Worker:
             left=read.unread,
             outdated=outdated,
             claimed=claimed,
+            erased={t: on.erased for t, on in touched.items() if on.erased},
         )
 
     async def _boards_at(self, connection: Connection, heads: Mapping[TournamentId, Head]) -> dict[TournamentId, Board]:

@@ -33,7 +33,7 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import reading
 from engine.log.reading import Head
 from engine.process.time_slices import in_time_slices
-from projections.board.board import FOLD_VERSION, Board, Ranking, left_out
+from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
 from projections.board.classification import Counted, classified, lacks_sums
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
@@ -380,7 +380,11 @@ class TournamentVerification:
         count = progress.differences_count
         if not await self._compare_rows(head):
             return
-        if progress.differences_count == count:
+        if self._forgotten():
+            progress.unchecked.append(
+                "the views of standings and classifications: the tables have yet to forget a name"
+            )
+        elif progress.differences_count == count:
             await self._compare_standings(head.sequence)
             await self._compare_classifications(head.sequence)
         else:
@@ -516,8 +520,17 @@ class TournamentVerification:
 
     def _compare_board(self, board: Board, what: str) -> None:
         """Names every field in which `board` differs from the one that the log gives."""
-        for unlike in differences(self._checks.board, board, path=what):
+        expected = self._checks.board
+        for competitor_id in self._forgotten():  # by the log; a worker is about to do so here
+            if competitor_id in board.competitors:
+                erase(board, competitor_id)
+        for unlike in differences(expected, board, path=what):
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+
+    def _forgotten(self) -> list[CompetitorId]:
+        """The competitors of the board whose names the log has forgotten because of a later event."""
+        competitors = self._checks.board.competitors
+        return [one for one in self.progress.lacking if one in competitors and competitors[one].erased == 0]
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -525,6 +538,7 @@ class TournamentVerification:
         progress, last = self.progress, self.progress.sequence
         self._compare_lock()
         await self._compare_set_asides()
+        await self._compare_erased()
         stray = await self._source.out_of_range(last)
         if stray.event_beyond is not None:
             self._differ(stray.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
@@ -570,6 +584,21 @@ class TournamentVerification:
             )
         if self.progress.blocks == 0:
             self._differ(Sequence(1), "block", "there is none: the log is empty")
+
+    async def _compare_erased(self) -> None:
+        """Personal fields lack just where an event erased the competitor. (It may be later than what was verified: they
+        were read afterwards.)"""
+        progress = self.progress
+        if not progress.lacking and not progress.erased:
+            return
+        erased = await reading.erased_since(self._connection, progress.tournament_id, Sequence(0))
+        for competitor_id, sequence in progress.lacking.items():
+            if competitor_id not in erased:
+                self._differ(sequence, "event.personal", f"is missing, and no event erased competitor {competitor_id}")
+        for competitor_id, sequence in await stored_log.not_erased(
+            self._connection, progress.tournament_id, progress.erased
+        ):
+            self._differ(sequence, "event.personal", f"is there, although competitor {competitor_id} was erased")
 
     async def _compare_set_asides(self) -> None:
         """Compares what the log says was set aside with what the service is made to ignore."""

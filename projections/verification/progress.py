@@ -63,7 +63,8 @@ class Progress(Struct, kw_only=True):
     tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared. `differences`
     holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and
     why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that were not
-    folded because they are set aside; `set_aside` describes them once it is done.
+    folded because they are set aside; `set_aside` describes them once it is done. `erased` has the competitors that
+    events erased; `lacking`, of each competitor without personal fields where there should be some, the first event.
     """
 
     tournament_id: TournamentId
@@ -89,6 +90,8 @@ class Progress(Struct, kw_only=True):
     notes: int = 0
     differences: list[Difference] = field(default_factory=list)
     differences_count: int = 0
+    erased: list[CompetitorId] = field(default_factory=list)
+    lacking: dict[CompetitorId, Sequence] = field(default_factory=dict)
     unchecked: list[str] = field(default_factory=list)
     done: bool = False
 
@@ -101,7 +104,7 @@ def beginning(tournament_id: TournamentId, slug: str) -> Progress:
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
 # It names the version of Python: in all processes of one version the hashes in `caused_sums` are the same.
-_FORMAT: Final = f"tallybook verification 5, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+_FORMAT: Final = f"tallybook verification 6, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (

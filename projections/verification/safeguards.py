@@ -45,12 +45,15 @@ _SETTING: Final = "SELECT current_setting($1)"
 _TRIGGERS: Final = """
     SELECT
         w.name, w.trigger, t.tgenabled,
-        t.tgtype::int & 59 = w.type AND t.tgqual IS NULL AND p.proname = 'refuse_change' AS as_made
+        t.tgtype::int & 59 = w.type AND t.tgqual IS NULL AND p.proname = w.function AS as_made
     FROM (
-        VALUES ('tournament', 'append_only', 58), ('event', 'append_only', 58), ('block', 'append_only', 58),
-            ('idempotency', 'append_only', 58), ('append_lock', 'lock_stays', 42),
-            ('refusal', 'refusal_stays', 42), ('deleted_tournament', 'append_only', 58)
-    ) AS w (name, trigger, type)
+        VALUES ('tournament', 'append_only', 58, 'refuse_change'), ('event', 'append_only', 42, 'refuse_change'),
+            ('event', 'only_erased', 19, 'refuse_all_but_erasure'), ('block', 'append_only', 58, 'refuse_change'),
+            ('idempotency', 'append_only', 42, 'refuse_change'),
+            ('idempotency', 'only_emptied', 19, 'refuse_all_but_emptying'),
+            ('append_lock', 'lock_stays', 42, 'refuse_change'), ('refusal', 'refusal_stays', 42, 'refuse_change'),
+            ('deleted_tournament', 'append_only', 58, 'refuse_change')
+    ) AS w (name, trigger, type, function)
     LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('tallybook.' || w.name) AND t.tgname = w.trigger
     LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'tallybook'::regnamespace
 """
@@ -71,7 +74,7 @@ _KEYLESS: Final = """
         WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
     )
 """
-_INDEXES: Final = ("event_set_aside", "event_competition", "event_reversal")
+_INDEXES: Final = ("event_set_aside", "event_competition", "event_reversal", "event_personal", "event_erased")
 _INDEXLESS: Final = """
     SELECT w.name
     FROM unnest($1::text[]) AS w (name)
@@ -125,12 +128,13 @@ _UNGUARDED_OF_NODE: Final = f"""
     FROM pg_class AS c
     WHERE c.relnamespace = 'tallybook'::regnamespace AND c.relkind = 'r'
         AND c.relname ~ '^({"|".join(_LOG_TABLES)})_[0-9]+$'
-        AND NOT EXISTS (
-            SELECT
+        AND (
+            SELECT count(*)
             FROM pg_trigger AS t
-            WHERE t.tgrelid = c.oid AND t.tgname ~ '^(append_only|lock_stays|refusal_stays)_[0-9]+$'
+            WHERE t.tgrelid = c.oid
+                AND t.tgname ~ '^(append_only|lock_stays|refusal_stays|only_erased|only_emptied)_[0-9]+$'
                 AND t.tgenabled IN ('O', 'A')
-        )
+        ) < CASE WHEN c.relname ~ '^(event|idempotency)_[0-9]+$' THEN 2 ELSE 1 END
 """  # noqa: S608 # names that are written down
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
 # The last is Citus's only message about a query that a node could not plan.

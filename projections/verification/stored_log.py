@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from engine.database.distribution import is_distributed
 from engine.domain.events import EventSetAside
-from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.domain.terms import ActorId, CompetitorId, Sequence, TournamentId
 from engine.log import codec
 from engine.log.digest import EventColumns, columns_of
 
@@ -167,6 +167,19 @@ _CAUSED_COUNT: Final = """
 """
 
 
+# Uses the index `event_personal`.
+_NOT_ERASED: Final = """
+    SELECT e.competitor_id::bigint, e.sequence
+    FROM (
+        SELECT rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C" AS competitor_id, sequence
+        FROM event
+        WHERE tournament_id = $1 AND personal IS NOT NULL
+            AND rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C" = ANY($2::text[])
+    ) AS e
+    ORDER BY e.sequence
+"""
+
+
 class StoredBlock(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
@@ -252,6 +265,15 @@ class OutOfRange(Struct, frozen=True):
 async def out_of_range(connection: Connection, tournament_id: TournamentId, last: Sequence) -> OutOfRange:
     """What is stored of the tournament before 1, or beyond `last`, the end of its last block."""
     return OutOfRange(*await connection.fetchrow(_OUT_OF_RANGE, tournament_id, last))
+
+
+async def not_erased(
+    connection: Connection, tournament_id: TournamentId, competitor_ids: Items[CompetitorId]
+) -> list[tuple[CompetitorId, Sequence]]:
+    """The events that have personal fields of these competitors, with the competitor."""
+    asked = [str(competitor_id) for competitor_id in competitor_ids]
+    rows = await connection.fetch(_NOT_ERASED, tournament_id, asked, timeout=LOOK_SECONDS_MAX)
+    return [tuple(row) for row in rows]
 
 
 async def key_sequences(connection: Connection, tournament_id: TournamentId, keys: Items[str]) -> dict[str, Sequence]:

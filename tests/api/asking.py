@@ -38,6 +38,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "POST competitions.json": lambda _: {"group_id": 1},
     "POST competitors.json": lambda _: {"name": "Dan"},
     "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},
+    "PUT competitors/{competitor_id}/erase.json": lambda _: {},
     "PUT competitions/{competition_id}.json": lambda _: {"location": "Hall 2"},
     "POST rankings/{ranking_id}/unities.json": lambda _: {"name": "goals"},
     "PUT rankings/{ranking_id}/close.json": lambda _: {},

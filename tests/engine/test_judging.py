@@ -478,6 +478,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         commands.CloseRanking(ranking_id=OVERALL),
         events.RankingClosed(ranking_id=OVERALL),
     ),
+    "a competitor may be erased": (
+        commands.EraseCompetitor(competitor_id=BEN),
+        events.CompetitorErased(competitor_id=BEN),
+    ),
     "a closed ranking may be reopened": (
         commands.ReopenRanking(ranking_id=FINISHED),
         events.RankingReopened(ranking_id=FINISHED),
@@ -1138,6 +1142,7 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(redefine(TIMES), id="a unity of another ranking"),
         pytest.param(declare(ranking_id=NOBODY), id="a ranking to classify"),
         pytest.param(add((ANNA, POINTS, 1), ranking_id=NOBODY), id="a ranking to add points to"),
+        pytest.param(commands.EraseCompetitor(competitor_id=NOBODY), id="a competitor to erase"),
         pytest.param(commands.CloseRanking(ranking_id=NOBODY), id="a ranking to close"),
         pytest.param(commands.ChangeVisibility(ranking_id=NOBODY, hidden=True), id="a ranking to hide"),
         pytest.param(commands.ChangeVisibility(ranking_id=NOBODY, hidden=False), id="a ranking to show"),
@@ -1599,6 +1604,7 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (struck(ANNA), add((ANNA, POINTS, 1), competition_id=DUEL)),
     (struck(CARA, competition_id=RACE, back=True), unstrike(CARA)),
     (reversal(), reverse(GIVEN_POINTS)),
+    (events.CompetitorErased(competitor_id=BEN), change(name="Benjamin")),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),
     (events.RankingHidden(ranking_id=OVERALL), commands.ChangeVisibility(ranking_id=OVERALL, hidden=True)),
@@ -1691,6 +1697,7 @@ def test_every_command_has_cases() -> None:
     refused |= {type(when) for _, when, why, _ in NOT_PUBLISHING.values() if why is Unacceptable}
     assert accepted == set(get_args(Command))
     without_fields = {
+        commands.EraseCompetitor,
         commands.CloseRanking,
         commands.ReopenRanking,
         commands.ChangeVisibility,
@@ -1715,6 +1722,7 @@ def test_every_event_has_cases() -> None:
         events.RankingShown,
         events.RankingsOrdered,
         events.PublicationRevealed,
+        events.CompetitorErased,  # as in OVERTAKEN
         events.PointsAdded,  # these four are of no consequence for decisions, see above
         events.CompetitionChanged,
         events.ClassificationDeclared,

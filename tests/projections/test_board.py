@@ -66,6 +66,7 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
     unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
     undone: dict[RankingId, dict[Sequence, int]] = {}
+    erased = {e.competitor_id for e in history if isinstance(e, events.Naming) and e.commitment is not UNSET}
     published, frozen_at, seen_before = False, None, 0
     hidden: set[RankingId] = set()
     presentation: dict[str, Any] = {"zone": "UTC", "language": None, "accent": None, "logo": None, "listed": False}
@@ -80,9 +81,9 @@ def said_last(history: list[Event]) -> object:  # noqa: PLR0915 - a case for eac
             case events.PublicationRevealed(to=to):
                 frozen_at = to
             case events.CompetitorRegistered():
-                parents[event.competitor_id] = event.parent_id
+                parents[event.competitor_id] = None if event.competitor_id in erased else event.parent_id
             case events.CompetitorChanged(parent_id=parent_id) if parent_id is not UNSET:
-                parents[event.competitor_id] = parent_id
+                parents[event.competitor_id] = None if event.competitor_id in erased else parent_id
             case events.CompetitionAdded():
                 competitions[event.competition_id] = event.participants, True
             case events.CompetitionVoided() | events.CompetitionUnvoided():

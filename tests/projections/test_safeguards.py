@@ -20,6 +20,8 @@ RULES: Final = {
     "ALTER TABLE event DISABLE TRIGGER append_only": "trigger.event.append_only",
     "ALTER TABLE block ENABLE REPLICA TRIGGER append_only": "trigger.block.append_only",
     "DROP TRIGGER append_only ON idempotency": "trigger.idempotency.append_only",
+    "DROP TRIGGER only_erased ON event": "trigger.event.only_erased",
+    "ALTER TABLE idempotency DISABLE TRIGGER only_emptied": "trigger.idempotency.only_emptied",
     "DROP TRIGGER lock_stays ON append_lock": "trigger.append_lock.lock_stays",
     "ALTER TABLE refusal DISABLE TRIGGER refusal_stays": "trigger.refusal.refusal_stays",
     """
@@ -150,6 +152,8 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
         "genesis_digest",
         "import_block",
         "open_tournament",
+        "refuse_all_but_emptying",
+        "refuse_all_but_erasure",
         "refuse_change",
         "refuse_keys",
     ]

@@ -33,14 +33,16 @@ FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """Bytes of the frozen tournaments that one process keeps, estimated. The last one used stays, even beyond this."""
 
 _T = TypeVar("_T")
-_Making = tuple[TournamentId, Sequence, int]
+_Making = tuple[TournamentId, Sequence, int, int]
 
 
 class _Frozen(Struct, frozen=True):
-    """`live` stands at the public end of the log that the live `of` showed."""
+    """`live` stands at the public end of the log that the live `of` showed, when `erased` of its competitors had
+    been."""
 
     of: Callable[[], LiveTournament | None]
     live: LiveTournament
+    erased: int
 
 
 class PublicViews:
@@ -148,10 +150,11 @@ class PublicViews:
     async def _frozen_at(self, live: LiveTournament, end: Sequence) -> LiveTournament:
         """The tournament of `live` after the event `end`. Made once for all requests. Raises as `Past.board_after`."""
         kept = self._frozen.get(live.tournament_id)
-        if kept is not None and kept.of() is live and kept.live.head.sequence == end:
+        erased = live.revisions.erased
+        if kept is not None and (kept.of(), kept.live.head.sequence, kept.erased) == (live, end, erased):
             self._frozen.move_to_end(live.tournament_id)
             return kept.live
-        key = live.tournament_id, end, id(live)
+        key = live.tournament_id, end, id(live), erased
         making = self._making.get(key)
         if making is None:
             making = self._making[key] = asyncio.create_task(self._make(live, end))
@@ -159,12 +162,13 @@ class PublicViews:
         return await asyncio.shield(making)
 
     async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
-        tournament_id, head = live.tournament_id, live.head
+        tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
         board = await self._past.board_after(tournament_id, end, head.sequence)
-        frozen = LiveTournament(tournament_id, Head(end, b""), board, slug=live.slug)
+        told_apart = b"%d" % erased if erased else b""  # or an answer might be taken for one with a name
+        frozen = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
         frozen.recorded_at = await self._past.recorded_at(tournament_id, end)
         await self._past.refuse_replaced(tournament_id, head)
-        self._frozen[tournament_id] = _Frozen(ref(live), frozen)
+        self._frozen[tournament_id] = _Frozen(ref(live), frozen, erased)
         self._frozen.move_to_end(tournament_id)
         while len(self._frozen) > 1 and self._size_bytes() > FROZEN_BYTES_MAX:
             self._frozen.popitem(last=False)

@@ -83,6 +83,10 @@ def _competitor(board: Board, ids: PathIds) -> Beginning:
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
+def _named_competitor(board: Board, ids: PathIds) -> Beginning:
+    return Beginning(about=competitor_of(board, ids["competitor_id"]).name)
+
+
 def _competition(board: Board, ids: PathIds) -> Beginning:
     found = competition_of(board, ids["competition_id"])
     given = {"started_at": timestamp(found.started_at), "location": found.location}
@@ -248,6 +252,18 @@ CONSOLE_CHANGES: Final = (
         button="Save",
         back="/competitors",
         begin=_competitor,
+    ),
+    Change(
+        path="/competitors/{competitor_id}/erase",
+        operation=_BY_NAME["PUT competitors/{competitor_id}/erase.json"],
+        title="Erase a competitor",
+        button="Erase",
+        back="/competitors",
+        begin=_named_competitor,
+        warning=(
+            "All names, tags and colours that it ever had are erased, and its parent, at every moment. Points and "
+            "places stay. This cannot be undone."
+        ),
     ),
     Change(
         path="/competitions/new",

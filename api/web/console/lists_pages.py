@@ -22,7 +22,7 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
     heads = [("Competitor", "name"), ("Id", "value"), ("Tags", "")]
     if may_write:
         heads.append(("Actions", "action"))
-    rows = [_competitor(venue, *one, may_write=may_write) for one in shown]
+    rows = [_competitor(viewer, venue, *one) for one in shown]
     new = way("Register a competitor", venue.address("/competitors/new"), chief=True) if may_write else None
     several = way("Import competitors", venue.address("/competitors/import")) if may_write else None
     return console_page(
@@ -37,10 +37,13 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
     )
 
 
-def _competitor(venue: Venue, competitor_id: CompetitorId, found: Competitor, *, may_write: bool) -> list[Child]:
+def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found: Competitor) -> list[Child]:
     row: list[Child] = [joined((dot(found.color), found.name)), competitor_id, ", ".join(found.tags)]
-    if may_write:
-        row.append(_link(venue, f"/competitors/{competitor_id}/change", "Change", found.name))
+    if viewer.may(Scope.WRITE):
+        links = [_link(venue, f"/competitors/{competitor_id}/change", "Change", found.name)]
+        if viewer.may(Scope.ADMIN):
+            links.append(_link(venue, f"/competitors/{competitor_id}/erase", "Erase", found.name))
+        row.append(None if found.erased else joined(links))
     return row
 
 

@@ -90,6 +90,7 @@ export class Present {
         if (kind !== "other" && this.#concerns(data)) this.#look();
       });
     }
+    for (const kind of ["CompetitorErased", "erased"]) source.addEventListener(kind, () => location.reload());
     source.addEventListener("reset", () => this.#tryAgain());
     source.addEventListener("error", () => {
       if (listens) this.#lose();

@@ -31,6 +31,7 @@ from tallybook_client.shapes import (
     Criterion,
     Delta,
     Done,
+    Erasure,
     Explanation,
     Form,
     HistoryLine,
@@ -194,6 +195,16 @@ class Client:
         fields = {"started_at": start, "location": location, "result": result, "winner": winner}
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def erase_competitor(
+        self, slug: str, competitor_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Done:
+        """Erases all names, tags and colours, at every moment; points stay. Needs scope `admin`."""
+        path = _path(slug, "competitors", competitor_id, "erase")
+        return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
+
+    async def preview_erase_competitor(self, slug: str, competitor_id: int) -> Erasure:
+        return await self._payload(_path(slug, "competitors", competitor_id, "erase"), {}, "erasure", Erasure)
 
     async def void_competition(
         self, slug: str, competition_id: int, *, idempotency_key: str | None = None, if_match: str | None = None

@@ -137,6 +137,14 @@ class Competitor(_Shape, frozen=True, kw_only=True):
     etag: str | None = None
 
 
+class Erasure(_Shape, frozen=True, kw_only=True):
+    """What erasing `competitor` would take away: all of it but its id and times, and all earlier names, tags and
+    colours. `rankings` keep its points and places."""
+
+    competitor: Competitor
+    rankings: tuple[int, ...]
+
+
 class Participant(_Shape, frozen=True, kw_only=True):
     competitor_id: int
     competitor: Competitor

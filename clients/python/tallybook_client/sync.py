@@ -67,6 +67,8 @@ class SyncClient:
     register_competitor = _waiting(Client.register_competitor)
     register_competitors = _waiting(Client.register_competitors)
     change_competitor = _waiting(Client.change_competitor)
+    erase_competitor = _waiting(Client.erase_competitor)
+    preview_erase_competitor = _waiting(Client.preview_erase_competitor)
     show_competitor_standings = _iterating(Client.show_competitor_standings)
     list_competitions = _iterating(Client.list_competitions)
     show_competition = _waiting(Client.show_competition)

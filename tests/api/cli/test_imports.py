@@ -22,7 +22,7 @@ from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, EventSetAside
 from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
-from engine.log import registry
+from engine.log import reading, registry
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
 from tests.desks import HOLD_HEAD, desk_at, desks_at, holding, record, recorded, until
@@ -593,24 +593,28 @@ async def test_a_line_whose_event_was_set_aside_is_named(
 async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
     imported: Import, desk: Desk, tournament_id: TournamentId
 ) -> None:
+    async with desk.database.connection() as connection:
+        secret = await reading.secret_of(connection, tournament_id)
+    (ann,) = _asked({3: ImportLine(name="Ann", tags="a|b", color="00ff00", parent=7)}, secret)
     async with desk.live_pool.pinned(tournament_id) as live:
         competitor_id = CompetitorId(await desk.new_id())
         other = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
-        await desk.submit(live, other, actor=OPERATOR, idempotency_key=ANN_KEY, fingerprint=b"another")
+        await desk.submit(live, other, actor=OPERATOR, idempotency_key=ann.key, fingerprint=b"another")
     assert await imported.refused("name,tags,color,parent\nBob,,,\nAnn,a|b,00ff00,7\n") == [
-        ("line 3", f"its key {ANN_KEY} was used for another request")
+        ("line 3", f"its key {ann.key} was used for another request")
     ]
 
 
-ANN_KEY = "import-36a7d49ed5efd2a265f99e9b372394115529530cceb345399e73531a8c6c89a1"
+SECRET = b"0123456789abcdef"  # of a tournament
+ANN_KEY = "import-3bcafe05e321a349b19563ec9d536109a1480352efd8d54ca2dc6a6942f2f2a3"
 
 
 def test_the_key_of_a_line_is_for_ever_the_same() -> None:
     """Or the next version would register everybody again. Neither the file's form nor blanks make a difference."""
     ann = ImportLine(name=" Ann", tags="a | b|", color="00ff00", parent=7)
-    asked = _asked({2: ann, 5: ImportLine(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
+    asked = _asked({2: ann, 5: ImportLine(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")}, SECRET)
     assert asked[0].key == ANN_KEY
-    assert asked[1].key == "import-93a759fe2dc31b9b95b5073d848e867edee0ad20de213effe89ee2abbef01da0"
+    assert asked[1].key == "import-8f00f2f4039154890b048e2d88165baeb4cbf9c84a31156eb43ef4c4fc5db661"
     assert [one.key for one in asked] == [f"import-{one.fingerprint.hex()}" for one in asked]
 
 
@@ -618,7 +622,7 @@ def test_the_key_of_a_line_is_for_ever_the_same() -> None:
     st.lists(st.builds(ImportLine, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6)
 )
 def test_lines_that_say_something_else_have_other_keys(lines: list[ImportLine]) -> None:
-    asked = _asked(dict(enumerate(lines)))
+    asked = _asked(dict(enumerate(lines)), b"secret")
     assert len({one.key for one in asked}) == len(lines)
 
 

@@ -74,6 +74,7 @@ NEEDED: Final = {
 EXPECTED: Final = {
     "/competitors/new": Scope.WRITE,
     "/competitors/{competitor_id}/change": Scope.WRITE,
+    "/competitors/{competitor_id}/erase": Scope.ADMIN,
     "/competitions/new": Scope.WRITE,
     "/competitions/{competition_id}/record": Scope.WRITE,
     "/competitions/{competition_id}/void": Scope.ADMIN,

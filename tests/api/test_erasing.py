@@ -1,0 +1,277 @@
+"""Names that are forgotten: after an erasure nothing shows a name, at any moment, nor what it could be guessed by.
+
+One season has a competitor with a name, tags and a colour that nothing else has. It is shown on every path, renamed and
+erased. Then everything that the database and the service still say is searched.
+"""
+
+import asyncio
+import base64
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import pytest
+from prometheus_client import REGISTRY
+
+from api.cli.imports import Imported, register_competitors
+from api.http.forms import fingerprint
+from engine.domain.terms import Sequence, TournamentId
+from projections.tables.worker import Worker
+from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
+from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.public_boards import Board, board, change, other_dsn
+from tests.api.service import Answer, Client, Season, Service, deltas, totals
+from tests.api.streams import heard
+from tests.api.test_public import paths_of
+from tests.api.test_public_stream import listening
+from tests.projections.verified import verified
+from tests.spectator import NDJSON, Spectator
+from tests.tampering import keep_snapshot, tamper
+
+assert all((board, tallybook, other_dsn))  # fixtures
+
+METRIC: Final = "tallybook_erased_competitors_total"
+NAME: Final = "Zoë Quillfeather"
+LATER: Final = "Wilhelmina Überwald"
+TAG: Final = "left-handed-juggler"
+COLOR: Final = "c0ffe7"
+REQUEST: Final = {"name": NAME, "tags": TAG, "color": COLOR}
+
+
+def traces(slug: str = "") -> dict[str, bytes]:
+    """What would give somebody away, by what it is. `slug`: of the tournament in which they were registered."""
+    found: dict[str, bytes] = {}
+    for text in (NAME, LATER, TAG, COLOR):
+        encoded = text.encode()
+        found |= {
+            f"{text} as it is": encoded,
+            f"{text} in JSON": json.dumps(text)[1:-1].encode(),
+            f"{text} in base64": base64.b64encode(encoded).rstrip(b"=")[:-1],
+            f"{text} in hexadecimal": encoded.hex().encode(),
+            f"SHA-256 of {text}": sha256(encoded).hexdigest().encode(),
+        }
+    if slug:
+        path = f"/tournament/{slug}/competitors.json"
+        found["SHA-256 of the request"] = fingerprint("POST", path, REQUEST).hex().encode()
+    form = {"name": NAME, "color": COLOR, "parent": "", "occurrence": "1", "tag 0": TAG}
+    found["SHA-256 of the line of an import"] = fingerprint("IMPORT", "competitor", form).hex().encode()
+    return found
+
+
+def given_away(said: bytes, slug: str = "") -> list[str]:
+    """What of it is in some bytes, which may be in hexadecimal."""
+    return [what for what, trace in traces(slug).items() if trace in said or trace.hex().encode() in said]
+
+
+async def left_in_database(owner: asyncpg.Connection) -> dict[str, list[str]]:
+    """By table, what is left in any of its rows, in whatever column."""
+    found: dict[str, list[str]] = {}
+    slug = await owner.fetchval("SELECT slug FROM tournament")
+    for (table,) in await owner.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'tallybook'"):
+        for (row,) in await owner.fetch(f"SELECT t::text FROM {table} AS t"):
+            if what := given_away(row.replace(r"\\", "\\").encode(), slug):
+                found[table] = what
+    return found
+
+
+BOARDS: Final = [
+    *("", "/tv", "/embed", "/table.json", "/table.csv", "/race.json", "/timeline.json", "/passage.json?at=17"),
+    *("?at=17", "/table.csv?at=15", "/table.json?at=17"),
+]
+
+
+async def on_board(season: Season, path: str) -> Answer:
+    """What the public gets at a path of the board, in the ranking of the season."""
+    query = f"{'&' if '?' in path else '?'}ranking={season.ranking_id}"
+    answer = await season.client.send("GET", f"/board/{season.client.tournament}{path}{query}")
+    assert answer.status == 200, (path, answer.body)
+    return answer
+
+
+async def answers(season: Season, board: Board) -> dict[str, bytes]:
+    """What each path says, for the public too, and of earlier moments where one can be asked for."""
+    asked: dict[str, tuple[Any, str]] = {}
+    for name in READS:
+        path = path_of(name, season) + query_of(name, season)
+        asked[name] = season.client, path
+        if "standings.json" in path and "rankings/" in path:
+            asked |= {f"{name} at {n}": (season.client, f"{path}?at_sequence={n}") for n in (10, 15)}
+    for path in ("competitors.json", "competitors.json?perpage=50", *(f"competitors/{one}.json" for one in season.ids)):
+        asked[path] = season.client, path
+    asked |= {f"public {path}": (board, path) for path in paths_of(season)}
+    said = {f"board{path}": (await on_board(season, path)).body for path in BOARDS}
+    said |= {"explained on the board": (await on_board(season, f"/competitors/{season.ids[-1]}")).body}
+    for name, (client, path) in asked.items():
+        answer = await client.get(path)
+        said[name] = answer.body + str(answer.headers).encode()
+    return said
+
+
+@pytest.fixture
+async def shown(season: Season, board: Board, owner: asyncpg.Connection, service: Service) -> Season:
+    """A season with the competitor in its ranking, shown everywhere under both names."""
+    client = season.client
+    registered = await client.post("competitors.json", REQUEST, keyed("client-chosen"))
+    competitor_id = registered.json["competitor"]["id"]
+    await client.put(f"{season.path}/participants.json", {"add": competitor_id})
+    await client.put(f"{season.path}/add.json", {"participants_delta": deltas((competitor_id, season.unity_id, 7))})
+    head = await owner.fetchval("SELECT sequence FROM head")
+    await keep_snapshot(owner, await tournament_of(owner), Sequence(head))
+    await client.put(f"competitors/{competitor_id}.json", {"name": LATER, "parent": season.ids[0]})
+    await change(client, published="true")
+    await Worker(service.database).catch_up()
+    return await with_points(replace(season, ids=[*season.ids, competitor_id]))
+
+
+async def tournament_of(owner: asyncpg.Connection) -> TournamentId:
+    return TournamentId(await owner.fetchval("SELECT tournament_id FROM tournament"))
+
+
+async def erase(season: Season) -> Any:
+    answer = await season.client.put(f"competitors/{season.ids[-1]}/erase.json")
+    assert answer.status == 200, answer.body
+    return answer.json["competitor"]
+
+
+async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed_by(
+    shown: Season, board: Board, owner: asyncpg.Connection, service: Service, peers_client: Client
+) -> None:
+    before = {name for name, said in (await answers(shown, board)).items() if given_away(said)}
+    assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
+    assert len(before) > 20
+    assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency"}
+    await peers_client.get("competitors.json")
+
+    erased, erasures = await erase(shown), REGISTRY.get_sample_value(METRIC)
+    who = shown.ids[-1]
+    assert (erased["name"], erased["tags"], erased["color"], erased["level"]) == (f"#{who}", [], "000000", 0)
+    assert {name: given_away(said) for name, said in (await answers(shown, board)).items() if given_away(said)} == {}
+    assert given_away((await peers_client.get("competitors.json")).body) == []
+    assert totals(await shown.client.get(f"{shown.path}/standings.json"))[who] == 7
+
+    await Worker(service.database).catch_up()
+    assert REGISTRY.get_sample_value(METRIC) == (erasures or 0) + 1
+    assert await left_in_database(owner) == {}
+    report = await verified(service.database)
+    assert report.differences == []
+
+
+async def test_the_search_finds_what_is_left(shown: Season, owner: asyncpg.Connection) -> None:
+    await erase(shown)
+    for planted in (NAME, json.dumps(LATER), TAG.encode().hex(), base64.b64encode(COLOR.encode()).decode()):
+        await owner.execute("UPDATE ranking SET description = $1", f"see {planted} there")
+        assert "ranking" in await left_in_database(owner), planted
+    assert given_away(f"x{sha256(NAME.encode()).hexdigest()}x".encode())
+
+
+async def test_who_was_erased_cannot_be_changed_or_erased_and_a_repeat_of_the_registration_names_nobody(
+    shown: Season,
+) -> None:
+    client, who = shown.client, shown.ids[-1]
+    preview = (await client.get(f"competitors/{who}/erase.json")).json["erasure"]
+    assert (preview["competitor"]["name"], preview["rankings"]) == (LATER, [shown.ranking_id])
+    await erase(shown)
+    for path, form in ((f"competitors/{who}/erase.json", {}), (f"competitors/{who}.json", {"name": "Back"})):
+        assert "erased" in refused_message(await client.put(path, form))
+    for form in (REQUEST, {"name": "Somebody else"}):
+        again = await client.post("competitors.json", form, keyed("client-chosen"))
+        assert (again.status, again.json["competitor"]["id"]) == (200, who)
+        assert again.json["competitor"]["name"] == f"#{who}"
+    assert (await client.post("competitors.json", {"name": "Child", "parent": who})).status == 200
+
+
+def refused_message(answer: Answer) -> str:
+    refused(answer, 409)
+    message: str = answer.json["message"]
+    return message
+
+
+async def test_the_public_forgets_at_once_even_what_a_freeze_holds(
+    shown: Season, board: Board, service: Service
+) -> None:
+    await change(shown.client, freeze="now")
+    await shown.client.put(f"competitors/{shown.ids[-1]}.json", {"color": "00ffee"})
+    assert given_away((await on_board(shown, "")).body)
+    spectator = Spectator(NDJSON)
+    async with listening(service, board.slug, Accept=NDJSON) as connection:
+        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
+        await erase(shown)
+        assert given_away((await on_board(shown, "")).body) == []
+        await connection.feed(spectator, lambda: bool(spectator.count("erased")))
+    assert ("erased", {"competitor_id": shown.ids[-1]}) in spectator.told
+    told = await heard(service, shown.client)
+    assert given_away(json.dumps(told.told, ensure_ascii=False).encode()) == []
+    assert told.told[-2][0] == "CompetitorErased"
+
+
+async def test_only_an_event_that_says_so_erases_and_only_what_it_is_about(
+    shown: Season, owner: asyncpg.Connection
+) -> None:
+    for change_ in ("personal = NULL", "personal = 'x'", "body = body || ' '", "idempotency_key = NULL"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+            await owner.execute(f"UPDATE event SET {change_} WHERE personal IS NOT NULL")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+        await owner.execute("UPDATE idempotency SET fingerprint = 'x'")
+    others = await owner.fetchval("SELECT count(*) FROM event WHERE personal IS NOT NULL")
+    digests = await owner.fetch("SELECT last_sequence, digest FROM block ORDER BY last_sequence")
+    await erase(shown)
+    assert await owner.fetchval("SELECT count(*) FROM event WHERE personal IS NOT NULL") == others - 2
+    assert digests == (await owner.fetch("SELECT last_sequence, digest FROM block ORDER BY last_sequence"))[:-1]
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
+        await owner.execute("UPDATE event SET personal = 'x' WHERE personal IS NULL")
+
+
+async def test_verification_finds_a_name_that_came_back_and_one_that_is_missing(
+    shown: Season, owner: asyncpg.Connection, service: Service
+) -> None:
+    names = "SELECT sequence, personal FROM event WHERE body LIKE $1 AND personal IS NOT NULL ORDER BY sequence"
+    (first, personal), _ = await owner.fetch(names, f'{{"competitor_id":{shown.ids[-1]},%')
+    await erase(shown)
+    unfolded = await verified(service.database)  # the tables have the name until a worker comes
+    assert unfolded.differences == []
+    await Worker(service.database).catch_up()
+    await tamper(owner, "UPDATE event SET personal = $2 WHERE sequence = $1", first, personal)
+    differences = {(d.sequence, d.field) for d in (await verified(service.database)).differences}
+    assert (first, "event.personal") in differences
+    await tamper(owner, "UPDATE event SET personal = NULL WHERE sequence = 2")
+    assert {(2, "event.personal")} <= {(d.sequence, d.field) for d in (await verified(service.database)).differences}
+
+
+async def test_archives_made_later_have_no_name_and_earlier_ones_are_still_read(
+    shown: Season, service: Service, tallybook: Tallybook, other_dsn: str, tmp_path: Path
+) -> None:
+    slug, earlier, later = shown.client.tournament, tmp_path / "earlier", tmp_path / "later"
+    await tallybook.done("tournament", "export", slug, "--output", str(earlier))
+    await tallybook.done("competitor", "erase", slug, LATER, "--dry-run")
+    said = await tallybook.json("competitor", "erase", slug, LATER)
+    assert (said["id"], said["rankings"]) == (shown.ids[-1], [shown.ranking_id])
+    await tallybook.done("tournament", "export", slug, "--output", str(later))
+    assert given_away(earlier.read_bytes())
+    assert given_away(later.read_bytes()) == []
+    other = Tallybook(other_dsn)
+    await other.done("tournament", "import", str(later))
+    named = {one["id"]: one["name"] for one in await other.json("competitor", "list", slug)}
+    assert named[shown.ids[-1]] == f"#{shown.ids[-1]}"
+    assert await other.done("verify", slug)
+
+
+async def test_nobody_who_was_erased_is_imported_again(
+    season: Season, service: Service, owner: asyncpg.Connection, tallybook: Tallybook, tmp_path: Path
+) -> None:
+    file = tmp_path / "team.csv"
+    file.write_text(f"name,tags,color\n{NAME},{TAG},{COLOR}\nEve,,\n")
+    slug = season.client.tournament
+    first = await imported(service, owner, file)
+    assert first.registered == 2
+    await tallybook.done("competitor", "erase", slug, NAME)
+    assert await left_in_database(owner) == {}
+    again = await imported(service, owner, file)
+    assert (again.registered, again.ids) == (0, first.ids)
+
+
+async def imported(service: Service, owner: asyncpg.Connection, file: Path) -> Imported:
+    async with service.desk.live_pool.pinned(await tournament_of(owner)) as live:
+        return await register_competitors(service.desk, live, file, stop=asyncio.Event(), progress=lambda *_: None)
