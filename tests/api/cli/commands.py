@@ -47,6 +47,7 @@ def _required(command: App) -> Iterator[str]:
     """A value for each argument without which the command is not taken, made up from its type; and one of the options
     of which it takes just one."""
     yield from ["--next"] if "reveal" in command.name else []
+    yield from ["--listed"] if "present" in command.name else []
     for argument in command.assemble_argument_collection():
         if argument.required:
             if argument.name.startswith("--"):
