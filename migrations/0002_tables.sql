@@ -112,11 +112,13 @@ CREATE TABLE unity (
     sort          text NOT NULL CHECK (sort IN ('ASC', 'DESC')),
     decimals      bigint NOT NULL DEFAULT 0,
     time          text CHECK (time IN ('s', 'ms')),
+    counts        text NOT NULL DEFAULT 'sum' CHECK (counts IN ('sum', 'best', 'last')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
 COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people see them with this number of decimals.';
 COMMENT ON COLUMN unity.time IS 'People see totals as times; the unit is seconds (s) or milliseconds (ms). NULL: they see numbers.';
+COMMENT ON COLUMN unity.counts IS 'What a total is: the sum of deltas, the best result or the last.';
 COMMENT ON COLUMN unity.version IS 'How many events have shaped its standing, counted from its creation as 1.';
 
 CREATE TABLE total (
@@ -127,6 +129,8 @@ CREATE TABLE total (
     PRIMARY KEY (tournament_id, unity_id, competitor_id)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE total IS 'Sum of the deltas of one competitor in one unity, including competitors that left the ranking.';
+COMMENT ON COLUMN total.total IS
+    'In a unity that counts results, the result + 2^53 where higher is better, and - 2^53 where lower is; 0: none.';
 
 CREATE TABLE publication (
     tournament_id bigint PRIMARY KEY,
@@ -191,7 +195,10 @@ SELECT
         ORDER BY CASE u.sort WHEN 'DESC' THEN -coalesce(s.total, 0) ELSE coalesce(s.total, 0) END
     ) AS position,
     c.name AS competitor,
-    coalesce(s.total, 0) AS total,
+    CASE
+        WHEN u.counts = 'sum' THEN coalesce(s.total, 0)
+        ELSE nullif(s.total, 0) - CASE u.sort WHEN 'DESC' THEN '9007199254740992'::bigint ELSE '-9007199254740992'::bigint END
+    END AS total,
     u.version,
     u.tournament_id,
     u.ranking_id,
@@ -421,7 +428,21 @@ SELECT
     r.name AS ranking,
     l.position,
     c.name AS competitor,
-    l.values,
+    ARRAY(
+        SELECT CASE
+            WHEN u.counts = 'sum' THEN v.value
+            ELSE nullif(v.value, 0) - CASE u.sort WHEN 'DESC' THEN '9007199254740992'::bigint ELSE '-9007199254740992'::bigint END
+        END
+        FROM unnest(l.values) WITH ORDINALITY AS v (value, n)
+        JOIN unity AS u
+            ON u.tournament_id = r.tournament_id AND u.ranking_id = r.ranking_id
+            AND CASE
+                WHEN json_array_length(r.criteria) > 0
+                THEN u.unity_id = (r.criteria -> (v.n - 1)::int ->> 'unity_id')::bigint
+                ELSE u.number = 1
+            END
+        ORDER BY v.n
+    ) AS values,
     l.decided_by,
     r.tournament_id,
     r.ranking_id,

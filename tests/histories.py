@@ -20,25 +20,28 @@ from msgspec import UNSET, UnsetType
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal
-from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result
-from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
+from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result, Scored, Total
+from engine.domain.judging import SCORE_PARTICIPANTS_MAX, LacksResults, State, decide
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import (
     BEST_MAX,
     DELTA_MAX,
     ID_MAX,
+    RESULT_MAX,
     ActorId,
     CompetitionId,
     CompetitorId,
+    Counts,
     RankingId,
     Sequence,
     Sort,
 )
-from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_sums
+from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
+from projections.board.results import Results, noting
 from projections.columns.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
@@ -75,6 +78,8 @@ _criteria: Final = st.builds(
     Criterion, unity_id=ids, best=_perhaps(st.integers(1, BEST_MAX)), among=_perhaps(st.just("tied"))
 )
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
+_scored: Final = st.builds(Scored, ids, ids, st.integers(-RESULT_MAX, RESULT_MAX))
+_totals: Final = st.builds(Total, ids, ids, _perhaps(st.integers(-RESULT_MAX, RESULT_MAX)))
 
 LOGO: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 """A PNG of one pixel, in base64."""
@@ -137,6 +142,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         main_unity_sort=st.sampled_from(Sort),
         main_unity_decimals=decimals,
         main_unity_time=time_units,
+        main_unity_counts=st.sampled_from(Counts),
     ),
     events.RankingModified: st.builds(
         events.RankingModified,
@@ -161,6 +167,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         sort=st.sampled_from(Sort),
         decimals=decimals,
         time=time_units,
+        counts=st.sampled_from(Counts),
     ),
     events.UnityChanged: st.builds(
         events.UnityChanged,
@@ -176,6 +183,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         events.PointsAdded,
         ranking_id=ids,
         deltas=st.lists(_deltas, max_size=5).map(tuple),
+        results=st.lists(_scored, max_size=2).map(tuple),
         competition_id=_perhaps(ids),
         reason=_perhaps(texts),
         part=_perhaps(st.tuples(st.integers(1, 3), st.integers(2, 3))),
@@ -188,6 +196,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         reverses=ids,
         undone=_perhaps(st.booleans()),
         struck=_perhaps(st.booleans()),
+        totals=st.lists(_totals, max_size=2).map(tuple),
     ),
     events.CompetitorsStruck: st.builds(
         events.CompetitorsStruck, competition_id=ids, competitors=st.lists(ids, max_size=3).map(tuple)
@@ -602,7 +611,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX, asked: st.SearchStr
         elif isinstance(command, commands.ChangePublication):
             command = _judged_at(command, board, history)
         try:
-            decided = decide(board, command)
+            decided = _decided(board, command, history)
         except Refusal:
             continue
         for event in decided:
@@ -626,6 +635,39 @@ def _forgotten(event: Event) -> Event:
     """The event, as it is once its personal fields are erased."""
     assert isinstance(event, events.Naming)
     return type(event)(competitor_id=event.competitor_id, parent_id=event.parent_id, commitment="c" * 64)
+
+
+def _decided(board: Board, command: Command, history: list[Event]) -> tuple[Event, ...]:
+    """What the desk makes of a command: it reads results where judging lacks them."""
+    try:
+        return decide(board, command)
+    except LacksResults as lack:
+        for ranking_id in lack.ranking_ids:
+            results = Results()
+            run = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, e) for n, e in enumerate(history, start=2)]
+            for _ in noting(results, board.rankings[ranking_id].unities, ranking_id, run):
+                pass
+            give_results(board, ranking_id, results)
+        return decide(board, command)
+
+
+def _add_unity_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    return msgspec.structs.replace(
+        _add_unity(draw, board, next_id), counts=draw(st.sampled_from(["best", "last"]).map(Counts))
+    )
+
+
+def _create_ranking_of_results(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    created = _create_ranking(draw, board, next_id)
+    return msgspec.structs.replace(created, main_unity_counts=draw(st.sampled_from(Counts)))
+
+
+def result_histories() -> st.SearchStrategy[list[Event]]:
+    """Histories in which unities count sums, best and last results, which are given, voided, struck and undone."""
+    others = _void_competition, _unvoid_competition, _strike_competitors, _unstrike_competitors
+    made = _add_unity_of_results, _create_ranking_of_results, _add_competition, _change_competition
+    lists = _change_participants, _add_points_to_rankings
+    return histories(asked=st.sampled_from([*[_add_points] * 6, *[_reverse_points] * 3, *made, *others, *lists]))
 
 
 def dated_histories() -> st.SearchStrategy[list[Event]]:

@@ -19,6 +19,7 @@ from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId
 from projections.board.board import Competitor
+from projections.board.standing import Standing
 from projections.past.series import SeriesPoint
 
 LABELLED_MAX: Final = 20
@@ -111,7 +112,7 @@ def _panel(
     x = range(len(points))
     for line, (color, dashes) in reversed(drawn):
         values = [
-            getattr(point.lines[line.competitor_id], what) if line.competitor_id in point.lines else float("nan")
+            _drawn(point.lines[line.competitor_id], what, notation) if line.competitor_id in point.lines else _NOWHERE
             for point in points
         ]
         axes.plot(x, values, color=color, linestyle=dashes, linewidth=1.3, solid_joinstyle="round")
@@ -125,11 +126,15 @@ def _panel(
         places = [line.position for point in points for line in point.lines.values()]
         axes.set_ylim(max(places) + 0.6, min(places) - 0.6)
     bottom, top = axes.get_ylim()
-    named = [(getattr(line, what), line, color) for line, (color, _) in drawn[:LABELLED_MAX]]
+    named = [
+        (value, line, color)
+        for line, (color, _) in drawn[:LABELLED_MAX]
+        if (value := _drawn(line, what, notation)) is not _NOWHERE
+    ]
     heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
     for (value, line, color), height in zip(named, heights, strict=True):
         axes.annotate(
-            f"{notation.text(getattr(line, what))}  {names[line.competitor_id]}",
+            f"{notation.text(round(value))}  {names[line.competitor_id]}",
             xy=(len(points) - 1, value),
             xytext=(1.04, height),
             textcoords="axes fraction",
@@ -138,6 +143,17 @@ def _panel(
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 1, "relpos": (0, 0.5)},
         )
+
+
+_NOWHERE: Final = float("nan")
+
+
+def _drawn(line: Standing, what: str, notation: Notation) -> float:
+    """The height of a position or a total; nowhere for a total that there is not."""
+    if what == "position":
+        return line.position
+    total = notation.shown(line.total)
+    return _NOWHERE if total is None else total
 
 
 def _apart(values: Items[float], gap: float) -> list[float]:

@@ -116,13 +116,17 @@ class ExplanationText:
     def _summary(self, explanation: Explanation) -> list[str]:
         """All steps taken together."""
         written = self._unity.notation
+        results = [step for step in explanation.steps if step.result is not None]
         deltas = [step for step in explanation.steps if step.delta is not None]
         gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
         passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
         counted = [
-            f"{_times(len(deltas), 'change')} of the total ({written.text(gained)} gained, {written.text(-lost)} lost, "
-            f"{signed(written, gained + lost)} in all)",
+            f"{_times(len(results), 'result')}, "
+            f"{sum(step.before.total == step.after.total for step in results):,} of which did not improve the total"
+            if written.results is not None
+            else f"{_times(len(deltas), 'change')} of the total ({written.text(gained)} gained, "
+            f"{written.text(-lost)} lost, {signed(written, gained + lost)} in all)",
             f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
         ]
         if left_out := sum(step.overtakings_left_out for step in explanation.steps):
@@ -139,16 +143,28 @@ class ExplanationText:
                 f"Total {written.text(step.before.total)} → {written.text(step.after.total)}, "
                 f"{_moved(step.before, step.after)}."
             )
+        elif step.result is not None or step.before.total != step.after.total:
+            sentences.append(self._result_sentence(step))
         else:
             sentences.append(f"Others moved {self._cause(step)}: {_moved(step.before, step.after)}.")
         return sentences + self._overtakings(step)
+
+    def _result_sentence(self, step: Step) -> str:
+        """Of a result, or of a reversal of results."""
+        text, before, after = self._unity.notation.text, step.before.total, step.after.total
+        given = "Results changed" if step.result is None else f"A result of {text(step.result)}"
+        if before == after:
+            return f"{given} {self._cause(step)}. It did not improve {text(before)}, {_moved(step.before, step.after)}."
+        return f"{given} {self._cause(step)}. Total {text(before)} → {text(after)}, {_moved(step.before, step.after)}."
 
     def _overtakings(self, step: Step) -> list[str]:
         """A sentence each; if there are many, for some: who passed before who drew level, the nearest totals first."""
         if len(step.overtakings) <= OVERTAKINGS_TOLD_MAX:
             told = step.overtakings
         else:
-            nearest = sorted(step.overtakings, key=lambda one: (one.level, abs(one.who_total - one.whom_total)))
+            nearest = sorted(
+                step.overtakings, key=lambda one: (one.level, abs((one.who_total or 0) - (one.whom_total or 0)))
+            )
             told = nearest[:OVERTAKINGS_TOLD_MAX]
         more = len(step.overtakings) - len(told) + step.overtakings_left_out
         return [*map(self._overtaking, told), *([f"And {more:,} more."] if more else [])]
@@ -219,7 +235,7 @@ def _by(explanation: Explanation) -> str:
     return f"By what had taken place at {timestamp(explanation.on)} UTC, as known {after[0].lower()}{after[1:]}"
 
 
-def _stood(stand: DatedPlace, text: Callable[[int], str]) -> str:
+def _stood(stand: DatedPlace, text: Callable[[int | None], str]) -> str:
     if stand.place.position is None:
         return f"was not in the list, with {text(stand.place.total)}"
     return f"stood {ordinal(stand.place.position)} with {text(stand.place.total)}"

@@ -18,6 +18,7 @@ from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
 from api.interface.competition_names import competition_name
 from api.interface.resources.history import line_shape
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
 from projections.past.history import AnyLine, DeclarationLine, HistoryLine
@@ -68,6 +69,7 @@ CSV_COLUMNS: Final = (
     "unity",
     "competition_id",
     "delta",
+    "result",
     "total",
     "position_before",
     "position_after",
@@ -86,7 +88,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
     def row(line: AnyLine) -> Iterable[object]:
         if isinstance(line, DeclarationLine):
             criteria = harmless(criteria_text(board.rankings[ranking_id], line.criteria))
-            return line.sequence, _time(line.recorded_at), line.actor, *[None] * 12, criteria
+            return line.sequence, _time(line.recorded_at), line.actor, *[None] * 13, criteria
         return (
             line.sequence,
             _time(line.recorded_at),
@@ -96,8 +98,9 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
             line.unity_id,
             unities[line.unity_id],
             line.competition_id,
-            written[line.unity_id](line.delta),
-            written[line.unity_id](line.total),
+            "" if line.delta is None else written[line.unity_id](line.delta),
+            "" if line.result is None else written[line.unity_id](line.result),
+            "" if line.total is None else written[line.unity_id](line.total),
             line.position_before,
             line.position_after,
             line.reverses,
@@ -154,7 +157,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
         name = padded_names.get(line.competitor_id) or board.competitors[line.competitor_id].name
         notation = ranking.unities[line.unity_id].notation
-        delta, total = signed(notation, line.delta), notation.text(line.total)
+        delta, total = _change(notation, line), notation.text(line.total)
         return (
             f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
             f"{delta:>{widths[4]}}  {total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line, cause)}\n"
@@ -167,6 +170,12 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         for n, (title, width) in enumerate(zip(titles, widths, strict=True))
     )
     return HistoryText(f"{header.rstrip()}\n", lambda lines: "".join(map(row, lines)))
+
+
+def _change(notation: Notation, line: HistoryLine) -> str:
+    if line.delta is not None:
+        return signed(notation, line.delta)
+    return "" if line.result is None else notation.text(line.result)
 
 
 def _place(position: int | None) -> str:

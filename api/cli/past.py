@@ -307,7 +307,7 @@ async def explain(
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
-        printing.json(explanation_shape(explanation, unity_id, competitor_id))
+        printing.json(explanation_shape(explanation, live.board.rankings[ranking_id], unity_id, competitor_id))
     else:
         text = ExplanationText(live.board, ranking_id, unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))

@@ -30,7 +30,7 @@ from engine.domain.commands import (
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
 from engine.domain.notation import Notation, TimeUnit
-from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
+from engine.domain.terms import OPERATOR, Counts, RankingId, Sort, UnityId
 from projections.board.board import Ranking
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
@@ -49,6 +49,7 @@ async def create_ranking(
     sort: Literal["ASC", "DESC"] = "DESC",
     decimals: int = 0,
     time: TimeUnit | None = None,
+    counts: Literal["sum", "best", "last"] = "sum",
     description: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -68,13 +69,17 @@ async def create_ranking(
         unit: 5 for 0.5.
     time
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
+    counts
+        What a total is: the sum of all points, the best result or the last. It cannot be changed.
     description
         A description, of any number of lines.
     """
-    template = Template({unity: Sort(sort)}, decimals=decimals, time=time)
+    template = Template({unity: Sort(sort)}, decimals=decimals, time=time, counts=Counts(counts))
     if like is not None:
         if template != Template({"points": Sort.DESC}):
-            raise Unacceptable("--like decides all about unities; leave out --unity, --sort, --decimals and --time.")
+            raise Unacceptable(
+                "--like decides all about unities; leave out --unity, --sort, --decimals, --time and --counts."
+            )
         template = TEMPLATES[like]
     (main, its_sort), *others = template.unities.items()
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
@@ -92,6 +97,7 @@ async def create_ranking(
                 main_unity_sort=its_sort,
                 main_unity_decimals=template.decimals,
                 main_unity_time=template.time,
+                main_unity_counts=template.counts,
             ),
             actor=OPERATOR,
         )
@@ -163,6 +169,7 @@ async def add_unity(
     sort: Literal["ASC", "DESC"] = "DESC",
     decimals: int = 0,
     time: TimeUnit | None = None,
+    counts: Literal["sum", "best", "last"] = "sum",
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -175,12 +182,20 @@ async def add_unity(
         Its points have this many decimals. Over HTTP they are whole numbers of the smallest unit: 5 for 0.5.
     time
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
+    counts
+        What a total is: the sum of all points, the best result or the last. It cannot be changed.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
         ranking_id = Names(live.board).ranking(ranking)
         command = AddUnity(
-            ranking_id=ranking_id, unity_id=unity_id, name=name, sort=Sort(sort), decimals=decimals, time=time
+            ranking_id=ranking_id,
+            unity_id=unity_id,
+            name=name,
+            sort=Sort(sort),
+            decimals=decimals,
+            time=time,
+            counts=Counts(counts),
         )
         await desk.submit(live, command, actor=OPERATOR)
     if json:

@@ -30,8 +30,9 @@ from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.results import Results, noting
 from projections.live.tournament import LiveTournament
-from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, without
+from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, count_results_again, without
 from projections.past.history import Filter
 from projections.past.past import Past
 
@@ -193,6 +194,7 @@ async def _replayed(
     """The board of the log up to the live's head, and the ranking's sums of competitions, without these. Raises
     LogForked and LogUnreadable."""
     board, sums, head = Board(), CompetitionSums(), reading.beginning(live.tournament_id)
+    results, unities = Results(), live.board.rankings[ranking_id].unities
     with progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
@@ -205,6 +207,8 @@ async def _replayed(
             ]
             fold_all(live.tournament_id, board, left)
             await in_time_slices(counting(sums, ranking_id, left, left_out(live.board, ranking_id)))
+            await in_time_slices(noting(results, unities, ranking_id, left))
             head = tail.head
             advance(head.sequence)
+    await in_time_slices(count_results_again(board, ranking_id, results))
     return board, sums

@@ -31,7 +31,7 @@ from engine.domain.commands import (
 )
 from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown
 from engine.domain.events import Event
-from engine.domain.judging import decide
+from engine.domain.judging import LacksResults, decide
 from engine.domain.terms import ActorId, TournamentId
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
@@ -40,6 +40,7 @@ from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import CausedPointsFollower
+from projections.live.given_results import read_results
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart
@@ -203,7 +204,9 @@ class Desk:
 
     async def _look_up_named(self, live: LiveTournament, case: Case, command: ReversePoints) -> None:
         """Gives the case the event that it names, from the present log. Raises as `LivePool.make_current`."""
-        case.command = await self._with_named(live, command)
+        case.command = named = await self._with_named(live, command)
+        if named.named is not None and any(points.results for points in named.named.points.values()):
+            case.exact = case.alone = True
 
     async def _with_named(self, live: LiveTournament, command: ReversePoints) -> ReversePoints:
         await self.live_pool.make_current(live)
@@ -226,12 +229,23 @@ class Desk:
     async def preview(self, live: LiveTournament, command: Previewed) -> tuple[Event, ...]:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
         if isinstance(command, ReversePoints):
-            command = await self._with_named(live, command)
-            return decide(live.board, command)
+            return await self._foreseen(live, await self._with_named(live, command))
         with closing(CausedPointsFollower(live, command.competition_id)) as caused:
             await caused.look_up(self.live_pool)
             await self.live_pool.make_current(live)
-            return decide(live.board, msgspec.structs.replace(command, caused=caused.now()))
+            return await self._foreseen(live, command, caused)
+
+    async def _foreseen(
+        self, live: LiveTournament, command: Previewed, caused: CausedPointsFollower | None = None
+    ) -> tuple[Event, ...]:
+        while True:
+            if caused is not None:
+                command = msgspec.structs.replace(command, caused=caused.now())
+            try:
+                return decide(live.board, command)
+            except LacksResults as lack:
+                for ranking_id in lack.ranking_ids:
+                    await read_results(self.live_pool, live, ranking_id)
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

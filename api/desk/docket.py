@@ -51,7 +51,7 @@ from engine.domain.events import (
     PointsAdded,
     Recorded,
 )
-from engine.domain.judging import decide
+from engine.domain.judging import LacksResults, decide
 from engine.domain.terms import ActorId, Sequence
 from engine.log import appending, reading
 from engine.log.appender import Appender, Outcome, batch_size
@@ -71,6 +71,7 @@ from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
 from engine.process.tracing import RequestSpan
 from projections.live.caused import CausedPointsFollower
+from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart, is_defect
@@ -149,7 +150,7 @@ class Case(Struct, eq=False, kw_only=True):
     caused: CausedPointsFollower | None = None
 
     def judge(self, live: LiveTournament) -> None:
-        """Sets the command's events by the state of `live`. Raises a Refusal, and IdTaken."""
+        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, and LacksResults."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
@@ -292,7 +293,8 @@ class Docket:
             return None
         block = self._block(taken, self.live.head)
         self._under_way = taken
-        self._sent_last, self._sent_at = len(taken), now
+        self._sent_last = len(taken)
+        self._sent_at = now
         self._was_full = bool(self._waiting) and (len(taken) == BLOCK_REQUESTS_MAX or len(taken) < count)
         if not self._was_full:
             self._pace.forget()
@@ -334,11 +336,24 @@ class Docket:
         except Refusal:
             self._in_background(self._confirm_refusal(case), [case])
             return False
+        except LacksResults as lack:
+            self._in_background(self._read_results(case, lack), [case])
+            return False
         except IdTaken as error:
             self._fail_taken(case, error)
             return False
         case.sent = True
         return True
+
+    async def _read_results(self, case: Case, lack: LacksResults) -> None:
+        """Has the board get the results without which the case cannot be judged."""
+        try:
+            for ranking_id in lack.ranking_ids:
+                await read_results(self._means.live_pool, self.live, ranking_id)
+        except Exception as error:  # noqa: BLE001 - a client waits for this task
+            case.fail(self._defective(error))
+        else:
+            self._waiting.appendleft(case)
 
     async def _confirm_refusal(self, case: Case) -> None:
         """Judges again by a current state. Accepted after all, the case waits for the next block."""
@@ -349,6 +364,8 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
+        except LacksResults:
+            self._waiting.appendleft(case)
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             case.fail(self._defective(error))
         else:
@@ -436,6 +453,8 @@ class Docket:
             if self.live.head != head:
                 return None  # it has another history, and may be beyond this one's end
             case.judge(self.live)
+        except LacksResults:
+            return None
         except Exception as error:
             if not isinstance(error, TallybookError) and not is_defect(error):
                 raise  # of the connection
@@ -620,7 +639,7 @@ async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -
 def _lines(event: Event) -> int:
     match event:
         case PointsAdded():
-            return len(event.deltas)
+            return len(event.deltas) or len(event.results)
         case CompetitionAdded():
             return len(event.participants)
         case _:

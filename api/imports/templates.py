@@ -8,20 +8,21 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from engine.domain.notation import TimeUnit
-from engine.domain.terms import Sort
+from engine.domain.terms import Counts, Sort
 
-Kind = Literal["football", "chess", "formula-one", "icpc", "high-score"]
+Kind = Literal["football", "chess", "formula-one", "icpc", "high-score", "laps"]
 
 
 class Template(Struct, frozen=True):
-    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals` and `time` are the
-    main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
+    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals`, `time` and
+    `counts` are the main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
 
     unities: dict[str, Sort]
     criteria: tuple[str, ...] = ()
     scoring: dict[str, str] = {}
     decimals: int = 0
     time: TimeUnit | None = None
+    counts: Counts = Counts.SUM
 
 
 _GOALS: Final = {"goal difference": Sort.DESC, "goals for": Sort.DESC, "goals against": Sort.ASC}
@@ -45,6 +46,8 @@ TEMPLATES: Final[dict[Kind, Template]] = {
     "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
     # Penalty time is in minutes.
     "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),
-    # Each attempt is a competition of its own; the best one counts.
-    "high-score": Template({"score": Sort.DESC}, ("score:best=1",)),
+    # The best attempt counts.
+    "high-score": Template({"score": Sort.DESC}, counts=Counts.BEST),
+    # The fastest lap counts.
+    "laps": Template({"time": Sort.ASC}, time="ms", counts=Counts.BEST),
 }

@@ -33,6 +33,7 @@ from engine.domain.terms import (
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
     TAGS_MAX,
+    Counts,
     Sort,
 )
 
@@ -397,6 +398,15 @@ def _sort(text: str) -> Sort:
 
 
 SORT: Final = FieldType(_sort, {"type": "string", "enum": [*map(str, Sort)]})
+
+
+def _counts(text: str) -> Counts:
+    if text not in (*Counts,):
+        raise misread(text, "sum, best or last")
+    return Counts(text)
+
+
+COUNTS: Final = FieldType(_counts, {"type": "string", "enum": [*map(str, Counts)]})
 
 
 def one_of(*words: str) -> FieldType:

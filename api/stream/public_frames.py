@@ -68,6 +68,7 @@ class _RankingCreated(_OfRanking):
     main_unity_sort: str | UnsetType = UNSET
     main_unity_decimals: int | UnsetType = UNSET
     main_unity_time: str | UnsetType = UNSET
+    main_unity_counts: str | UnsetType = UNSET
 
 
 class _RankingModified(_OfRanking):
@@ -93,6 +94,7 @@ class _UnityAdded(_OfRanking):
     sort: str | None | UnsetType = UNSET
     decimals: int | UnsetType = UNSET
     time: str | UnsetType = UNSET
+    counts: str | UnsetType = UNSET
 
 
 class _UnityChanged(_OfRanking):
@@ -112,9 +114,10 @@ class _ClassificationDeclared(_OfRanking):
 
 
 class _PointsAdded(_OfRanking):
-    """`deltas`: triples of competitor, unity and amount."""
+    """`deltas`: triples of competitor, unity and amount; `results`: of competitor, unity and result."""
 
     deltas: tuple[tuple[int, int, int], ...]
+    results: tuple[tuple[int, int, int], ...] | UnsetType = UNSET
     competition_id: int | None | UnsetType = UNSET
     reason: str | None | UnsetType = UNSET
 
@@ -125,6 +128,7 @@ class _PointsReversed(_OfRanking):
     competition_id: int | None | UnsetType = UNSET
     undone: bool | None | UnsetType = UNSET
     struck: bool | None | UnsetType = UNSET
+    totals: tuple[tuple[int, int, int | None], ...] | UnsetType = UNSET
 
 
 class _OfCompetition(_Public):

@@ -13,7 +13,8 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from api.web.page import signed_text
+from api.web.page import number_text, signed_text
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition
 from projections.columns.enrolment import Enrolment
@@ -129,6 +130,11 @@ def _gave(board: Board, ranking_id: RankingId, competition_id: CompetitionId, wh
     return any(sums.sum(unity_id, one, competition_id) is not None for unity_id in ranking.unities for one in some)
 
 
+def _gained_text(points: int, notation: Notation) -> str:
+    """What a competition gave: points, or a result."""
+    return signed_text(points, notation) if notation.results is None else number_text(notation.shown(points), notation)
+
+
 def _shown(
     board: Board, ranking_id: RankingId, unity_id: UnityId, competition_id: CompetitionId, competition: Competition
 ) -> ShownCompetition:
@@ -137,7 +143,8 @@ def _shown(
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
     if len(who) > 2:
-        by_points = sorted(who, key=lambda one: (gained[one] is None, -(gained[one] or 0)))
+        sign = -1 if notation.results is None else board.rankings[ranking_id].unities[unity_id].better
+        by_points = sorted(who, key=lambda one: (gained[one] is None, sign * (gained[one] or 0)))
         who = by_points[:SIDES_SHOWN]
     result = competition.result
     sides = []
@@ -148,7 +155,7 @@ def _shown(
                 competitor_id=str(one),
                 name=board.competitors[one].name,
                 won=one == competition.winner_id,
-                gained=None if points is None else signed_text(points, notation),
+                gained=None if points is None else _gained_text(points, notation),
                 performance=result.get(one) if isinstance(result, dict) else None,
             )
         )

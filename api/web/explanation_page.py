@@ -9,7 +9,6 @@ from api.interface.competition_names import result_text
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Unity
 from projections.past.explanation import Cause, Overtaking, Step
@@ -80,7 +79,7 @@ def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, uni
         return [element("p", words("no_steps"))]
     own = [step for step in reversed(steps) if step.is_own]
     others = [step for step in reversed(steps) if not step.is_own]
-    told = [element("p", _summary(words, steps, her, unity.notation), class_="summary")]
+    told = [element("p", _summary(words, steps, her, unity), class_="summary")]
     if own:
         told.append(_table(words, board, own, her, unity, words("own_steps")))
     if others:
@@ -90,18 +89,19 @@ def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, uni
     return told
 
 
-def _summary(words: Words, steps: Items[Step], her: CompetitorId, notation: Notation) -> str:
+def _summary(words: Words, steps: Items[Step], her: CompetitorId, unity: Unity) -> str:
     """What the steps came to."""
+    notation = unity.notation
     deltas = [step.delta for step in steps if step.delta is not None]
     gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])
     passing = [one for step in steps for one in step.overtakings if not one.level]
     passed = sum([one.who == her for one in passing])
     first, last = steps[0].before.position, steps[-1].after.position
     times, was_passed = words.counted("times", passed), words.counted("times", len(passing) - passed)
-    said = [
-        words.counted("changes", len(deltas), gained=words.signed(gained, notation), lost=words.number(lost, notation)),
-        words("passed_times", passed=times, was_passed=was_passed),
-    ]
+    said = [words("passed_times", passed=times, was_passed=was_passed)]
+    if notation.results is None:
+        told = {"gained": words.signed(gained, notation), "lost": words.number(lost, notation)}
+        said.insert(0, words.counted("changes", len(deltas), **told))
     if first is not None and last is not None:
         said.append(words("from_to", first=first, last=last))
     return " ".join(said)
@@ -133,6 +133,8 @@ def _row(words: Words, board: Board, step: Step, her: CompetitorId, unity: Unity
     if step.overtakings:
         said.append(element("p", _overtakings(words, board, step, her), class_="overtakings"))
     change = None if step.delta is None else words.signed(step.delta, unity.notation)
+    if step.result is not None:
+        change = words.number(step.result, unity.notation)
     return element(
         "tr",
         element("td", words.time_element(_happened(board, step)), class_="when"),
@@ -156,7 +158,7 @@ def _what(words: Words, board: Board, step: Step) -> str:
     if step.reversal is not None and not step.reversal.takes_back:
         cause = words("cause_given_back")
     if step.competition_id is None:
-        return words("others_moved") if step.cause is Cause.POINTS and step.delta is None else cause
+        return words("others_moved") if step.cause is Cause.POINTS and not step.is_own else cause
     named = _competition(words, board, step.competition_id)
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 

@@ -37,6 +37,7 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
+from projections.past.effects import Effects
 from projections.past.passage import Passage
 from projections.past.timeline import TimelineStep
 
@@ -160,11 +161,11 @@ async def race_shape(
     ids = list(points[-1].lines) if points else []
     positions: list[list[int | None]] = []
     totals: list[list[int | None]] = []
-    time_slice = TimeSlice()
+    time_slice, notation = TimeSlice(), ranking.unities[unity_id].notation
     for one in ids:
         lines = [point.lines.get(one) for point in points]
         positions.append([None if line is None else line.position for line in lines])
-        totals.append([None if line is None else line.total for line in lines])
+        totals.append([None if line is None else notation.shown(line.total) for line in lines])
         if time_slice.over:
             await time_slice.give_way()
     return RaceShape(
@@ -286,13 +287,13 @@ def _encoded(value: object) -> Raw:
 def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Generator[None, None, list[Raw]]:
     competitors = {one: number for number, one in enumerate(ids)}
     unities: dict[UnityId, int] = {one: number for number, one in enumerate(ranking.unities)}
-    steps = []
+    steps, effects = [], Effects(ranking)
     for recorded in found.points:
         event = recorded.event
         assert isinstance(event, Points)
         deltas = [
             (competitors[one.competitor_id], unities[one.unity_id], one.amount)
-            for one in event.deltas
+            for one in effects.of(event)
             if one.competitor_id in competitors
         ]
         at, clock = int(recorded.recorded_at.timestamp()), int(found.clock(recorded).timestamp())

@@ -15,7 +15,7 @@ from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
-from api.interface.resources.classifications import lines_then
+from api.interface.resources.classifications import lines_then, shown_values
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_shown
@@ -194,10 +194,12 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         positions = await _positions(context, earlier, ranking_id, asked.unity_id, found.group, ranked)
     ranking = board.rankings[ranking_id]
     others = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
+    columns = _columns(asked.words, ranking, asked.unity_id)
     gained: Mapping[CompetitorId, int | None] = {}
     if asked.form and last is not None and (sums := ranking.competition_sums) is not None:
         unity_id = unity_of(board, ranking_id, asked.unity_id)
-        gained = {one: sums.sum(unity_id, one, last.competition_id) for one in ids}
+        if unity_id not in ranking.of_results:
+            gained = {one: sums.sum(unity_id, one, last.competition_id) for one in ids}
     return ShownTable(
         ranking_id=ranking_id,
         unity_id=asked.unity_id,
@@ -205,7 +207,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         rankings=[Named(i, board.rankings[i].name) for i in rankings_in(context, board)],
         unities=[Named(i, one.name) for i, one in ranking.unities.items()],
         sole=_sole(ranking),
-        columns=_columns(asked.words, ranking, asked.unity_id),
+        columns=columns,
         sequence=sequence,
         recorded_at=recorded_at,
         state="frozen" if context.is_frozen else "live" if ranking.closed_at is None else "final",
@@ -220,7 +222,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         last=None if last is None else _dated(asked.words, board, last.competition_id),
         competitions=await _competitions(context, board, ranking_id, asked, last),
         form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
-        lines=await in_time_slices(_shown(board, lines, positions, form, others, gained)),
+        lines=await in_time_slices(_shown(board, columns, lines, positions, form, others, gained)),
     )
 
 
@@ -298,6 +300,7 @@ def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:
 
 def _shown(
     board: Board,
+    columns: Items[ValueColumn],
     lines: Items[Classified],
     positions: Mapping[CompetitorId, int | None],
     form: Mapping[CompetitorId, list[CompetitionSum]],
@@ -307,6 +310,7 @@ def _shown(
     shown = []
     for line in lines:
         competitor = board.competitors[line.competitor_id]
+        kept = [*line.values, *[totals.get(line.competitor_id) for totals in others]]
         shown.append(
             TableLine(
                 position=line.position,
@@ -314,7 +318,7 @@ def _shown(
                 name=competitor.name,
                 color=competitor.color,
                 tags=competitor.tags,
-                values=[*line.values, *[totals.get(line.competitor_id) for totals in others]],
+                values=shown_values([column.notation for column in columns], kept),
                 moved=moved(line.position, positions.get(line.competitor_id)),
                 form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
                 gained=gained.get(line.competitor_id),

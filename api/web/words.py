@@ -63,8 +63,10 @@ class Words(Struct, frozen=True):
 
     # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def number(self, number: int, notation: Notation = WHOLE) -> str:
-        """A total: with a real minus, and from five digits on in groups."""
+    def number(self, number: int | None, notation: Notation = WHOLE) -> str:
+        """A total: with a real minus, and from five digits on in groups; none: a dash."""
+        if number is None:
+            return "\N{EN DASH}"
         whole, point, rest = notation.text(abs(number)).partition(".")
         if notation.time is None and len(whole) > _DIGITS_UNGROUPED_MAX:
             whole = f"{int(whole):,}".replace(",", _THIN_SPACE)

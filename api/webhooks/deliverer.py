@@ -27,7 +27,7 @@ from aiohttp.abc import AbstractResolver
 from asyncpg import Connection, PostgresError
 
 from api.webhooks import webhooks
-from api.webhooks.message import MESSAGE_LINES_MAX, Message, deltas_of, message_of
+from api.webhooks.message import MESSAGE_LINES_MAX, Message, lines_of, message_of
 from api.webhooks.sending import Answered, open_client, post
 from api.webhooks.totals import PastTotals, TotalsWindow
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
@@ -251,9 +251,7 @@ class _Delivering:
         last = events[-1].sequence if events else delivery.cursor.sequence
         if window is not None and window.at == delivery.cursor.sequence and window.end >= last:
             return window
-        if not any(
-            delivery.wants(stored.kind) and 0 < len(deltas_of(stored)) <= MESSAGE_LINES_MAX for stored in events
-        ):
+        if not any(delivery.wants(stored.kind) and 0 < len(lines_of(stored)) <= MESSAGE_LINES_MAX for stored in events):
             return None
         return await self._totals.window(delivery.tournament_id, delivery.cursor, events, delivery.upto)
 

@@ -17,11 +17,11 @@ from datetime import datetime
 from typing import Final, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from api.http.times import instant
 from api.stream.frames import SET_ASIDE, id_of
-from engine.domain.events import Delta, Points
+from engine.domain.events import Delta, Points, Total, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import codec
 from engine.log.reading import Stored
@@ -38,12 +38,14 @@ _POINTS: Final = frozenset(kind.tag for kind in get_args(Points))
 
 
 class ChangedLine(Struct, frozen=True):
-    """One delta of points, and the total after it."""
+    """One line of points, and the total after it. `delta` null: the unity counts results; the line gave a `result`, or
+    it reversed one. `total` null: none counts."""
 
     competitor_id: CompetitorId
     unity_id: UnityId
-    delta: int
-    total: int
+    delta: int | None
+    total: int | None
+    result: int | UnsetType = UNSET
 
 
 class _Named(Struct):
@@ -103,13 +105,19 @@ class Message(Struct, frozen=True):
         return f"v1,{base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()}"
 
 
-def deltas_of(stored: Stored) -> tuple[Delta, ...]:
-    """The deltas of an event; none unless it is one of points."""
+def points_of(stored: Stored) -> Points | None:
+    """The event, if it is one of points."""
     if stored.kind is None or stored.kind not in _POINTS:
-        return ()
+        return None
     event = codec.decode(stored.kind, stored.body)
     assert isinstance(event, Points)
-    return event.deltas
+    return event
+
+
+def lines_of(stored: Stored) -> tuple[Delta | Total, ...]:
+    """The lines of an event; none unless it is one of points."""
+    points = points_of(stored)
+    return () if points is None else changed_by(points)
 
 
 def message_of(
@@ -125,7 +133,7 @@ def message_of(
         sequence=stored.sequence,
         id=event_id,
         lines=lines or None,
-        lines_left_out=None if lines else len(deltas_of(stored)) or None,
+        lines_left_out=None if lines else len(lines_of(stored)) or None,
         **msgspec.structs.asdict(named),
     )
     body = _Body(SET_ASIDE if stored.kind is None else stored.kind, instant(stored.recorded_at), data)

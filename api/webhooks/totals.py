@@ -7,16 +7,18 @@ message costs about as much for a webhook that is far behind as for any other.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from asyncpg import Connection
 
-from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, deltas_of
-from engine.domain.terms import CompetitorId, Sequence, TournamentId, UnityId
-from engine.log import reading
+from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, lines_of, points_of
+from engine.domain.events import Delta, RankingCreated, Total, UnityAdded, changed_by
+from engine.domain.marks import mark_after, mark_of, result_of
+from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, TournamentId, UnityId
+from engine.log import codec, reading
 from engine.log.reading import Head, Stored
 from projections.past.past import Past
 from projections.tables import tables
@@ -26,26 +28,43 @@ WINDOW_DELTAS_MAX: Final = 20_000
 """Events and deltas of a window. A single event may have more."""
 
 _Key = tuple[UnityId, CompetitorId]
+OfResults = tuple[Counts, Sort]
+"""How a unity counts results."""
 
 
 class TotalsWindow:
     """The totals after the event `at` of all competitors that messages name up to the event `end`."""
 
-    def __init__(self, at: Sequence, end: Sequence, totals: dict[_Key, int]) -> None:
+    def __init__(
+        self, at: Sequence, end: Sequence, totals: dict[_Key, int], of_results: Mapping[UnityId, OfResults]
+    ) -> None:
         self.at = at
         self.end = end
         self._totals = totals
+        self._of_results = of_results
 
     def lines_after(self, stored: Stored) -> list[ChangedLine]:
         """Moves on by this event, which follows. Returns the lines of its message."""
-        deltas, lines = deltas_of(stored), []
-        for delta in deltas:
-            key = delta.unity_id, delta.competitor_id
+        changed, lines = lines_of(stored), []
+        for line in changed:
+            key = line.unity_id, line.competitor_id
             if key in self._totals:
-                self._totals[key] += delta.amount
-                lines.append(ChangedLine(delta.competitor_id, delta.unity_id, delta.amount, self._totals[key]))
+                lines.append(self._changed(key, line))
         self.at = stored.sequence
-        return lines if len(deltas) <= MESSAGE_LINES_MAX else []
+        return lines if len(changed) <= MESSAGE_LINES_MAX else []
+
+    def _changed(self, key: _Key, line: Delta | Total) -> ChangedLine:
+        unity_id, competitor_id = key
+        if unity_id not in self._of_results:
+            assert isinstance(line, Delta)
+            self._totals[key] += line.amount
+            return ChangedLine(competitor_id, unity_id, line.amount, self._totals[key])
+        counts, sort = self._of_results[unity_id]
+        if isinstance(line, Total):
+            self._totals[key] = mark_of(line.total, sort)
+            return ChangedLine(competitor_id, unity_id, None, line.total)
+        mark = self._totals[key] = mark_after(self._totals[key], line.amount, counts, sort)
+        return ChangedLine(competitor_id, unity_id, None, result_of(mark, sort), line.amount)
 
 
 class PastTotals:
@@ -63,38 +82,69 @@ class PastTotals:
         or as far as a window goes. Raises LogForked, and as `Past`."""
         named: set[_Key] = set()
         later: defaultdict[_Key, int] = defaultdict(int)
-        end, deltas = after, 0
+        of_results: dict[UnityId, OfResults] = {}
+        end, deltas, has_results = after, 0, False
         while True:
             for stored in events:
                 deltas += _count(stored, named, later)
+                has_results = _note_results(stored, of_results) or has_results
                 end = Head(stored.sequence, stored.digest)
-            if end.sequence >= upto:
+            if end.sequence >= upto and not has_results:  # else the totals before cannot be told from later ones
                 async with self._asking() as connection:
                     upto, totals = await tables.totals(connection, tournament_id, named)
                 if upto == end.sequence:
                     before = {key: total - later[key] for key, total in totals.items()}
-                    return TotalsWindow(after.sequence, upto, before)
-            is_full = end.sequence - after.sequence >= WINDOW_EVENTS_MAX or deltas >= WINDOW_DELTAS_MAX
+                    return TotalsWindow(after.sequence, upto, before, {})
+            is_full = has_results or end.sequence - after.sequence >= WINDOW_EVENTS_MAX or deltas >= WINDOW_DELTAS_MAX
             if is_full or end.sequence > upto:  # beyond: the tables are being made again
-                before = await self._past_totals(tournament_id, after.sequence, named)
-                return TotalsWindow(after.sequence, end.sequence, before)
+                before = await self._past_totals(tournament_id, after.sequence, named, of_results)
+                return TotalsWindow(after.sequence, end.sequence, before, of_results)
             async with self._asking() as connection:
                 most = min(reading.CHUNK_EVENTS_MAX, WINDOW_EVENTS_MAX)
                 events = await reading.stored(connection, tournament_id, end, upto, events_max=most)
 
-    async def _past_totals(self, tournament_id: TournamentId, at: Sequence, named: Collection[_Key]) -> dict[_Key, int]:
+    async def _past_totals(
+        self,
+        tournament_id: TournamentId,
+        at: Sequence,
+        named: Collection[_Key],
+        of_results: dict[UnityId, OfResults],
+    ) -> dict[_Key, int]:
+        """The totals after the event `at`. Adds the unities that count results then to `of_results`."""
         async with self._loading:
             board = await self._past.board_after(tournament_id, at, at)
         unities = {id_: unity for ranking in board.rankings.values() for id_, unity in ranking.unities.items()}
+        for id_, unity in unities.items():
+            if unity.counts is not Counts.SUM:
+                of_results[id_] = unity.counts, unity.sort
         return {key: unities[key[0]].totals.get(key[1]) if key[0] in unities else 0 for key in named}
 
 
 def _count(stored: Stored, named: set[_Key], later: defaultdict[_Key, int]) -> int:
     """Adds the deltas of this event to `later`, and the competitors that its message names to `named`. Returns how many
-    deltas there are."""
-    deltas = deltas_of(stored)
-    for delta in deltas:
+    lines there are."""
+    points = points_of(stored)
+    if points is None:
+        return 0
+    for delta in points.deltas:
         later[delta.unity_id, delta.competitor_id] += delta.amount
-    if len(deltas) <= MESSAGE_LINES_MAX:
-        named.update([(delta.unity_id, delta.competitor_id) for delta in deltas])
-    return len(deltas)
+    lines = changed_by(points)
+    if len(lines) <= MESSAGE_LINES_MAX:
+        named.update([(line.unity_id, line.competitor_id) for line in lines])
+    return len(lines)
+
+
+def _note_results(stored: Stored, of_results: dict[UnityId, OfResults]) -> bool:
+    """Whether the event gives or reverses results. If it makes a unity that counts them, adds that to `of_results`."""
+    if stored.kind in _MAKING:
+        event = codec.decode(stored.kind, stored.body)
+        if isinstance(event, RankingCreated) and event.main_unity_counts is not Counts.SUM:
+            of_results[event.main_unity_id] = event.main_unity_counts, event.main_unity_sort
+        elif isinstance(event, UnityAdded) and event.counts is not Counts.SUM:
+            of_results[event.unity_id] = event.counts, event.sort
+        return False
+    points = points_of(stored)
+    return points is not None and len(changed_by(points)) > len(points.deltas)
+
+
+_MAKING: Final = (RankingCreated.tag, UnityAdded.tag)

@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
 from engine.domain.notation import TimeUnit
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 
 
 class CommandBase(Struct, frozen=True, kw_only=True):
@@ -100,6 +100,7 @@ class CreateRanking(CommandBase, frozen=True, kw_only=True):
     main_unity_sort: Sort = Sort.DESC
     main_unity_decimals: int = 0
     main_unity_time: TimeUnit | None = None
+    main_unity_counts: Counts = Counts.SUM
 
 
 class ModifyRanking(CommandBase, frozen=True, kw_only=True):
@@ -133,6 +134,7 @@ class AddUnity(CommandBase, frozen=True, kw_only=True):
     sort: Sort = Sort.DESC
     decimals: int = 0
     time: TimeUnit | None = None
+    counts: Counts = Counts.SUM
 
 
 class ChangeUnity(CommandBase, frozen=True, kw_only=True):

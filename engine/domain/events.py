@@ -18,10 +18,12 @@ from engine.domain.terms import (
     DELTA_MAX,
     ID_MAX,
     RANKINGS_MAX,
+    RESULT_MAX,
     SET_ASIDE_MAX,
     ActorId,
     CompetitionId,
     CompetitorId,
+    Counts,
     RankingId,
     Sequence,
     Sort,
@@ -185,6 +187,7 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     main_unity_sort: Sort = Sort.DESC
     main_unity_decimals: Decimals = 0
     main_unity_time: TimeUnit | None = None
+    main_unity_counts: Counts = Counts.SUM
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
@@ -237,6 +240,7 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     sort: Sort = Sort.DESC
     decimals: Decimals = 0
     time: TimeUnit | None = None
+    counts: Counts = Counts.SUM
 
 
 class UnityChanged(EventBase, frozen=True, kw_only=True):
@@ -283,10 +287,24 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
     amount: Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
 
 
+class Scored(Delta, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A result of one competitor, in a unity that counts results."""
+
+    amount: Annotated[int, Meta(ge=-RESULT_MAX, le=RESULT_MAX)]
+
+
+class Total(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The total of one competitor in a unity that counts results; None: no result counts."""
+
+    competitor_id: _Competitor
+    unity_id: _Unity
+    total: Annotated[int, Meta(ge=-RESULT_MAX, le=RESULT_MAX)] | None
+
+
 class PointsAdded(EventBase, frozen=True, kw_only=True):
     """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said.
     `part` (i, n): they are the i-th of the n events of one request, which stand one after the other; None: the request
-    led to this event alone.
+    led to this event alone. `results`: those in unities that count results; `deltas` has the others.
 
     The competition stands before the deltas, because an index looks for it in the first characters (`CAUSE_HEAD` of
     `engine/log/codec.py`)."""
@@ -298,6 +316,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     reason: str | None = None
     part: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=2, le=RANKINGS_MAX)]] | None = None
+    results: tuple[Scored, ...] = ()
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):
@@ -308,6 +327,8 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     struck from that competition; False: because they were unstruck. Both None: because it was voided or unvoided. It
     has only the lines that start or stop counting by this, perhaps none. One that does not undo or redo follows its
     cause in the same block. Structural because a voiding reverses only what is not undone.
+
+    `totals`: for each competitor with a result that starts or stops counting, the total after the whole request.
     """
 
     tag = "PointsReversed"
@@ -319,10 +340,17 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     reverses: Sequence
     undone: bool | None = None
     struck: bool | None = None
+    totals: tuple[Total, ...] = ()
 
 
 Points = PointsAdded | PointsReversed
-"""The events that change totals, by their `deltas`."""
+"""The events that change totals."""
+
+
+def changed_by(event: Points) -> tuple[Delta | Total, ...]:
+    """Its lines, whose competitors and unities are those of the totals that it changes."""
+    more = event.totals if isinstance(event, PointsReversed) else event.results
+    return (*event.deltas, *more) if more else event.deltas
 
 
 def root(sequence: Sequence, event: Points) -> Sequence:

@@ -10,7 +10,7 @@ because of a sum.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol, TypeVar, assert_never
 
@@ -20,7 +20,7 @@ from msgspec import UNSET, UnsetType
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, Impossible, Unacceptable, existing
-from engine.domain.events import Delta, Event, Result
+from engine.domain.events import Delta, Event, Result, Scored, Total
 from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.terms import (
@@ -34,6 +34,7 @@ from engine.domain.terms import (
     ITEMS_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
+    RESULT_MAX,
     REVERSED_LINES_MAX,
     SCORE_PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -84,9 +85,28 @@ class UnityState(Protocol):
     def name(self) -> str: ...
 
 
+class GivenResult(Protocol):
+    """A result that an event gave."""
+
+    @property
+    def sequence(self) -> Sequence: ...
+    @property
+    def competition_id(self) -> CompetitionId | None: ...
+    @property
+    def result(self) -> int: ...
+
+
+class ResultsState(Protocol):
+    """The results of a ranking. `of` has those of a competitor in a unity, whether they count or not; the total is the
+    first of them that counts."""
+
+    def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> Iterator[GivenResult]: ...
+
+
 class RankingState(Protocol):
     """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
-    one first; `undone` has the events whose points are undone, each with the event that undid it."""
+    one first; `undone` has the events whose points are undone, each with the event that undid it. `of_results` has the
+    unities that count results, and `results` these, or None where they must be read from the log first."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -96,6 +116,10 @@ class RankingState(Protocol):
     def unities(self) -> Mapping[UnityId, UnityState]: ...
     @property
     def undone(self) -> Mapping[Sequence, Sequence]: ...
+    @property
+    def of_results(self) -> Collection[UnityId]: ...
+    @property
+    def results(self) -> ResultsState | None: ...
 
 
 class PublicationState(Protocol):
@@ -122,6 +146,14 @@ class State(Protocol):
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
     @property
     def publication(self) -> PublicationState: ...
+
+
+class LacksResults(Exception):
+    """The `results` of these rankings must be read before the command can be judged."""
+
+    def __init__(self, ranking_ids: Iterable[RankingId]) -> None:
+        super().__init__()
+        self.ranking_ids = tuple(ranking_ids)
 
 
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -204,7 +236,9 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:
-    refuse_points(state, command)
+    if refuse_points(state, command):
+        of_results, reason = state.rankings[command.ranking_id].of_results, _stripped(command.reason)
+        return _with_results(of_results, command.ranking_id, command.deltas, command.competition_id, reason)
     return events.PointsAdded(
         ranking_id=command.ranking_id,
         deltas=command.deltas,
@@ -213,8 +247,28 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
     )
 
 
-def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded) -> None:
-    """Raises a Refusal, as `decide` does, if these points cannot be given in `state`."""
+def _with_results(
+    of_results: Collection[UnityId],
+    ranking_id: RankingId,
+    deltas: tuple[Delta, ...],
+    competition_id: CompetitionId | None,
+    reason: str | None,
+    part: tuple[int, int] | None = None,
+) -> events.PointsAdded:
+    """Points in a ranking that has unities of results."""
+    return events.PointsAdded(
+        ranking_id=ranking_id,
+        deltas=tuple([delta for delta in deltas if delta.unity_id not in of_results]),
+        results=tuple([Scored(d.competitor_id, d.unity_id, d.amount) for d in deltas if d.unity_id in of_results]),
+        competition_id=competition_id,
+        reason=reason,
+        part=part,
+    )
+
+
+def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded) -> Collection[UnityId]:
+    """Raises a Refusal, as `decide` does, if these points cannot be given in `state`. Returns the unities of the
+    ranking that count results."""
     ranking = _open_ranking(state, points.ranking_id)
     if len(points.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
@@ -225,6 +279,7 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
         faults += _name_faults("reason", points.reason)
     if faults:
         raise _unacceptable(faults)
+    return ranking.of_results
 
 
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
@@ -249,12 +304,13 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
     reason, count = _stripped(command.reason), len(command.rankings)
     return tuple(
         [
-            events.PointsAdded(
-                ranking_id=one.ranking_id,
-                deltas=one.deltas,
-                competition_id=command.competition_id,
-                reason=reason,
-                part=None if count == 1 else (number, count),
+            _with_results(
+                state.rankings[one.ranking_id].of_results,
+                one.ranking_id,
+                one.deltas,
+                command.competition_id,
+                reason,
+                None if count == 1 else (number, count),
             )
             for number, one in enumerate(command.rankings, start=1)
         ]
@@ -265,14 +321,17 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
     faults: list[Fault] = []
     if not deltas:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
-    enrolled, unities = ranking.participants, ranking.unities
+    enrolled = ranking.participants
+    unities = ranking.unities
     for delta in deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
         if delta.unity_id not in unities:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
         if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
-            faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{DELTA_MAX}"))
+            most = RESULT_MAX if delta.unity_id in ranking.of_results else DELTA_MAX
+            if not -most <= delta.amount <= most:
+                faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{most}"))
     return faults
 
 
@@ -397,7 +456,7 @@ def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[
     if command.only is not None and holds_others(state, command):
         raise Conflict(f"Competition {command.competition_id} holds points of others.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
-    return voided, *_reversals(state, command.competition_id, command.caused, sign=-1)
+    return voided, *_reversals(state, command.competition_id, command.caused, takes_back=True)
 
 
 def holds_others(state: State, command: commands.VoidCompetition) -> bool:
@@ -413,7 +472,7 @@ def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tu
     if existing(state.competitions, "competition", command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
-    return unvoided, *_reversals(state, command.competition_id, command.caused, sign=1)
+    return unvoided, *_reversals(state, command.competition_id, command.caused, takes_back=False)
 
 
 def _strike_competitors(
@@ -434,8 +493,8 @@ def _strike_competitors(
     fact = kind(competition_id=competition_id, competitors=command.competitors)
     if competition.voided_at is not None:
         return (fact,)
-    sign: Literal[-1, 1] = -1 if strike else 1
-    return fact, *_reversals(state, competition_id, command.caused, sign=sign, only=command.competitors, struck=strike)
+    only = command.competitors
+    return fact, *_reversals(state, competition_id, command.caused, takes_back=strike, only=only, struck=strike)
 
 
 def _reversals(
@@ -443,14 +502,14 @@ def _reversals(
     competition_id: CompetitionId,
     caused: commands.CausedPoints | None,
     *,
-    sign: Literal[-1, 1],
+    takes_back: bool,
     only: Iterable[CompetitorId] | None = None,
     struck: bool | None = None,
 ) -> list[Event]:
-    """One event for each of `caused` that is not undone, with the deltas of `only` these competitors, or of all that
-    are not struck, including those that have left the ranking. `sign`: -1 takes the points back, 1 gives them back.
+    """One event for each of `caused` that is not undone, with the lines of `only` these competitors, or of all that
+    are not struck, including those that have left the ranking. `takes_back`: the points; otherwise they are given back.
 
-    Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
+    Raises Conflict if one of the rankings is closed, Unacceptable beyond REVERSED_LINES_MAX, and LacksResults.
     """
     assert caused is not None
     counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
@@ -458,29 +517,110 @@ def _reversals(
     if among:
         wanted = only is not None
         counting = {
-            s: msgspec.structs.replace(points, deltas=deltas)
+            s: some
             for s, points in counting.items()
-            if (deltas := tuple([d for d in points.deltas if (d.competitor_id in among) is wanted]))
+            if (some := of_some(points, lambda one: (one in among) is wanted)) and (some.deltas or some.results)
         }
     if closed := _closed(state, counting.values()):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
         )
-    if sum(len(points.deltas) for points in counting.values()) > REVERSED_LINES_MAX:
+    if sum(len(points.deltas) + len(points.results) for points in counting.values()) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
+    afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
+    totals = _totals(state, counting.values(), afterwards)
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
-            deltas=_times(sign, points.deltas),
+            deltas=_times(-1 if takes_back else 1, points.deltas),
             competition_id=competition_id,
             reverses=sequence,
             struck=struck,
+            totals=_totals_of(points.results, totals),
         )
         for sequence, points in counting.items()
     ]
+
+
+def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) -> events.PointsAdded:
+    """The points of those competitors who are wanted."""
+    return msgspec.structs.replace(
+        points,
+        deltas=tuple([delta for delta in points.deltas if wanted(delta.competitor_id)]),
+        results=tuple([delta for delta in points.results if wanted(delta.competitor_id)]),
+    )
+
+
+# ── Totals of results ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Afterwards(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts after a reversal otherwise than before it: the competition, for `only` these competitors if they are
+    given; or the events `sequences`. `counts`: they count afterwards."""
+
+    competition_id: CompetitionId | None = None
+    only: Container[CompetitorId] | None = None
+    sequences: Container[Sequence] = ()
+    counts: bool
+
+
+_AS_NOW: Final = Afterwards(counts=True)
+
+
+def total_of_results(
+    state: State,
+    ranking_id: RankingId,
+    results: ResultsState,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    afterwards: Afterwards = _AS_NOW,
+) -> int | None:
+    """The total of a competitor in a unity that counts results, of these `results` of the ranking."""
+    undone, competition_id = state.rankings[ranking_id].undone, afterwards.competition_id
+    for one in results.of(unity_id, competitor_id):
+        if one.sequence in afterwards.sequences:
+            if not afterwards.counts:
+                continue
+        elif one.sequence in undone:
+            continue
+        if one.competition_id is not None:
+            competition = state.competitions[one.competition_id]
+            voided, struck = competition.voided_at is not None, competitor_id in competition.struck
+            if one.competition_id == competition_id:
+                if afterwards.only is None:
+                    voided = not afterwards.counts
+                elif competitor_id in afterwards.only:
+                    struck = not afterwards.counts
+            if voided or struck:
+                continue
+        return one.result
+    return None
+
+
+_Totals = Mapping[tuple[UnityId, CompetitorId], Total]
+
+
+def _totals(state: State, points: Iterable[events.PointsAdded], afterwards: Afterwards) -> _Totals:
+    """The totals of all who have a result in one of these events. Raises LacksResults."""
+    rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points for d in one.results}
+    results = {one: state.rankings[one].results for one in rankings.values()}
+    if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
+        raise LacksResults(missing)
+    totals = {}
+    for (unity_id, competitor_id), ranking_id in rankings.items():
+        its = results[ranking_id]
+        assert its is not None
+        total = total_of_results(state, ranking_id, its, unity_id, competitor_id, afterwards)
+        totals[unity_id, competitor_id] = Total(competitor_id, unity_id, total)
+    return totals
+
+
+def _totals_of(results: Iterable[Delta], totals: _Totals) -> tuple[Total, ...]:
+    """Those of the competitors and unities of these results, each once."""
+    return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
 
 
 def _closed(state: State, points: Iterable[events.PointsAdded]) -> str:
@@ -499,6 +639,8 @@ def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Even
     if closed := _closed(state, roots.values()):
         raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
     reversals: list[Event] = []
+    counting = {sequence: _counting(state, points) for sequence, points in roots.items()}
+    totals = _totals(state, counting.values(), Afterwards(sequences=roots, counts=not undo))
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
             raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
@@ -506,22 +648,23 @@ def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Even
             events.PointsReversed(
                 ranking_id=points.ranking_id,
                 competition_id=points.competition_id,
-                deltas=_times(-1 if undo else 1, _counting_deltas(state, points)),
+                deltas=_times(-1 if undo else 1, counting[sequence].deltas),
                 reverses=sequence,
                 undone=undo,
+                totals=_totals_of(counting[sequence].results, totals),
             )
         )
     return tuple(reversals)
 
 
-def _counting_deltas(state: State, points: events.PointsAdded) -> Iterable[Delta]:
-    """Those that count unless they are undone."""
+def _counting(state: State, points: events.PointsAdded) -> events.PointsAdded:
+    """Those of the points that count unless they are undone."""
     if points.competition_id is None:
-        return points.deltas
+        return points
     competition = state.competitions[points.competition_id]
     if competition.voided_at is not None:
-        return ()
-    return [delta for delta in points.deltas if delta.competitor_id not in competition.struck]
+        return of_some(points, lambda _: False)
+    return of_some(points, lambda one: one not in competition.struck)
 
 
 def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, commands.CausedPoints]:
@@ -574,6 +717,7 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         main_unity_sort=command.main_unity_sort,
         main_unity_decimals=command.main_unity_decimals,
         main_unity_time=command.main_unity_time,
+        main_unity_counts=command.main_unity_counts,
     )
 
 
@@ -662,6 +806,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         sort=command.sort,
         decimals=command.decimals,
         time=command.time,
+        counts=command.counts,
     )
 
 
@@ -672,6 +817,8 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking, command.unity_id),
     ]
+    if command.sort is not UNSET and command.unity_id in ranking.of_results:
+        faults.append(Fault("sort", "cannot be changed in a unity that counts results"))
     _refuse_if_any(faults)
     return events.UnityChanged(
         ranking_id=command.ranking_id,
@@ -691,6 +838,12 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
+        if criterion.unity_id in ranking.of_results:
+            faults += [
+                Fault(f"criteria[{number}].{name}", "is for unities that count sums")
+                for name in ("best", "among")
+                if getattr(criterion, name) is not None
+            ]
     faults += [
         Fault(f"criteria[{number}]", "is there before: it could part nobody any more")
         for number, criterion in enumerate(command.criteria)

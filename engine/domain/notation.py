@@ -10,7 +10,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from engine.domain.marks import mark_of, result_of
+from engine.domain.terms import Sort
+
 DECIMALS_MAX: Final = 6
+
+NONE: Final = "none"
+"""What is written for a total that there is not."""
 
 TimeUnit = Literal["s", "ms"]
 """The smallest unit of a time: seconds or milliseconds."""
@@ -20,13 +26,26 @@ DIGITS_READ_MAX: Final = 20
 
 
 class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
-    """`decimals`: how many digits stand after the point. `time`: hours, minutes and seconds are written instead."""
+    """`decimals`: how many digits stand after the point. `time`: hours, minutes and seconds are written instead.
+    `results`: totals are results of this sort, kept as marks (`marks.py`); None: they are sums."""
 
     decimals: int = 0
     time: TimeUnit | None = None
+    results: Sort | None = None
 
-    def text(self, number: int) -> str:
-        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`."""
+    def shown(self, total: int) -> int | None:
+        """The total that is shown where this one is kept; None: there is none, since no result counts."""
+        return total if self.results is None else result_of(total, self.results)
+
+    def kept(self, total: int | None) -> int:
+        """The total that is kept where this one is shown."""
+        return (total or 0) if self.results is None else mark_of(total, self.results)
+
+    def text(self, number: int | None) -> str:
+        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`. None, the total
+        of those who have no result: `none`."""
+        if number is None:
+            return NONE
         sign, size = "-" if number < 0 else "", abs(number)
         if self.time is not None:
             return sign + _time_text(*divmod(size, _PER_SECOND[self.time]))

@@ -54,9 +54,13 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     """What judging makes of the command that leads to `event`. Raises a Refusal, and IdTaken."""
     match event:
         case events.PointsAdded():  # by far the most
-            refuse_points(state, event)
             if event.part is not None and event.part[0] > event.part[1]:
                 raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
+            if event.results:
+                return _decided_with_results(state, event)
+            of_results = refuse_points(state, event)
+            if of_results and any(delta.unity_id in of_results for delta in event.deltas):
+                raise Conflict("It adds deltas in a unity that counts results.")
             if event.reason is None:
                 return event
             return msgspec.structs.replace(event, reason=event.reason.strip())
@@ -76,6 +80,11 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
                 raise Conflict(f"Event {event.reverses} is undone already, or not undone.")
             for delta in event.deltas:
                 existing(ranking.unities, "unity", delta.unity_id)
+                if delta.unity_id in ranking.of_results:
+                    raise Conflict(f"Unity {delta.unity_id} counts results, not deltas.")
+            for total in event.totals:
+                if total.unity_id not in ranking.of_results:
+                    raise Conflict(f"Unity {total.unity_id} counts no results.")
             return event
         case events.TournamentOpened():
             _refuse_opening(sequence, event)
@@ -93,6 +102,16 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             _refuse_excess(state.competitions, COMPETITIONS_MAX, "competitions")
             return add_competition(state, _asked(commands.AddCompetition, event))
     return decide(state, _command(sequence, event))[0]
+
+
+def _decided_with_results(state: State, event: events.PointsAdded) -> Event:
+    asked = commands.AddPoints(
+        ranking_id=event.ranking_id,
+        deltas=(*event.deltas, *event.results),
+        competition_id=event.competition_id,
+        reason=event.reason,
+    )
+    return msgspec.structs.replace(decide(state, asked)[0], part=event.part)
 
 
 def _command(sequence: Sequence, event: Event) -> Command:

@@ -27,6 +27,14 @@ class Sort(StrEnum):
     DESC = "DESC"
 
 
+class Counts(StrEnum):
+    """What a total of a unity is made of: all that was added (`sum`), the best result (`best`) or the last (`last`)."""
+
+    SUM = "sum"
+    BEST = "best"
+    LAST = "last"
+
+
 NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 SLUG_CHARACTERS_MAX: Final = 106
@@ -59,6 +67,8 @@ UNDONE_MAX: Final = 20_000
 """Events of one ranking whose points are undone at the same time."""
 DELTA_MAX: Final = 2_147_483_647
 """A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
+RESULT_MAX: Final = 2**53 - 1
+"""A result is within ±RESULT_MAX."""
 SCORE_PARTICIPANTS_MAX: Final = 2
 """Up to this many participants, a result is one score. With more, it is a performance for each."""
 SET_ASIDE_MAX: Final = 10**18 - 1

@@ -29,10 +29,12 @@ from msgspec import UNSET, Struct, UnsetType, field
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
-from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.marks import mark_after
+from engine.domain.notation import WHOLE, Notation, TimeUnit
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.publication import Publication
+from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
@@ -101,21 +103,29 @@ class Unity(Struct, kw_only=True):
     """`totals` holds the sums of all competitors that were ever in the ranking's list.
 
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
-    reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals.
+    reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals. If
+    it counts results, `totals` has marks (`engine/domain/marks.py`), which its notation makes results of.
     """
 
     number: int
     name: str
     sort: Sort
     notation: Notation = WHOLE
+    counts: Counts = Counts.SUM
     version: int = 1
     totals: Totals
+
+    @property
+    def better(self) -> int:
+        """What makes the better of two totals the smaller one when both are multiplied by it."""
+        return -1 if self.sort is Sort.DESC else 1
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
     classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
-    event that undid them. `competition_sums` are kept current after the first request for them, until points are undone
+    event that undid them. `of_results` has the unities that count results; `results` is kept current after the first
+    reversal of one. `competition_sums` are kept current after the first request for them, until points are undone
     or redone; None: they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
@@ -132,6 +142,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...] = ()
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
     competition_sums: CompetitionSums | None = None
+    of_results: frozenset[UnityId] = frozenset()
+    results: Results | None = None
     updated_at: datetime
     revised: Sequence
 
@@ -192,10 +204,13 @@ def board_like(board: Board) -> Board:
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
-    event, now = recorded.event, recorded.recorded_at
+    event = recorded.event
+    now = recorded.recorded_at
     match event:
         case events.PointsAdded():
             add_points(board, event)
+            if event.results:
+                add_results(board, recorded.sequence, event)
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
         case events.TournamentOpened() | events.TournamentRenamed():
@@ -331,7 +346,8 @@ def fold_all(
 def add_points(board: Board, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     ranking = board.rankings[event.ranking_id]
-    unities, deltas = ranking.unities, event.deltas
+    unities = ranking.unities
+    deltas = event.deltas
     if len(deltas) == 1:  # nearly always; the code for several takes as long as all the rest
         unity = unities[deltas[0].unity_id]
         unity.totals.add(deltas[0].competitor_id, deltas[0].amount)
@@ -345,19 +361,54 @@ def add_points(board: Board, event: events.Points) -> None:
         ranking.competition_sums.count(event)
 
 
+def add_results(board: Board, sequence: Sequence, event: events.PointsAdded) -> None:
+    """Does what `fold` does with the results of points, after `add_points`."""
+    ranking = board.rankings[event.ranking_id]
+    for delta in event.results:
+        take_result(ranking, delta)
+    _raise_versions(ranking, event.deltas, event.results)
+    if ranking.results is not None:
+        ranking.results.note(ranking.unities, sequence, event)
+
+
+def take_result(ranking: Ranking, result: events.Delta) -> None:
+    """Changes the total by a further result."""
+    unity = ranking.unities[result.unity_id]
+    before = unity.totals.get(result.competitor_id)
+    after = mark_after(before, result.amount, unity.counts, unity.sort)
+    unity.totals.add(result.competitor_id, after - before)
+
+
+def _raise_versions(
+    ranking: Ranking, before: Iterable[events.Delta], more: Iterable[events.Delta | events.Total]
+) -> None:
+    """Raises the versions of the unities of the lines `more`, but for those of the lines `before`."""
+    for unity_id in {line.unity_id for line in more} - {line.unity_id for line in before}:
+        ranking.unities[unity_id].version += 1
+
+
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
     """As `add_points`. The sums of competitions are dropped if it undoes or redoes points: what is undone has no part
     in them, not even a sum of 0."""
     add_points(board, event)
+    ranking = board.rankings[event.ranking_id]
+    for line in event.totals:
+        unity = ranking.unities[line.unity_id]
+        unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
+    _raise_versions(ranking, event.deltas, event.totals)
     if event.undone is None:
         return
-    ranking = board.rankings[event.ranking_id]
     if event.undone:
         ranking.undone[event.reverses] = sequence
     else:
         ranking.undone.pop(event.reverses, None)
     if ranking.competition_sums is not None:
         board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+
+
+def give_results(board: Board, ranking_id: RankingId, results: Results) -> None:
+    """Makes the fold keep these results current. They must be those of the ranking on `board`."""
+    board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], results=results)
 
 
 def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
@@ -478,7 +529,10 @@ def _create_ranking(board: Board, event: events.RankingCreated, recorded: Record
         number=1,
         name=event.main_unity_name,
         sort=event.main_unity_sort,
-        notation=Notation(event.main_unity_decimals, event.main_unity_time),
+        notation=notation_of(
+            event.main_unity_decimals, event.main_unity_time, event.main_unity_counts, event.main_unity_sort
+        ),
+        counts=event.main_unity_counts,
         totals=Totals(enrolment),
     )
     board.rankings[event.ranking_id] = Ranking(
@@ -488,6 +542,7 @@ def _create_ranking(board: Board, event: events.RankingCreated, recorded: Record
         description=event.description,
         participants=enrolment,
         unities={event.main_unity_id: main},
+        of_results=counting_results({event.main_unity_id: main}),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
@@ -548,9 +603,25 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
         number=len(ranking.unities) + 1,
         name=event.name,
         sort=event.sort,
-        notation=Notation(event.decimals, event.time),
+        notation=notation_of(event.decimals, event.time, event.counts, event.sort),
+        counts=event.counts,
         totals=Totals(ranking.participants),
     )
+    if ranking.competition_sums is not None:
+        ranking.competition_sums.declare(event.unity_id, event.counts, event.sort)
+    if event.counts is not Counts.SUM:
+        of_results = counting_results(ranking.unities)
+        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, of_results=of_results)
+
+
+def notation_of(decimals: int, time: TimeUnit | None, counts: Counts, sort: Sort) -> Notation:
+    """How the totals of a unity are shown."""
+    return Notation(decimals, time, None if counts is Counts.SUM else sort)
+
+
+def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
+    """Those of the unities that count results."""
+    return frozenset([unity_id for unity_id, unity in unities.items() if unity.counts is not Counts.SUM])
 
 
 def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:

@@ -25,8 +25,9 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Points, Recorded, root
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.events import Points, PointsAdded, RankingCreated, Recorded, UnityAdded, root
+from engine.domain.marks import mark_after, result_of
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 
 SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
 """Competitions, ascending by id, and a competitor's points in each."""
@@ -52,6 +53,7 @@ class CompetitionSums:
     def __init__(self) -> None:
         self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}
         self._pairs_count = 0
+        self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
 
     def __eq__(self, other: object) -> bool:
         return self._pairs == other._pairs if isinstance(other, CompetitionSums) else NotImplemented
@@ -107,13 +109,36 @@ class CompetitionSums:
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, points: Points, struck: Collection[CompetitorId] = ()) -> None:
-        """Adds the deltas of an event of the ranking, if they name a competition, without the `struck` competitors."""
+        """Adds the deltas of an event of the ranking, if they name a competition, without the `struck` competitors. In
+        a unity that was `declared` to count results, what is kept is the mark of the best or last in a competition."""
         if points.competition_id is None:
             return
+        if isinstance(points, PointsAdded) and points.results:
+            self._take_results(points, points.competition_id, struck)
         for delta in points.deltas:
             if struck and delta.competitor_id in struck:
                 continue
             self._add(delta.unity_id, delta.competitor_id, points.competition_id, delta.amount)
+
+    def declare(self, unity_id: UnityId, counts: Counts, sort: Sort) -> None:
+        """The ranking has this unity."""
+        if counts is not Counts.SUM:
+            self._of_results[unity_id] = counts, sort
+
+    def shown(self, unity_id: UnityId, amount: int) -> int:
+        """What people are shown where this is kept."""
+        if unity_id not in self._of_results:
+            return amount
+        return result_of(amount, self._of_results[unity_id][1]) or 0
+
+    def _take_results(
+        self, points: PointsAdded, competition_id: CompetitionId, struck: Collection[CompetitorId]
+    ) -> None:
+        for result in points.results:
+            if result.competitor_id not in struck and result.unity_id in self._of_results:
+                before = self.sum(result.unity_id, result.competitor_id, competition_id) or 0
+                after = mark_after(before, result.amount, *self._of_results[result.unity_id])
+                self._add(result.unity_id, result.competitor_id, competition_id, after - before)
 
     def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
         of_unity = self._pairs.setdefault(unity_id, {})
@@ -151,8 +176,8 @@ class CompetitionSums:
 def counting(
     sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], without: LeftOut
 ) -> Generator[None, None, None]:
-    """Counts those of the events that change points of the ranking, step by step. `without`: what is left out at the
-    moment that the sums are of."""
+    """Counts those of the events that change points of the ranking, step by step, and takes note of its unities.
+    `without`: what is left out at the moment that the sums are of."""
     for recorded in events:
         event = recorded.event
         if (
@@ -162,6 +187,10 @@ def counting(
         ):
             struck = () if event.competition_id is None else without.struck.get(event.competition_id, ())
             sums.count(event, struck)
+        elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
+            sums.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
+        elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:
+            sums.declare(event.unity_id, event.counts, event.sort)
         yield
 
 

@@ -4,8 +4,8 @@ Pure. A competitor is known by its number, which counts from 1; siblings, and ro
 
 The forest is kept as a tour: each competitor, all that are below it, and the competitor again, negative. So `lft` and
 `rgt` are the two places where it stands. The tour is stored in leaves; for each competitor, the leaves of its two
-places are known, and `Counts` tell how much is in the leaves before. So a query, a new competitor and a move each cost
-a search in a leaf and log₂ of the number of leaves. A move also costs what it moves.
+places are known, and `Tallies` tell how much is in the leaves before. So a query, a new competitor and a move cost a
+search in a leaf and log₂ of the number of leaves. A move also costs what it moves.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.errors import Impossible
-from projections.columns.sorted_integers import Counts, SortedIntegers
+from projections.columns.sorted_integers import SortedIntegers, Tallies
 
 LEAF_STOPS_MAX: Final = 512
 """Places of the tour in a leaf. Searching a leaf of this size takes as long as finding the leaf."""
@@ -47,7 +47,7 @@ class Forest:
         self._leaves = [array("i")]  # in no order; replaced and not changed, so that a frozen forest can share them
         self._order = [0]  # which leaf is the n-th of the tour
         self._places = [0]  # by leaf: its place in the order
-        self._counts = Counts((0,))  # in the order
+        self._counts = Tallies((0,))  # in the order
         self._begins = array("i", (0,))  # by competitor: in which leaf it stands first, and again
         self._ends = array("i", (0,))
 
@@ -100,7 +100,7 @@ class Forest:
                 level -= not following[-node]
                 node = following[-node] or -parents[-node]
         self._order, self._places = list(range(len(leaves))), list(range(len(leaves)))
-        self._counts = Counts(map(len, leaves))
+        self._counts = Tallies(map(len, leaves))
         if sum(map(len, leaves)) != 2 * (len(parents) - 1):  # the tour began at the roots
             raise Impossible("a circle of parents")
 
@@ -229,7 +229,7 @@ class Forest:
         self._places = [0] * len(self._leaves)
         for place, leaf in enumerate(self._order):
             self._places[leaf] = place
-        self._counts = Counts(len(self._leaves[leaf]) for leaf in self._order)
+        self._counts = Tallies(len(self._leaves[leaf]) for leaf in self._order)
 
     def _drop(self, leaf: int) -> None:
         """Gives the last leaf the number of this one, which is no longer used."""

@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity, note_struck
 from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
@@ -73,6 +73,7 @@ class _Unity(Struct, tag="unity", array_like=True):
     name: str
     sort: Sort
     notation: Notation
+    counts: Counts
     version: int
 
 
@@ -135,7 +136,7 @@ def _runs(board: Board) -> Iterator[_Run]:
         for start in range(0, len(places), _RUN_NUMBERS):
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
-            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.notation, unity.version)
+            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.notation, unity.counts, unity.version)
             column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
@@ -195,9 +196,14 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     name=run.name,
                     sort=run.sort,
                     notation=run.notation,
+                    counts=run.counts,
                     version=run.version,
                     totals=Totals(ranking.participants),
                 )
+                if run.counts is not Counts.SUM:
+                    of_results = ranking.of_results | {run.unity_id}
+                    ranking_id = next(reversed(board.rankings))
+                    board.rankings[ranking_id] = msgspec.structs.replace(ranking, of_results=of_results)
             case _Totals():
                 _last(_last(board.rankings).unities).totals.append_column(_restored(run.totals))
             case _:

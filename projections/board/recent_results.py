@@ -58,5 +58,5 @@ def forms(
             some = zip(competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS], strict=True)
             newest = nlargest(last, newest + [(places[c], c, amount) for c, amount in some if c in places])
             yield
-        found[competitor_id] = [CompetitionSum(c, amount) for _, c, amount in reversed(newest)]
+        found[competitor_id] = [CompetitionSum(c, sums.shown(unity_id, amount)) for _, c, amount in reversed(newest)]
     return found

@@ -1,8 +1,8 @@
 """A set of whole numbers in ascending order that tells how many are smaller, and which one is the n-th.
 
-Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. `Counts` of the leaves tell how many stand in
-the leaves before. So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A leaf
-with a number beyond 64 bits is a list instead: larger, but exact.
+Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. `Tallies` of the leaves tell how many stand
+in the leaves before. So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A
+leaf with a number beyond 64 bits is a list instead: larger, but exact.
 """
 
 from array import array
@@ -25,7 +25,7 @@ _LEAF_BYTES: Final = 180
 _Leaf: TypeAlias = "array[int] | list[int]"
 
 
-class Counts:
+class Tallies:
     """Counts in a row, and their sums from the first on, in log₂ of their number: a Fenwick tree (P. Fenwick, "A new
     data structure for cumulative frequency tables", 1994)."""
 
@@ -62,8 +62,8 @@ class Counts:
                 index -= tree[number]
         return number, index
 
-    def copy(self) -> "Counts":
-        copied = Counts(())
+    def copy(self) -> "Tallies":
+        copied = Tallies(())
         copied._tree = self._tree[:]
         return copied
 
@@ -85,7 +85,7 @@ class SortedIntegers:
         self._leaves: list[_Leaf] = leaves or [_leaf([])]
         # Leaf n holds what is smaller than separator n and not smaller than the one before.
         self._separators: list[int] = [leaf[0] for leaf in self._leaves[1:]]
-        self._counts = Counts(map(len, self._leaves))
+        self._counts = Tallies(map(len, self._leaves))
         self._wide = _wide(self._leaves)
 
     def copy(self) -> "SortedIntegers":
@@ -179,7 +179,7 @@ class SortedIntegers:
         self._wide += _wide(leaves) - _wide(self._leaves[first:end])
         self._leaves[first:end] = leaves
         self._separators[first : end - 1] = [part[0] for part in parts[1:]]
-        self._counts = Counts(map(len, self._leaves))
+        self._counts = Tallies(map(len, self._leaves))
 
 
 def _wide(leaves: Iterable[_Leaf]) -> int:

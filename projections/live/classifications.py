@@ -50,7 +50,7 @@ class HeldCounts(Counted):
         """Notes what will change. Call it before `event` is folded into the board."""
         match event:
             case events.PointsAdded() | events.PointsReversed() if event.ranking_id == self._ranking_id:
-                for delta in event.deltas:
+                for delta in events.changed_by(event):
                     key = delta.unity_id, delta.competitor_id
                     if delta.unity_id in self._unities and key not in self._noted:
                         self._noted[key] = super().total(*key), _NONE if self._sums is None else super().sums(*key)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.domain.events import CompetitorChanged, CompetitorErased, Event, RankingsOrdered
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
+from engine.domain.terms import CompetitorId, Counts, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity, forgotten
 from projections.board.hierarchy import NestedSetBounds
 from projections.columns.enrolment import HeldList
@@ -29,6 +29,7 @@ class HeldUnity(Struct, frozen=True):
     name: str
     sort: Sort
     notation: Notation
+    counts: Counts
 
 
 class HeldRanking(Struct, frozen=True):
@@ -109,6 +110,7 @@ class HeldBoard:
 
 def _held(ranking: Ranking) -> HeldRanking:
     unities = {
-        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation) for u, unity in ranking.unities.items()
+        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation, unity.counts)
+        for u, unity in ranking.unities.items()
     }
     return HeldRanking(ranking, ranking.participants.held(), unities)

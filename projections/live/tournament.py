@@ -96,6 +96,7 @@ class LiveTournament:
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
+        self.reading_results = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self.loaded_at = time.monotonic()
         self._size_again_at = 0

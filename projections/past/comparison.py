@@ -12,15 +12,17 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event
+from engine.domain.events import Event, changed_by
+from engine.domain.judging import total_of_results
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
 from projections.board.order import OrderedLines
+from projections.board.results import Results
 from projections.board.standing import Standing
-from projections.columns.enrolment import Enrolment
+from projections.columns.enrolment import Enrolment, Totals
 from projections.past.history import finished
 
 _STEP_LINES: Final = 500
@@ -123,6 +125,7 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
         unities=unities,
         undone=ranking.undone.copy(),
         competition_sums=CompetitionSums(),
+        results=None,
     )
 
 
@@ -203,9 +206,13 @@ def without(
     match event:
         case events.PointsAdded() | events.PointsReversed():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])
-            if event.competition_id in competitions or (event.deltas and not deltas):
+            more = tuple(
+                [one for one in changed_by(event)[len(event.deltas) :] if one.competitor_id not in competitors]
+            )
+            if event.competition_id in competitions or (changed_by(event) and not deltas and not more):
                 return None
-            return msgspec.structs.replace(event, deltas=deltas)
+            name = "totals" if isinstance(event, events.PointsReversed) else "results"
+            return msgspec.structs.replace(event, deltas=deltas, **{name: more})
         case events.RankingCreated() | events.RankingModified():
             left = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
             return msgspec.structs.replace(event, participants=left)
@@ -215,3 +222,16 @@ def without(
             )
         case _:
             return event
+
+
+def count_results_again(board: Board, ranking_id: RankingId, results: Results) -> Generator[None, None, None]:
+    """Makes the totals of a ranking those of its `results`, where it counts these: reversals have others if something
+    was left out. Pauses for other work."""
+    ranking = board.rankings[ranking_id]
+    for unity_id in ranking.of_results:
+        ranking.unities[unity_id].totals = Totals(ranking.participants)
+    for unity_id, competitor_id in results.named():
+        unity = ranking.unities[unity_id]
+        total = total_of_results(board, ranking_id, results, unity_id, competitor_id)
+        unity.totals.add(competitor_id, unity.notation.kept(total))
+        yield

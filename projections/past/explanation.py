@@ -25,7 +25,9 @@ from engine.domain.events import (
     PointsReversed,
     Recorded,
     UnityChanged,
+    changed_by,
 )
+from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, lacks_sums
@@ -35,10 +37,10 @@ from projections.past.history import Reversal, changes_order, finished, reversal
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where she stood. `position` None: she was not in the list."""
+    """Where she stood. `position` None: she was not in the list. `total` None: no result counts."""
 
     position: int | None
-    total: int
+    total: int | None
 
 
 class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
@@ -47,8 +49,8 @@ class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
     who: CompetitorId
     whom: CompetitorId
     level: bool
-    who_total: int
-    whom_total: int
+    who_total: int | None
+    whom_total: int | None
 
 
 class Cause(StrEnum):
@@ -72,9 +74,10 @@ class Neighbours(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is the reason given for
-    the points; None: none, or the event gave no points. `overtakings_left_out`: how many more there were. `took_place`:
-    when, for steps in order of time; several events may be one, of which `recorded` is the last."""
+    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `result` is the better or later
+    of her results in it, if the unity counts these. `reason` is the reason given for the points; None: none, or the
+    event gave no points. `overtakings_left_out`: how many more there were. `took_place`: when, for steps in order of
+    time; several events may be one, of which `recorded` is the last."""
 
     recorded: Recorded
     cause: Cause
@@ -83,6 +86,7 @@ class Step(Struct, frozen=True, kw_only=True):
     reversal: Reversal | None
     reason: str | None
     delta: int | None
+    result: int | None = None
     before: Place
     after: Place
     overtakings: list[Overtaking]
@@ -93,7 +97,7 @@ class Step(Struct, frozen=True, kw_only=True):
     def is_own(self) -> bool:
         """Whether the event gave or took back points of hers, or changed the list or the sort; else only others
         moved."""
-        return self.delta is not None or self.cause in (Cause.LIST, Cause.SORT)
+        return self.delta is not None or self.result is not None or self.cause in (Cause.LIST, Cause.SORT)
 
 
 OVERTAKINGS_MAX: Final = 5_000
@@ -128,7 +132,7 @@ class Explainer:
         if unity is None:
             return Place(None, 0)
         order = self._order
-        return Place(order.position(order.line(self._her_id)), unity.totals.get(self._her_id, 0))
+        return Place(order.position(order.line(self._her_id)), unity.notation.shown(unity.totals.get(self._her_id, 0)))
 
     @property
     def lacks_sums(self) -> bool:
@@ -192,7 +196,7 @@ class Explainer:
     def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, Step | None]:
         unity = self._unity
         hers = [d.amount for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
-        named = {d.competitor_id for d in event.deltas if d.unity_id == self._unity_id}
+        named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
         if unity is None or not named:
             fold(self.board, self._revisions, recorded)
             return None
@@ -211,8 +215,10 @@ class Explainer:
         yield from order.replace_all(old, lines)
         after = self.place
         yield
-        overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), before.total)
-        if not hers and not overtakings:
+        total_before = old.get(self._her_id, totals.get(self._her_id, 0))
+        overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), total_before)
+        result = self._result(event)
+        if not hers and result is None and before == after and not overtakings:
             return None
         return Step(
             recorded=recorded,
@@ -222,11 +228,23 @@ class Explainer:
             reversal=reversal_of(self.board, event),
             reason=event.reason if isinstance(event, PointsAdded) else None,
             delta=sum(hers) if hers else None,
+            result=result,
             before=before,
             after=after,
             overtakings=overtakings,
             overtakings_left_out=left_out,
         )
+
+    def _result(self, event: Points) -> int | None:
+        """The best or the last of her results in the event; None: it gave her none in the unity."""
+        unity = self._unity
+        if unity is None or not isinstance(event, PointsAdded):
+            return None
+        mark = 0
+        for line in event.results:
+            if (line.competitor_id, line.unity_id) == (self._her_id, self._unity_id):
+                mark = mark_after(mark, line.amount, unity.counts, unity.sort)
+        return result_of(mark, unity.sort)
 
     def _overtakings(
         self, order: OrderedLines, old: dict[CompetitorId, int], total: int, total_before: int
@@ -237,6 +255,7 @@ class Explainer:
         enrolled, totals = self.board.rankings[self._ranking_id].participants, self._unity.totals
         if self._her_id not in enrolled:
             return [], 0
+        shown = self._unity.notation.shown
         least, most = sorted((total, total_before))
         others: set[CompetitorId] = set()
         moved_between, left_out = 0, 0
@@ -259,7 +278,11 @@ class Explainer:
             if then != now:
                 pair = (self._her_id, other, total, theirs) if now > then else (other, self._her_id, theirs, total)
                 who, whom, who_total, whom_total = pair
-                found.append(Overtaking(who=who, whom=whom, level=now == 0, who_total=who_total, whom_total=whom_total))
+                found.append(
+                    Overtaking(
+                        who=who, whom=whom, level=now == 0, who_total=shown(who_total), whom_total=shown(whom_total)
+                    )
+                )
             if number % _STEP_OTHERS == 0:
                 yield
         return found, left_out

@@ -8,15 +8,25 @@ from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeVar, cast
+from typing import Final, TypeGuard, TypeVar, cast
 
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Criterion, Event, Points, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import (
+    Criterion,
+    Delta,
+    Event,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    Recorded,
+    changed_by,
+)
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
+from projections.past.effects import Effects
 
 
 class Reversal(StrEnum):
@@ -52,7 +62,9 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
 
 
 class HistoryLine(Struct, frozen=True, gc=False):
-    """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
+    """One line of points. `delta` None: it is in a unity that counts results; it gave a `result`, or, if that is None
+    too, it reversed some. `competition_id` None: a free modification. `total` is the total after this line; None: no
+    result counts. The positions are
     those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
     event whose points this one takes back or gives back, `reversal` why it does. `reason` is the reason given for the
     whole event; None: none."""
@@ -63,13 +75,14 @@ class HistoryLine(Struct, frozen=True, gc=False):
     competitor_id: CompetitorId
     unity_id: UnityId
     competition_id: CompetitionId | None
-    delta: int
-    total: int
+    delta: int | None
+    total: int | None
     position_before: int | None
     position_after: int | None
     reverses: Sequence | None
     reversal: Reversal | None
     reason: str | None
+    result: int | None = None
 
 
 class DeclarationLine(Struct, frozen=True, gc=False):
@@ -124,6 +137,13 @@ def changes_order(event: Event, ranking_id: RankingId) -> bool:
     return isinstance(event, _REORDERING) and event.ranking_id == ranking_id
 
 
+def _has_one_delta(event: Event) -> TypeGuard[Points]:
+    """Whether the event is one of points with a single line, in a unity that counts sums."""
+    if isinstance(event, PointsAdded):
+        return len(event.deltas) == 1 and not event.results
+    return isinstance(event, PointsReversed) and len(event.deltas) == 1 and not event.totals
+
+
 _T = TypeVar("_T")
 
 
@@ -148,7 +168,7 @@ class Historian:
     def lines(self, recorded: Recorded) -> Items[AnyLine]:
         """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
         event = recorded.event
-        if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
+        if _has_one_delta(event) and event.ranking_id == self._ranking_id:
             order = self._orders.get(event.deltas[0].unity_id)
             if order is not None:
                 return self._one_line(recorded, event, order)
@@ -158,10 +178,10 @@ class Historian:
         """As `lines`, in time slices: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
-            for unity_id in dict.fromkeys([delta.unity_id for delta in event.deltas]):
+            for unity_id in dict.fromkeys([line.unity_id for line in changed_by(event)]):
                 if unity_id not in self._orders:
                     self._orders[unity_id] = yield from self._order(unity_id)
-            if len(event.deltas) == 1:
+            if _has_one_delta(event):
                 return self._one_line(recorded, event, self._orders[event.deltas[0].unity_id])
             return (yield from self._many_lines(recorded, event))
         if isinstance(event, events.ParticipantsChanged) and event.ranking_id == self._ranking_id:
@@ -204,7 +224,9 @@ class Historian:
         unities, orders = self.board.rankings[self._ranking_id].unities, self._orders
         running: dict[tuple[CompetitorId, UnityId], int] = {}
         before: dict[tuple[CompetitorId, UnityId], tuple[int | None, int | None]] = {}  # line and position
-        for number, delta in enumerate(event.deltas, start=1):
+        lines_of_event = changed_by(event)
+        effects = list(Effects(self.board.rankings[self._ranking_id]).of(event))
+        for number, delta in enumerate(lines_of_event, start=1):
             named = delta.competitor_id, delta.unity_id
             if named not in before:
                 running[named] = unities[delta.unity_id].totals.get(delta.competitor_id, 0)
@@ -221,9 +243,10 @@ class Historian:
         reversal = reversal_of(self.board, event)
         reason = event.reason if isinstance(event, PointsAdded) else None
         lines = []
-        for number, delta in enumerate(event.deltas, start=1):
+        for number, (delta, effect) in enumerate(zip(lines_of_event, effects, strict=True), start=1):
             named, order = (delta.competitor_id, delta.unity_id), orders[delta.unity_id]
-            running[named] += delta.amount
+            running[named] += effect.amount
+            notation = unities[delta.unity_id].notation
             lines.append(
                 HistoryLine(
                     recorded.sequence,
@@ -232,13 +255,14 @@ class Historian:
                     delta.competitor_id,
                     delta.unity_id,
                     event.competition_id,
-                    delta.amount,
-                    running[named],
+                    delta.amount if isinstance(delta, Delta) and notation.results is None else None,
+                    notation.shown(running[named]),
                     before[named][1],
                     order.position(order.line(delta.competitor_id)),
                     reverses,
                     reversal,
                     reason,
+                    delta.amount if isinstance(delta, Delta) and notation.results is not None else None,
                 )
             )
             if number % _STEP_LINES == 0:

@@ -17,12 +17,13 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from engine.domain import events
-from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded, root
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from projections.board.board import Board, folding
+from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.marks import mark_after
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
+from projections.board.board import Board, Unity, folding
 from projections.board.order import OrderedLines
 from projections.columns.enrolment import Totals
-from projections.past.world_clock import declared_date
+from projections.past.world_clock import counting_results_of, declared_date
 
 SHARED_MAX: Final = 20
 """Competitors that share a first place and still lead."""
@@ -238,7 +239,7 @@ class PublishedLeaders:
         """Notes what will change. Call it before `event` is folded."""
         match event:
             case PointsAdded() | PointsReversed():
-                touched = [delta.competitor_id for delta in event.deltas if delta.unity_id == self._unity_id]
+                touched = [line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id]
                 if touched:
                     self._has_points = True
                     self._touch(touched)
@@ -273,8 +274,10 @@ class TrueLeaders:
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
         # Of each line: when it took place, who got how much, and for which competition; 0: for none.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
+        self._sequences = array("q")
         # Of each event that gave points without a date: when.
         self._undated, self._recorded = array("q"), array("q")
+        self._last: dict[CompetitorId, int] = {}  # the sequence of the result that is the total
 
     @property
     def lines(self) -> int:
@@ -299,8 +302,12 @@ class TrueLeaders:
         at = self._recorded_at(recorded, event) if date is None else (date - _EPOCH) // _MICROSECOND
         if at is None:  # what it reverses was set aside
             return
-        for delta in event.deltas:
+        lines = event.deltas
+        if isinstance(event, PointsAdded) and event.results:
+            lines = (*lines, *counting_results_of(self._board, event))
+        for delta in lines:
             if delta.unity_id == self._unity_id:
+                self._sequences.append(recorded.sequence)
                 self._times.append(at)
                 self._competitors.append(delta.competitor_id)
                 self._amounts.append(delta.amount)
@@ -329,11 +336,23 @@ class TrueLeaders:
             for number in numbers:
                 competitor_id = CompetitorId(self._competitors[number])
                 line = order.line(competitor_id)
-                unity.totals.add(competitor_id, self._amounts[number])
+                unity.totals.add(competitor_id, self._change(unity, competitor_id, number))
                 order.replace(line, order.line(competitor_id))
                 competitions.add(self._causes[number])
                 yield
             self.reigns.lead(_EPOCH + at * _MICROSECOND, _leaders(order), len(competitions) - before)
+
+    def _change(self, unity: Unity, competitor_id: CompetitorId, number: int) -> int:
+        """By how much the line changes the competitor's total. Of results that took place, the last in the order of the
+        log is the last."""
+        if unity.counts is Counts.SUM:
+            return self._amounts[number]
+        before, sequence = unity.totals.get(competitor_id), self._sequences[number]
+        if unity.counts is Counts.LAST:
+            if sequence < self._last.get(competitor_id, 0):
+                return 0
+            self._last[competitor_id] = sequence
+        return mark_after(before, self._amounts[number], unity.counts, unity.sort) - before
 
     def _in_time(self) -> Generator[None, None, Iterator[int]]:
         """The numbers of the lines in order of time."""

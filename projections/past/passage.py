@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event, Points, Recorded
+from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Revisions, fold
 from projections.past.history import changes_order
@@ -61,7 +61,7 @@ def passage(
         event = recorded.event
         changes = _changes_table(event, ranking_id)
         if isinstance(event, Points) and event.ranking_id == ranking_id:
-            deltas += len(event.deltas)
+            deltas += len(changed_by(event))
         if changes or (deltas > PASSAGE_DELTAS_MAX and held):
             if recorded.sequence > at:
                 break

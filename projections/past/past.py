@@ -43,7 +43,7 @@ from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
-from projections.past.world_clock import WorldClock, add_deltas, give_totals
+from projections.past.world_clock import WorldClock, add_deltas, add_results_shown, drop_results, give_totals
 from projections.tables import snapshots
 
 PAST_REQUESTS_MAX: Final = 3
@@ -331,7 +331,19 @@ class Past:
                 if lines > DATED_LINES_MAX:
                     raise TooMuchWork("lines of points", DATED_LINES_MAX)
                 await self._time_slices.work(add_deltas(board, ranking_id, events, sign))
+        if board.rankings[ranking_id].of_results:
+            await self._add_results(tournament_id, ranking_id, clock, upto)
         return PastBoard(board, upto, then.recorded_at, clock)
+
+    async def _add_results(
+        self, tournament_id: TournamentId, ranking_id: RankingId, clock: WorldClock, upto: Sequence
+    ) -> None:
+        """Makes the totals of unities that count results those by the clock. Reads the log. Raises TooMuchWork."""
+        if upto > DATED_LINES_MAX:
+            raise TooMuchWork("events", DATED_LINES_MAX)
+        drop_results(clock.board, ranking_id)
+        async for events in self._chunks_read_ahead(tournament_id, Sequence(0), upto):
+            await self._time_slices.work(add_results_shown(clock, ranking_id, events))
 
     async def _differing(
         self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, Recorded
+from engine.domain.events import Points, Recorded, changed_by
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.order import OrderedLines
@@ -48,7 +48,7 @@ class Series:
         event = recorded.event
         if not isinstance(event, Points) or event.ranking_id != self._ranking_id:
             return
-        if all(delta.unity_id != self._unity_id for delta in event.deltas):
+        if all(line.unity_id != self._unity_id for line in changed_by(event)):
             return
         self._since += 1
         self._last = board, recorded

@@ -11,12 +11,13 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, root
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.marks import mark_after
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
 from projections.past.explanation import Explainer, Place, Step
 from projections.past.series import Series, SeriesPoint
-from projections.past.world_clock import declared_date, give_totals
+from projections.past.world_clock import counting_results_of, declared_date, give_totals
 
 
 class TimelineStep(Struct, frozen=True):
@@ -41,13 +42,14 @@ class Timeline:
         self._ranking_id = ranking_id
         self._steps: dict[datetime, TimelineStep] = {}
         self._recorded: dict[Sequence, datetime] = {}  # undated points
+        self._results: dict[datetime, list[tuple[Sequence, Delta]]] = {}  # that count
 
     def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the next events, with pauses for other work."""
         for recorded in events:
             event = recorded.event
             if isinstance(event, Points) and event.ranking_id == self._ranking_id:
-                self.deltas += len(event.deltas)
+                self.deltas += len(changed_by(event))
                 undone = self._board.rankings[self._ranking_id].undone
                 if event.competition_id not in self._board.voided and root(recorded.sequence, event) not in undone:
                     self._take(recorded, event)
@@ -56,6 +58,7 @@ class Timeline:
     @property
     def steps(self) -> list[TimelineStep]:
         """In order of time."""
+        self._take_results()
         return [one for _, one in sorted(self._steps.items()) if one.competitions or any(one.deltas.values())]
 
     def _take(self, recorded: Recorded, event: Points) -> None:
@@ -72,11 +75,31 @@ class Timeline:
             named = delta.competitor_id, delta.unity_id
             deltas[named] = deltas.get(named, 0) + delta.amount
         competitions = [] if before is None else before.competitions
+        if isinstance(event, PointsAdded) and event.results:
+            counting = counting_results_of(self._board, event)
+            self._results.setdefault(at, []).extend([(recorded.sequence, one) for one in counting])
         if event.competition_id is not None and event.competition_id not in competitions:
             competitions.append(event.competition_id)
         self._steps[at] = TimelineStep(
             at, recorded.recorded_at, recorded.sequence, deltas, competitions, date is not None
         )
+
+    def _take_results(self) -> None:
+        """Adds to each step what the results do that took place then: of those that took place by then, the best, or
+        the last in the order of the log, makes the total."""
+        unities = self._board.rankings[self._ranking_id].unities
+        kept: dict[tuple[CompetitorId, UnityId], tuple[int, Sequence]] = {}
+        for at, results in sorted(self._results.items()):
+            for sequence, delta in results:
+                named, unity = (delta.competitor_id, delta.unity_id), unities[delta.unity_id]
+                before, last = kept.get(named, (0, Sequence(0)))
+                if unity.counts is Counts.LAST and sequence < last:
+                    continue
+                after = mark_after(before, delta.amount, unity.counts, unity.sort)
+                kept[named] = after, sequence
+                deltas = self._steps[at].deltas
+                deltas[named] = deltas.get(named, 0) + after - before
+        self._results.clear()
 
 
 def series_by_date(

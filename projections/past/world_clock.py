@@ -6,14 +6,15 @@ of the table recorded by then, without what was dated later, and with what was r
 """
 
 from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, Recorded, root
+from engine.domain.events import Delta, Points, PointsAdded, Recorded, root
 from engine.domain.terms import CompetitionId, RankingId, Sequence
-from projections.board.board import Board
+from projections.board.board import Board, take_result
 from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100
@@ -84,3 +85,39 @@ def add_deltas(board: Board, ranking_id: RankingId, events: Iterable[Recorded], 
             for delta in event.deltas:
                 unities[delta.unity_id].totals.add(delta.competitor_id, sign * delta.amount)
         yield
+
+
+def drop_results(board: Board, ranking_id: RankingId) -> None:
+    """Empties the totals of the ranking's unities that count results."""
+    ranking = board.rankings[ranking_id]
+    for unity_id in ranking.of_results:
+        ranking.unities[unity_id].totals = Totals(ranking.participants)
+
+
+def add_results_shown(clock: WorldClock, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
+    """Adds the results that these events gave in the ranking, of those that count on the clock's board and had taken
+    place. Give it all events of the log, in order. Pauses for other work."""
+    board = clock.board
+    ranking = board.rankings[ranking_id]
+    for recorded in events:
+        event = recorded.event
+        if (
+            isinstance(event, PointsAdded)
+            and event.results
+            and event.ranking_id == ranking_id
+            and recorded.sequence not in ranking.undone
+            and clock.shows(recorded.sequence, event)
+        ):
+            for delta in counting_results_of(board, event):
+                take_result(ranking, delta)
+        yield
+
+
+def counting_results_of(board: Board, event: PointsAdded) -> Items[Delta]:
+    """The results of an event that count on the board unless they are undone."""
+    if event.competition_id is None:
+        return event.results
+    if event.competition_id in board.voided:
+        return ()
+    struck = board.struck.get(event.competition_id, ())
+    return [delta for delta in event.results if delta.competitor_id not in struck]

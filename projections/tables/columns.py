@@ -17,9 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Criterion
-from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
-from projections.board.board import Competition, Competitor, Ranking, Unity
+from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, UnityId
+from projections.board.board import Competition, Competitor, Ranking, Unity, counting_results, notation_of
 from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
 
@@ -247,6 +246,7 @@ UNITY: Final = Table(
         Column("sort", "text", taken=lambda unity: unity.sort.value),
         Column("decimals", "bigint", fixed=True, taken=attrgetter("notation.decimals")),
         Column("time", "text", fixed=True, taken=attrgetter("notation.time")),
+        Column("counts", "text", fixed=True, taken=lambda unity: unity.counts.value),
         Column("version", "bigint"),
     ),
     key=("tournament_id", "unity_id"),
@@ -331,6 +331,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         unities=unities,
         criteria=_criteria(row["criteria"]),
         undone=_undone(row["undone"]),
+        of_results=counting_results(unities),
         updated_at=row["updated_at"],
         revised=row["revised"],
     )
@@ -345,7 +346,8 @@ def unity_of(row: Row, totals: Totals) -> Unity:
         number=row["number"],
         name=row["name"],
         sort=Sort(row["sort"]),
-        notation=Notation(row["decimals"], row["time"]),
+        notation=notation_of(row["decimals"], row["time"], Counts(row["counts"]), Sort(row["sort"])),
+        counts=Counts(row["counts"]),
         version=row["version"],
         totals=totals,
     )

@@ -20,6 +20,7 @@ def board_bytes(board: Board) -> int:
     """What `board` takes in memory, estimated, in bytes, without sums of competitions. It looks at every unity."""
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
+        size += 0 if ranking.results is None else ranking.results.size_bytes
         size += _RANKING_BYTES + ranking.participants.size_bytes + _UNDONE_BYTES * len(ranking.undone)
         for unity in ranking.unities.values():
             size += _UNITY_BYTES + unity.totals.size_bytes

@@ -533,7 +533,7 @@ def touch(touched: Touched, event: Event) -> None:
         case events.PointsAdded() | events.PointsReversed():
             row = touched.board.rankings[event.ranking_id].participants.row
             totals = touched.totals.setdefault(event.ranking_id, {})
-            for delta in event.deltas:
+            for delta in events.changed_by(event):
                 competitors = totals.get(delta.unity_id)
                 if competitors is None:
                     competitors = totals[delta.unity_id] = set()

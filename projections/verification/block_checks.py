@@ -6,10 +6,11 @@ judged from the stored digest. So each place that was tampered with is named onc
 Nothing here reads the database. `one_tournament.py` reads the blocks, and compares everything derived from the log.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, Literal, get_args
 
+import msgspec
 from msgspec import UNSET, Struct, field
 
 from engine.domain.events import (
@@ -28,13 +29,17 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
     TournamentOpened,
+    changed_by,
 )
+from engine.domain.judging import of_some, total_of_results
+from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
-from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, RankingId, Sequence
+from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
-from projections.board.board import Board, Revisions, add_points, fold, reverse_points
+from projections.board.board import Board, Revisions, add_points, add_results, fold, reverse_points
 from projections.board.differences import differences
+from projections.board.results import Results
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, CausedSum, Difference, Progress
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
@@ -104,7 +109,9 @@ class BlockChecks:
 
     `ignored` are the events that were set aside; `faults` says of each EventSetAside that set nothing aside why. What a
     block should have reversed and did not is in `unreversed`; the caller reports it, and clears the list. So it does
-    with the events in `undone`, which undo or redo points, after `check_undone` of each.
+    with the events in `undone`, which undo or redo points, after `check_undone` of each, and those in
+    `reversed_results`, after `check_totals` of each; `results` must have those of their rankings then, and is kept
+    current.
     """
 
     def __init__(self, progress: Progress, tournament: RegisteredTournament, collector: DifferenceCollector) -> None:
@@ -115,6 +122,8 @@ class BlockChecks:
         self.faults: Mapping[Sequence, str] = {}
         self.unreversed: list[DueReversals] = []
         self.undone: list[tuple[Sequence, PointsReversed]] = []
+        self.reversed_results: list[tuple[Sequence, PointsReversed]] = []
+        self.results: dict[RankingId, Results] = {}
         self._tournament = tournament
         self._differ = collector.add
         self._revisions = Revisions()
@@ -196,6 +205,8 @@ class BlockChecks:
                     # as `fold` does, but it needs a time: making one takes a tenth of all
                     if isinstance(event, PointsAdded):
                         add_points(board, event)
+                        if event.results:
+                            self._add_results(sequence, event)
                     else:
                         reverse_points(board, sequence, event)
             except codec.Undecodable as error:
@@ -215,10 +226,7 @@ class BlockChecks:
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
-                    if isinstance(event, PointsReversed):
-                        self._note_reversal(facts, sequence, event)
-                    elif event.competition_id is not None and progress.foldable:
-                        self._count_caused(event.competition_id, sequence, event, 1)
+                    self._note_points(facts, sequence, event)
             sequence = Sequence(sequence + 1)
         return facts
 
@@ -241,6 +249,44 @@ class BlockChecks:
                 personal or "",
             ):
                 self._differ(sequence, "event.personal", "is not what its body has a commitment to")
+
+    def _note_points(self, facts: _BlockFacts, sequence: Sequence, event: Points) -> None:
+        foldable = self.progress.foldable
+        if foldable and len(changed_by(event)) > len(event.deltas):
+            self._count_marks(sequence, event)
+        if isinstance(event, PointsReversed):
+            self._note_reversal(facts, sequence, event)
+        elif event.competition_id is not None and foldable:
+            self._count_caused(event.competition_id, sequence, event, 1)
+
+    def _add_results(self, sequence: Sequence, event: PointsAdded) -> None:
+        add_results(self.board, sequence, event)
+        if (results := self.results.get(event.ranking_id)) is not None:
+            results.note(self.board.rankings[event.ranking_id].unities, sequence, event)
+
+    def _count_marks(self, sequence: Sequence, event: Points) -> None:
+        """Counts apart from the fold what the event does to totals of results."""
+        unities, sums = self.board.rankings[event.ranking_id].unities, self.progress.sums
+        if isinstance(event, PointsReversed):
+            self.reversed_results.append((sequence, event))
+            for line in event.totals:
+                sums.setdefault(line.unity_id, {})[line.competitor_id] = unities[line.unity_id].notation.kept(
+                    line.total
+                )
+            return
+        for result in event.results:
+            unity, of_unity = unities[result.unity_id], sums.setdefault(result.unity_id, {})
+            before = of_unity.get(result.competitor_id, 0)
+            of_unity[result.competitor_id] = mark_after(before, result.amount, unity.counts, unity.sort)
+
+    def check_totals(self, sequence: Sequence, event: PointsReversed) -> None:
+        """Checks the totals that an event of the last block gives, from `results`."""
+        for line in event.totals:
+            results = self.results[event.ranking_id]
+            expected = total_of_results(self.board, event.ranking_id, results, line.unity_id, line.competitor_id)
+            if line.total != expected:
+                named = f"competitor {line.competitor_id} in unity {line.unity_id}"
+                self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results make {expected}")
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
         """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, in place of those that were set
@@ -313,10 +359,10 @@ class BlockChecks:
         if points is None:
             self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
             return
-        lines = [] if points.competition_id in self.board.voided else self.lines_not_struck(points)
-        if event.competition_id != points.competition_id or not is_reversed(
-            event, points.ranking_id, lines, -1 if event.undone else 1
-        ):
+        counting = self.not_struck(points)
+        if points.competition_id in self.board.voided:
+            counting = msgspec.structs.replace(points, deltas=(), results=())
+        if event.competition_id != points.competition_id or not is_reversed(event, counting, -1 if event.undone else 1):
             self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
         for other in request:
             if other not in together:
@@ -325,10 +371,10 @@ class BlockChecks:
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
-    def lines_not_struck(self, points: PointsAdded) -> list[Delta]:
-        """The lines of the points, without competitors who are struck from their competition."""
+    def not_struck(self, points: PointsAdded) -> PointsAdded:
+        """The points, without competitors who are struck from their competition."""
         struck = () if points.competition_id is None else self.board.struck.get(points.competition_id, ())
-        return [delta for delta in points.deltas if delta.competitor_id not in struck]
+        return of_some(points, lambda one: one not in struck)
 
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
         """Takes what was reversed off what is due to be reversed."""
@@ -338,10 +384,11 @@ class BlockChecks:
             wrong = f"reverses points of competition {competition_id}, which nothing in this block is a reason for"
             self._differ(sequence, "event.body", wrong)
             return
-        if due.lines <= REVERSED_LINES_MAX < due.lines + len(event.deltas):
+        lines = len(changed_by(event))
+        if due.lines <= REVERSED_LINES_MAX < due.lines + lines:
             wrong = f"reverses more than {REVERSED_LINES_MAX:,} lines of competition {competition_id} at once"
             self._differ(sequence, "event.body", wrong)
-        due.lines += len(event.deltas)
+        due.lines += lines
         if due.by_lines:
             return
         due.count -= 1
@@ -407,11 +454,21 @@ def _lacks_some(block: StoredBlock, columns: EventColumns | None) -> bool:
     return any(kind in _NAMING and not personal for kind, personal in zip(columns.kinds, personals, strict=False))
 
 
-def is_reversed(event: PointsReversed, ranking_id: RankingId, lines: Iterable[Delta], sign: int) -> bool:
-    """Whether `event` has just these lines of the ranking, each amount times `sign`."""
-    return event.ranking_id == ranking_id and list(event.deltas) == [
-        Delta(line.competitor_id, line.unity_id, sign * line.amount) for line in lines
-    ]
+def is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
+    """Whether `event` has just the lines of these points, each amount times `sign`, and a total for each competitor who
+    has a result."""
+    deltas = [Delta(line.competitor_id, line.unity_id, sign * line.amount) for line in points.deltas]
+    return (
+        event.ranking_id == points.ranking_id
+        and list(event.deltas) == deltas
+        and _with_totals(event) == _with_totals(points)
+    )
+
+
+def _with_totals(event: Points) -> list[tuple[UnityId, CompetitorId]]:
+    """Whose totals it changes by results, each once."""
+    lines = event.totals if isinstance(event, PointsReversed) else event.results
+    return list(dict.fromkeys((line.unity_id, line.competitor_id) for line in lines))
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
@@ -422,11 +479,11 @@ def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> i
     item: if two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
     """
     double = 2 * sign
-    if len(event.deltas) == 1:  # as nearly always
+    if len(event.deltas) == 1 == len(changed_by(event)):  # as nearly always
         (line,) = event.deltas
         odd = line.amount * double + 1
         hashed = hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd))
         return hashed * hashed
     lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
-    hashed = hash((salt, sequence, event.ranking_id, *lines))
+    hashed = hash((salt, sequence, event.ranking_id, *lines, *_with_totals(event)))
     return hashed * hashed

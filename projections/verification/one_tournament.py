@@ -9,7 +9,7 @@ differ; lines of standings are read in chunks.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from itertools import chain, islice
 from typing import Any, Final
@@ -24,11 +24,12 @@ from engine.domain.errors import LogForked, TooMuchWork
 from engine.domain.events import (
     CompetitionUnvoided,
     CompetitionVoided,
-    Delta,
     PointsAdded,
     PointsReversed,
+    Recorded,
     Revaluation,
 )
+from engine.domain.judging import of_some
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import reading
 from engine.log.reading import Head
@@ -38,6 +39,7 @@ from projections.board.classification import Counted, classified, lacks_sums
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
 from projections.board.order import OrderedLines
+from projections.board.results import Results, noting
 from projections.columns.enrolment import Totals
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
@@ -135,6 +137,8 @@ class TournamentVerification:
                     self._checks.unreversed.clear()
                     if self._checks.undone:
                         await self._check_undone()
+                    if self._checks.reversed_results:
+                        await self._check_totals()
                     taken_bytes += block.size
                     if taken_bytes >= RECEIVE_BYTES:
                         taken_bytes = 0
@@ -209,18 +213,41 @@ class TournamentVerification:
             self._checks.check_undone(sequence, event, request, together)
         self._checks.undone.clear()
 
+    async def _check_totals(self) -> None:
+        """Compares the totals that events of the last block give with what the results make."""
+        checks, unities = self._checks, self._checks.board.rankings
+        for sequence, event in checks.reversed_results:
+            ranking_id = event.ranking_id
+            if ranking_id not in checks.results:
+                await self._wait_for_connection()
+                results = Results()
+                async for events in self._chunks(self.progress.sequence):
+                    await in_time_slices(noting(results, unities[ranking_id].unities, ranking_id, events))
+                checks.results[ranking_id] = results
+            checks.check_totals(sequence, event)
+        checks.reversed_results.clear()
+
+    async def _chunks(self, upto: Sequence) -> AsyncIterator[list[Recorded]]:
+        """The events up to this one, chunk by chunk."""
+        after = Sequence(0)
+        while after < upto:
+            events = await reading.chunk_of(self._connection, self._tournament.tournament_id, after, upto)
+            yield events
+            after = events[-1].sequence
+
     async def _report_unreversed(self, due: DueReversals) -> None:
         """Names the points that should have been reversed and were not, and those that were reversed without a
         reason."""
         await self._wait_for_connection()
         competition_id = due.event.competition_id
-        upto, wanted = self.progress.sequence, dict[Sequence, tuple[RankingId, list[Delta]]]()
+        upto, wanted = self.progress.sequence, dict[Sequence, PointsAdded]()
         taken: list[PointsReversed] = []
         async for recorded in reading.points_of(self._connection, self.progress.tournament_id, competition_id, upto):
             event = recorded.event
             if isinstance(event, PointsAdded):
-                if lines := self._lines_to_reverse(due.event, recorded.sequence, event):
-                    wanted[recorded.sequence] = event.ranking_id, lines
+                points = self._to_reverse(due.event, recorded.sequence, event)
+                if points.deltas or points.results:
+                    wanted[recorded.sequence] = points
             elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
                 taken.append(event)
         wrong: list[str] = []
@@ -231,7 +258,7 @@ class TournamentVerification:
         wrong += [
             f"event {event.reverses} is reversed by other lines"
             for event in taken
-            if event.reverses in wanted and not is_reversed(event, *wanted[event.reverses], due.sign)
+            if event.reverses in wanted and not is_reversed(event, wanted[event.reverses], due.sign)
         ]
         if not wrong:
             return
@@ -240,16 +267,16 @@ class TournamentVerification:
         )
         self._differ(due.sequence, "event.reverses", f"of competition {competition_id}: {message}")
 
-    def _lines_to_reverse(self, event: Revaluation, sequence: Sequence, points: PointsAdded) -> list[Delta]:
-        """The lines of `points`, the event `sequence`, that start or stop counting by `event`, which is in the last
+    def _to_reverse(self, event: Revaluation, sequence: Sequence, points: PointsAdded) -> PointsAdded:
+        """Those of `points`, the event `sequence`, that start or stop counting by `event`, which is in the last
         block."""
         if sequence in self._checks.board.rankings[points.ranking_id].undone:
-            return []
+            return of_some(points, lambda _: False)
         if isinstance(event, CompetitionVoided | CompetitionUnvoided):
-            return self._checks.lines_not_struck(points)
+            return self._checks.not_struck(points)
         if event.competition_id in self._checks.board.voided:
-            return []
-        return [delta for delta in points.deltas if delta.competitor_id in event.competitors]
+            return of_some(points, lambda _: False)
+        return of_some(points, lambda one: one in event.competitors)
 
     async def _report_missing(self, block: StoredBlock) -> None:
         await self._wait_for_connection()
@@ -304,6 +331,7 @@ class TournamentVerification:
             setattr(self.progress, name, getattr(restarted, name))
         assert restarted.board is not None
         self._checks.board = restarted.board
+        self._checks.results.clear()
         self._next_mark = self._mark_events
         if self._witness is not None:
             self._notes = self._witness.digests_of(restarted.tournament_id, restarted.sequence)
@@ -439,7 +467,7 @@ class TournamentVerification:
                         unity_id,
                         line.position,
                         line.competitor_id,
-                        line.total,
+                        unity.notation.shown(line.total),
                         unity.version,
                         place + 1,
                         self._tournament.slug,
@@ -495,7 +523,12 @@ class TournamentVerification:
                 ranking_id,
                 line.competitor_id,
                 line.position,
-                line.values,
+                tuple(
+                    [
+                        None if value is None else ranking.unities[criterion.unity_id].notation.shown(value)
+                        for criterion, value in zip(ranking.criteria, line.values, strict=True)
+                    ]
+                ),
                 line.decided_by,
                 self._tournament.slug,
                 ranking.name,
@@ -507,11 +540,9 @@ class TournamentVerification:
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """What the competitors of a ranking got in each competition up to this event."""
         without = left_out(self._checks.board, ranking_id)
-        sums, after = CompetitionSums(), Sequence(0)
-        while after < at:
-            events = await reading.chunk_of(self._connection, self._tournament.tournament_id, after, at)
+        sums = CompetitionSums()
+        async for events in self._chunks(at):
             await in_time_slices(counting(sums, ranking_id, events, without))
-            after = events[-1].sequence
         return sums
 
     def _differ_where_unmatched(self, at: Sequence, view: str, unmatched: Unmatched[Any, Any]) -> None:

@@ -158,7 +158,7 @@ class StandingRow(Struct, frozen=True):
     unity_id: UnityId
     position: int
     competitor_id: CompetitorId
-    total: int
+    total: int | None
     version: int
     enrolled: int
     tournament: str

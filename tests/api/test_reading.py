@@ -28,6 +28,7 @@ from engine.domain.terms import (
     DELTA_MAX,
     ID_MAX,
     PARTICIPANTS_MAX,
+    RESULT_MAX,
     TAGS_MAX,
     CompetitionId,
     CompetitorId,
@@ -436,7 +437,7 @@ def test_unknown_fields_are_refused_even_if_empty(operation: str, field: str) ->
 
 
 def test_the_refusal_of_an_unknown_field_says_which_there_are() -> None:
-    takes = "is not a field of this operation; it takes name, sort, decimals, time"
+    takes = "is not a field of this operation; it takes name, sort, decimals, time, counts"
     assert faults_of(lambda: OPERATIONS["add_unity"]({"name": "goals", "order": "1"})) == [("order", takes)]
     none = "is not a field of this operation; it takes none"
     assert faults_of(lambda: OPERATIONS["close_ranking"]({"x": "1"})) == [("x", none)]
@@ -776,8 +777,15 @@ def test_a_delta_is_a_string_or_an_integer(delta: str, amount: int) -> None:
     "delta",
     [
         *('""', '"+"', '"-"', '"++5"', '"+-5"', '"5 "', '"5\\n"', '"1_0"', '"1.0"', '"1e3"', '"0x5"', '"٣"', '"²"'),
-        *('"00000000007"', '"12345678901"', '"NaN"', '"x:y"', f'"{DELTA_MAX + 1}"', f'"-{DELTA_MAX + 1}"'),
-        *(str(DELTA_MAX + 1), str(-DELTA_MAX - 1), "9" * 4_300, '"' + "9" * 64 + '"'),
+        *(
+            '"00000000000000007"',
+            '"12345678901234567"',
+            '"NaN"',
+            '"x:y"',
+            f'"{RESULT_MAX + 1}"',
+            f'"-{RESULT_MAX + 1}"',
+        ),
+        *(str(RESULT_MAX + 1), str(-RESULT_MAX - 1), "9" * 4_300, '"' + "9" * 64 + '"'),
     ],
     ids=opening,
 )
@@ -943,9 +951,9 @@ def test_what_is_sent_is_what_is_asked_for(lines: list[tuple[int, list[tuple[int
     assert deltas == [(c, u, a) for c, unities in lines for u, a, _ in unities]
 
 
-@given(st.text() | st.from_regex(r"[+-]?[0-9]{1,11}\n?", fullmatch=True))
+@given(st.text() | st.from_regex(r"[+-]?[0-9]{1,17}\n?", fullmatch=True))
 def test_a_delta_is_as_strict_as_its_pattern(text: str) -> None:
-    matches = re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII) is not None and abs(int(text)) <= DELTA_MAX
+    matches = re.fullmatch(r"[+-]?[0-9]{1,16}", text, re.ASCII) is not None and abs(int(text)) <= RESULT_MAX
     try:
         [delta] = add_points(points(json.dumps(text))).deltas
     except Unacceptable:

@@ -30,7 +30,7 @@ from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.webhooks import deliverer, sending, totals, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, url_fault
 from api.webhooks.deliverer import PAUSES_SECONDS, SILENT_SESSION_SECONDS_MAX
-from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, deltas_of, message_of, secret_text
+from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, lines_of, message_of, secret_text
 from api.webhooks.webhooks import ListedWebhook, WebhookId, WebhookState
 from engine.database.pool import Database, open_database
 from engine.domain.errors import Conflict, NotFound, Unacceptable
@@ -285,7 +285,7 @@ _WORST = Delta(CompetitorId(ID_MAX), UnityId(ID_MAX), -DELTA_MAX)
 def test_messages_are_small_whatever_has_happened(event: Event) -> None:
     kind, body = codec.encode(event)
     stored = Stored(Sequence(2**63 - 1), datetime(2026, 5, 2, tzinfo=UTC), OPERATOR, kind, body, b"\xff" * 32, True)
-    lines = [ChangedLine(one.competitor_id, one.unity_id, one.amount, -(2**63)) for one in deltas_of(stored)]
+    lines = [ChangedLine(one.competitor_id, one.unity_id, 0, -(2**63)) for one in lines_of(stored)]
     lines = lines if len(lines) <= MESSAGE_LINES_MAX else []
     message = message_of(2**63 - 1, TournamentId(2**63 - 1), "x" * 255, stored, lines)
     assert len(message.body) < 20_000  # as the specification asks

@@ -12,7 +12,7 @@ from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
 from engine.domain.events import Event, Points
-from engine.domain.terms import ID_MAX, CompetitionId, CompetitorId, RankingId, Sort
+from engine.domain.terms import ID_MAX, CompetitionId, CompetitorId, Counts, RankingId, Sort
 from engine.log.codec import (
     Undecodable,
     cause_of,
@@ -176,6 +176,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.RankingCreated, "main_unity_sort"): Sort.DESC,
         (events.RankingCreated, "main_unity_decimals"): 0,
         (events.RankingCreated, "main_unity_time"): None,
+        (events.RankingCreated, "main_unity_counts"): Counts.SUM,
         (events.RankingModified, "name"): UNSET,
         (events.RankingModified, "description"): UNSET,
         (events.RankingInformationChanged, "name"): UNSET,
@@ -185,15 +186,18 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.UnityAdded, "sort"): Sort.DESC,
         (events.UnityAdded, "decimals"): 0,
         (events.UnityAdded, "time"): None,
+        (events.UnityAdded, "counts"): Counts.SUM,
         (events.UnityChanged, "name"): UNSET,
         (events.UnityChanged, "sort"): UNSET,
         (events.ClassificationDeclared, "criteria"): (),
         (events.PointsAdded, "competition_id"): None,
         (events.PointsAdded, "reason"): None,
         (events.PointsAdded, "part"): None,
+        (events.PointsAdded, "results"): (),
         (events.PointsReversed, "competition_id"): None,
         (events.PointsReversed, "undone"): None,
         (events.PointsReversed, "struck"): None,
+        (events.PointsReversed, "totals"): (),
         (events.PublicationRevealed, "to"): None,
     }
 

@@ -105,6 +105,7 @@ class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
     general: bool
     decimals: int = 0
     time: str | None = None
+    counts: str = "sum"
 
 
 class PublicRankingShape(Struct, kw_only=True):
@@ -275,6 +276,7 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
                 general=unity.number == 1,
                 decimals=unity.notation.decimals,
                 time=unity.notation.time,
+                counts=unity.counts,
             )
             for unity_id, unity in ranking.unities.items()
         ],

@@ -30,6 +30,7 @@ from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion
+from engine.domain.notation import Notation
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
@@ -141,14 +142,14 @@ async def answer_classification(context: RecallContext, answer: Answer, question
         lines = await lines_then(context, then, ranking_id)
         shape = _shape(then.board, ranking_id, then.sequence, len(lines))
         shape.recorded_at, shape.on = instant(then.recorded_at), UNSET if then.on is None else instant(then.on)
-        await _fill(shape, question, lines, selection)
+        await _fill(shape, then.board.rankings[ranking_id], question, lines, selection)
         await _compare(context, question, live.head.sequence, shape)
         return tagged_body(answer.body(encode(shape)))
     selection = await tagged_now(context, question)
     async with live.classifications.lines(ranking_id, context.read_sums) as lines:
         head, tag = live.head, own_tag(live.board.rankings[ranking_id])
         shape = _shape(live.board, ranking_id, head.sequence, len(lines))
-        await _fill(shape, question, lines, selection)
+        await _fill(shape, live.board.rankings[ranking_id], question, lines, selection)
     shape.recorded_at = instant(await recorded_at_head(context, head))
     await _compare(context, question, head.sequence, shape)
     tagged = tagged_body(answer.body(encode(shape)))
@@ -156,16 +157,23 @@ async def answer_classification(context: RecallContext, answer: Answer, question
 
 
 async def _fill(
-    shape: ClassificationShape, question: TableQuestion, lines: ClassifiedLines, selection: Selection | None
+    shape: ClassificationShape,
+    ranking: Ranking,
+    question: TableQuestion,
+    lines: ClassifiedLines,
+    selection: Selection | None,
 ) -> None:
     """Adds the requested lines, in the state at the call. Raises Unacceptable and TooMuchWork."""
     if selection is None:
-        shape.standings = _lines(await in_time_slices(_window(question, lines)))
+        shape.standings = _lines(ranking, in_force(ranking), await in_time_slices(_window(question, lines)))
         return
+    notations = [ranking.unities[one.unity_id].notation for one in in_force(ranking)]
     table = await _sub_table(lines, selection)
     shape.lines = len(table)
     shape.standings = [
-        ClassificationLineShape(line.competitor_id, sub.position, list(line.values), line.decided_by, line.position)
+        ClassificationLineShape(
+            line.competitor_id, sub.position, shown_values(notations, line.values), line.decided_by, line.position
+        )
         for sub in question.lines(table)
         for line in [sub.whole]
     ]
@@ -213,17 +221,26 @@ def _shape(board: Board, ranking_id: RankingId, sequence: Sequence, count: int) 
     )
 
 
-def neighbours_shape(neighbours: Neighbours) -> NeighboursShape:
-    lines = neighbours.lines
+def neighbours_shape(ranking: Ranking, neighbours: Neighbours) -> NeighboursShape:
+    criteria, lines = neighbours.criteria, neighbours.lines
     return NeighboursShape(
-        criteria=criteria_shape(neighbours.criteria), standings=None if lines is None else _lines(lines)
+        criteria=criteria_shape(criteria), standings=None if lines is None else _lines(ranking, criteria, lines)
     )
 
 
-def _lines(lines: Items[Classified]) -> list[ClassificationLineShape]:
+def _lines(ranking: Ranking, criteria: Items[Criterion], lines: Items[Classified]) -> list[ClassificationLineShape]:
+    notations = [ranking.unities[one.unity_id].notation for one in criteria]
     return [
-        ClassificationLineShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in lines
+        ClassificationLineShape(
+            line.competitor_id, line.position, shown_values(notations, line.values), line.decided_by
+        )
+        for line in lines
     ]
+
+
+def shown_values(notations: Items[Notation], values: Items[int | None]) -> list[int | None]:
+    """The values of a line that are shown where these are kept."""
+    return [None if value is None else notation.shown(value) for notation, value in zip(notations, values, strict=True)]
 
 
 def _window(question: TableQuestion, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:

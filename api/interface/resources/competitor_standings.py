@@ -36,7 +36,7 @@ class UnityStandingShape(Struct, kw_only=True):
     name: str
     version: int
     position: int
-    total: int
+    total: int | None
     lines: int
 
 
@@ -118,7 +118,7 @@ async def _standings(
                         name=unity.name,
                         version=unity.version,
                         position=line.position,
-                        total=line.total,
+                        total=unity.notation.shown(line.total),
                         lines=len(order),
                     )
                 )

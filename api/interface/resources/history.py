@@ -14,6 +14,7 @@ from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_
 from api.interface.resources.classifications import Criteria, NeighboursShape, criteria_shape, neighbours_shape
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Ranking
 from projections.past.explanation import Overtaking, Step
 from projections.past.history import AnyLine, DeclarationLine, Filter
 from projections.past.past import Cursor, DatedPlace, Explanation, Range
@@ -40,6 +41,7 @@ class HistoryLineShape(Struct, kw_only=True):
     unity_id: int | None
     competition_id: int | None
     delta: int | None
+    result: int | None = None
     total: int | None
     position_before: int | None
     position_after: int | None
@@ -55,7 +57,7 @@ class ExplanationPlaceShape(Struct, kw_only=True):
     sequence: int
     recorded_at: Instant | None
     position: int | None
-    total: int
+    total: int | None
 
 
 class OvertakingShape(Struct, kw_only=True):
@@ -64,8 +66,8 @@ class OvertakingShape(Struct, kw_only=True):
     who: int
     whom: int
     level: bool
-    who_total: int
-    whom_total: int
+    who_total: int | None
+    whom_total: int | None
 
 
 class ExplanationStepShape(Struct, kw_only=True):
@@ -81,7 +83,8 @@ class ExplanationStepShape(Struct, kw_only=True):
     reversal: str | None
     reason: str | None
     delta: int | None
-    total: int
+    result: int | None = None
+    total: int | None
     position_before: int | None
     position_after: int | None
     overtakings: list[OvertakingShape]
@@ -170,6 +173,7 @@ def line_shape(line: AnyLine) -> HistoryLineShape:
         unity_id=line.unity_id,
         competition_id=line.competition_id,
         delta=line.delta,
+        result=line.result,
         total=line.total,
         position_before=line.position_before,
         position_after=line.position_after,
@@ -236,17 +240,20 @@ async def answer_explanation(context: RecallContext, answer: Answer, question: E
         explanation = await context.past.explanation_by_date(
             *asked, on=question.on, upto=end, head=head, limit=question.limit
         )
-    return tagged_body(answer.body(encode(explanation_shape(explanation, unity_id, question.competitor_id))))
+    ranking = live.board.rankings[question.ranking_id]
+    return tagged_body(answer.body(encode(explanation_shape(explanation, ranking, unity_id, question.competitor_id))))
 
 
-def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id: CompetitorId) -> ExplanationShape:
+def explanation_shape(
+    explanation: Explanation, ranking: Ranking, unity_id: UnityId, competitor_id: CompetitorId
+) -> ExplanationShape:
     return ExplanationShape(
         competitor_id=competitor_id,
         unity_id=unity_id,
         start=_place(explanation.start),
         end=_place(explanation.end),
         steps=[_step(step) for step in explanation.steps],
-        classification=None if explanation.neighbours is None else neighbours_shape(explanation.neighbours),
+        classification=None if explanation.neighbours is None else neighbours_shape(ranking, explanation.neighbours),
         next=explanation.next,
         on=UNSET if explanation.on is None else instant(explanation.on),
     )
@@ -272,6 +279,7 @@ def _step(step: Step) -> ExplanationStepShape:
         reversal=step.reversal,
         reason=step.reason,
         delta=step.delta,
+        result=step.result,
         total=step.after.total,
         position_before=step.before.position,
         position_after=step.after.position,

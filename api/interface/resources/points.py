@@ -20,12 +20,12 @@ from api.interface.resources.standings import STANDINGS, render_standings
 from api.interface.resources.voiding import COMPARED
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.events import Delta, PointsAdded
-from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, CompetitorId, RankingId, UnityId
+from engine.domain.events import Delta, PointsAdded, changed_by
+from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, RESULT_MAX, CompetitorId, RankingId, UnityId
 
 _T = TypeVar("_T")
 
-_DELTA_DIGITS_MAX: Final = 10
+_DELTA_DIGITS_MAX: Final = len(str(RESULT_MAX))
 _DELTA_CHARACTERS_MAX: Final = 64
 """A longer text is not looked at as a delta at all. A shorter one of more than _DELTA_DIGITS_MAX digits is refused by
 name."""
@@ -55,7 +55,7 @@ RankingsDeltas = list[RankingLines]
 DELTA_SCHEMA: Final[Schema] = {
     "anyOf": [
         {"type": "string", "pattern": f"^[+-]?[0-9]{{1,{_DELTA_DIGITS_MAX}}}$"},
-        {"type": "integer", "minimum": -DELTA_MAX, "maximum": DELTA_MAX},
+        {"type": "integer", "minimum": -RESULT_MAX, "maximum": RESULT_MAX},
     ]
 }
 """What `delta` in a UnityLine may be."""
@@ -153,8 +153,8 @@ def _mismatch_fault(mismatch: msgspec.ValidationError, form: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _amount(delta: int | str) -> int | None:
-    """`delta` as an amount: an integer, or a string ^[+-]?[0-9]{1,10}$ of ASCII, within ±DELTA_MAX. None: it is
-    neither.
+    """`delta` as an amount: an integer, or a string ^[+-]?[0-9]{1,16}$ of ASCII, within ±RESULT_MAX. None: it is
+    neither. Judging refuses what is beyond ±DELTA_MAX where sums are counted.
 
     Cached, because points are small numbers that come again and again: a thousand of them take a third of the time.
     What is kept is short: the decoder lets no long text through, and no integer of more than some thousand digits.
@@ -164,7 +164,7 @@ def _amount(delta: int | str) -> int | None:
         if len(digits) > _DELTA_DIGITS_MAX or not digits.isascii() or not digits.isdigit():
             return None
         delta = int(delta)
-    return delta if -DELTA_MAX <= delta <= DELTA_MAX else None
+    return delta if -RESULT_MAX <= delta <= RESULT_MAX else None
 
 
 def _line_faults(line: CompetitorLines) -> Iterator[str]:
@@ -211,7 +211,7 @@ def render_changed(view: View, answer: Answer, of: Items[PointsAdded]) -> bytes:
     rankings = []
     for event in of:
         ranking = view.board.rankings[event.ranking_id]
-        changed = {delta.unity_id for delta in event.deltas}
+        changed = {line.unity_id for line in changed_by(event)}
         unities = [
             ChangedUnityShape(id=unity_id, name=unity.name, version=unity.version)
             for unity_id, unity in ranking.unities.items()
@@ -245,7 +245,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 _NAME,
                 _DELTAS,
-                f"JSON text of at most {DELTAS_MAX:,} deltas within ±{DELTA_MAX:,}; all of them are applied, or none",
+                f"JSON text of at most {DELTAS_MAX:,} deltas within ±{DELTA_MAX:,}; all of them are applied, or "
+                f"none. In a unity that counts results they are results, within ±{RESULT_MAX:,}",
                 required=True,
                 argument="deltas",
             ),

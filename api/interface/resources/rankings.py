@@ -14,7 +14,7 @@ from api.http.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, number_up_to, one_of
+from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, IDS, NAME, SORT, Field, number_up_to, one_of
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -55,7 +55,8 @@ from projections.live.held import HeldUnity
 
 
 class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
-    """`decimals`, `time`: how people are shown its totals, if that was declared."""
+    """`decimals`, `time`: how people are shown its totals, if that was declared. `counts`: best or last, if it counts
+    results."""
 
     id: int
     name: str
@@ -64,6 +65,7 @@ class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
     sort: str
     decimals: int = 0
     time: str | None = None
+    counts: str = "sum"
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -260,6 +262,7 @@ def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
         sort=unity.sort.value,
         decimals=unity.notation.decimals,
         time=unity.notation.time,
+        counts=unity.counts,
     )
 
 
@@ -303,6 +306,10 @@ _DECIMALS: Final = number_up_to(0, DECIMALS_MAX)
 _DECIMALS_ABOUT: Final = "points are whole numbers of the smallest unit; pages show them with this many decimals"
 _TIME: Final = one_of("s", "ms")
 _TIME_ABOUT: Final = "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17"
+_COUNTS_ABOUT: Final = (
+    "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort of "
+    "one that counts results"
+)
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -340,6 +347,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("main_unity_sort", SORT, "which totals of it are better: the highest (DESC) or the lowest"),
             Field("main_unity_decimals", _DECIMALS, _DECIMALS_ABOUT),
             Field("main_unity_time", _TIME, _TIME_ABOUT),
+            Field("main_unity_counts", COUNTS, _COUNTS_ABOUT),
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
@@ -394,6 +402,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
             Field("decimals", _DECIMALS, _DECIMALS_ABOUT),
             Field("time", _TIME, _TIME_ABOUT),
+            Field("counts", COUNTS, _COUNTS_ABOUT),
         ),
         new_ids={"id": "unity_id"},
     ),

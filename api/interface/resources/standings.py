@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
+import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, Long, Made, MadeAnew, Part, Taken, etag_of, joined
@@ -47,7 +48,8 @@ from api.interface.resources.competitors import (
     participants_json,
 )
 from api.interface.windows import WINDOW_FIELDS
-from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.notation import Notation
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.reading import Head
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board, Ranking, Revisions, Unity
@@ -78,9 +80,10 @@ makes its own, so that the data held while clients read is small compared to the
 
 class StandingShape(TableLineShape, frozen=True, gc=False):
     """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
-    if requested: places gained since then, negative if lost; null for a competitor outside this table then."""
+    if requested: places gained since then, negative if lost; null for a competitor outside this table then. `total`
+    null: the unity counts results, and none of theirs counts."""
 
-    total: int
+    total: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
 
@@ -285,13 +288,16 @@ async def _window(
     pieces = competitor_pieces(view)
     if selection is None:
         shape.competitors_ranking = [
-            StandingShape(line.competitor_id, line.position, line.total) for line in question.lines(order)
+            StandingShape(line.competitor_id, line.position, unity.notation.shown(line.total))
+            for line in question.lines(order)
         ]
     else:
         table = await _sub_table(order, selection, context.time_slices)
         shape.lines = len(table)
         shape.competitors_ranking = [
-            StandingShape(line.whole.competitor_id, line.position, line.whole.total, line.whole.position)
+            StandingShape(
+                line.whole.competitor_id, line.position, unity.notation.shown(line.whole.total), line.whole.position
+            )
             for line in question.lines(table)
         ]
     then = await then_of(context, question, head.sequence)
@@ -423,6 +429,8 @@ def _unity(view: View, ranking: Ranking, unity_id: UnityId, unity: Unity) -> byt
 
 
 def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
+    if ranking.of_results:
+        return _unity_shape_with_results(ranking, unity)
     return UnityShape(
         name=unity.name,
         version=unity.version,
@@ -431,6 +439,23 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
         ),
         general=unity.number == 1,
     )
+
+
+def _unity_shape_with_results(ranking: Ranking, unity: Unity) -> UnityShape:
+    lines = placed(StandingShape, ordered(ranking.participants.places, unity.totals.column, unity.sort))
+    return UnityShape(
+        name=unity.name,
+        version=unity.version,
+        competitors_ranking=_shown(lines, unity.notation),
+        general=unity.number == 1,
+    )
+
+
+def _shown(lines: list[StandingShape], notation: Notation) -> list[StandingShape]:
+    """The lines with the totals that are shown in place of those that are kept."""
+    if notation.results is None:
+        return lines
+    return [msgspec.structs.replace(line, total=notation.shown(line.total or 0)) for line in lines]
 
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
@@ -485,9 +510,10 @@ def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -
     line: _Line = StandingShape if compared is None else compared
     chunk = LINES_OF_CHUNK if compared is None else COMPARED_LINES_OF_CHUNK
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
+    notation = unity.notation
     shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
     if len(ranking.participants) > MADE_LINES_MAX:
-        return _LargeUnity(shape, places, column, sort, line, chunk)
+        return _LargeUnity(shape, places, column, unity, line, chunk)
 
     def chunks() -> Iterator[bytes]:
         lines = ordered(places, column, sort)
@@ -498,7 +524,7 @@ def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -
         for start in range(0, len(lines), chunk):
             run = placed(line, lines[start : start + chunk], start + 1, above)
             above = run[-1]
-            yield (b"," if start else b"") + items_of(run)
+            yield (b"," if start else b"") + items_of(_shown(run, notation))
         yield after
 
     return Made(chunks(), _LINE_BYTES * len(places))
@@ -510,14 +536,14 @@ class _LargeUnity:
     order."""
 
     def __init__(
-        self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort, line: _Line, chunk: int
+        self, shape: UnityShape, places: Items[int], column: Items[int], unity: Unity, line: _Line, chunk: int
     ) -> None:
         self.size_bytes = _ORDERED_LINE_BYTES * len(places)
         self._around = cut(shape, "competitors_ranking")
         self._line, self._chunk = line, chunk
-        self._places, self._sort = places, sort
+        self._places, self._sort, self._notation = places, unity.sort, unity.notation
         self._lines: SortedIntegers | None = None
-        self._making = sorted_in_steps(places, column, sort)
+        self._making = sorted_in_steps(places, column, unity.sort)
 
     def chunks(self) -> Iterator[bytes]:
         while (lines := self._lines) is None:
@@ -530,7 +556,7 @@ class _LargeUnity:
             run = unpacked(lines.run(start, start + self._chunk), self._places, self._sort)
             shapes = placed(self._line, run, start + 1, above)
             above = shapes[-1]
-            yield (b"," if start else b"") + items_of(shapes)
+            yield (b"," if start else b"") + items_of(_shown(shapes, self._notation))
         yield after
 
     def _go_on(self) -> None:

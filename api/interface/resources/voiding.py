@@ -17,6 +17,7 @@ from api.interface.resources.competitions import CompetitionShape, render_compet
 from engine.domain.commands import StrikeCompetitors, UnstrikeCompetitors, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Event, Points
+from engine.domain.notation import Notation
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Competitor, Ranking, left_out
@@ -98,7 +99,7 @@ def compared(
                 ComparedUnityShape(
                     id=unity_id,
                     name=comparison.after.unities[unity_id].name,
-                    moves=[_move(competitor_of, move) for move in lines],
+                    moves=[_move(competitor_of, comparison.after.unities[unity_id].notation, move) for move in lines],
                 )
                 for unity_id, lines in moves(comparison.before, comparison.after).items()
                 if only in (None, unity_id)
@@ -171,7 +172,7 @@ async def answer_preview(
                 lines: list[Move] = []
                 for _ in _moves_into(lines, comparison.before, after, unity_id):
                     yield b""
-                yield from _in_chunks(lines, partial(_move, competitor_of))
+                yield from _in_chunks(lines, partial(_move, competitor_of, unity.notation))
                 yield unity_closing
             if classified_moves is not None:
                 yield b'],"classification":['
@@ -195,14 +196,14 @@ def _in_chunks(lines: Items[_M], shape: Callable[[_M], Struct]) -> Iterator[byte
         yield (b"," if start else b"") + items_of(chunk)
 
 
-def _move(competitor_of: Callable[[CompetitorId], Competitor], move: Move) -> StandingMoveShape:
+def _move(competitor_of: Callable[[CompetitorId], Competitor], notation: Notation, move: Move) -> StandingMoveShape:
     return StandingMoveShape(
         competitor_id=move.competitor_id,
         name=competitor_of(move.competitor_id).name,
         position_before=None if move.before is None else move.before.position,
-        total_before=None if move.before is None else move.before.total,
+        total_before=None if move.before is None else notation.shown(move.before.total),
         position_after=None if move.after is None else move.after.position,
-        total_after=None if move.after is None else move.after.total,
+        total_after=None if move.after is None else notation.shown(move.after.total),
     )
 
 

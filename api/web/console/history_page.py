@@ -7,6 +7,7 @@ from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text, signed_text, time_element
+from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
 from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
@@ -80,12 +81,19 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
         line.sequence,
         time_element(line.recorded_at),
         element("a", board.competitors[line.competitor_id].name, href=explained),
-        joined((signed_text(line.delta, unity.notation), element("span", f" {unity.name}", class_="unit"))),
+        joined((_change(line, unity.notation), element("span", f" {unity.name}", class_="unit"))),
         number_text(line.total, unity.notation),
         _places(line),
         _what_for(board, line),
         _actor(line.actor),
     ]
+
+
+def _change(line: HistoryLine, notation: Notation) -> str:
+    """What the line did: a delta, or a result; empty: it reversed results."""
+    if line.result is not None:
+        return number_text(line.result, notation)
+    return "" if line.delta is None else signed_text(line.delta, notation)
 
 
 def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> Child:

@@ -1,6 +1,7 @@
 // The fold of points, by the rules of the service: totals are sums of deltas; a position is 1 + the number of better
 // lines, so equal lines share one and stand in the order of enrolment. Totals can exceed 2^53, so they are BigInt.
 
+const RESULTS = 2n ** 53n; // as in engine/domain/marks.py
 const OTHERS_MAX = 12; // as OTHER_COLUMNS_MAX of the service
 
 /** A passage of history, as passage.json tells it: between its first and last event, nothing but points changes it. */
@@ -52,10 +53,18 @@ export class Passage {
     return [...this.unities.keys()].filter((number) => !criteria.includes(number)).slice(0, OTHERS_MAX);
   }
 
+  /** The total that is shown where this one is kept. A result is kept as a mark, beyond 0 on the side of the better ones;
+   * null: there is none. */
+  #shown(number, total) {
+    const { results } = this.unities[number].notation;
+    if (!results) return total;
+    return total === 0n ? null : total + (results === "ASC" ? RESULTS : -RESULTS);
+  }
+
   /** The lines of the table in order: number of the competitor, position, values, those of the criteria first. */
   lines(criteria) {
     const columns = criteria.map((number) => [this.#totals[number], this.unities[number].sort === "ASC" ? 1 : -1]);
-    const shown = [...criteria, ...this.othersOf(criteria)].map((number) => this.#totals[number]);
+    const shown = [...criteria, ...this.othersOf(criteria)];
     const compared = (one, other) => {
       for (const [totals, sign] of columns) {
         if (totals[one] !== totals[other]) return totals[one] < totals[other] ? -sign : sign;
@@ -66,7 +75,8 @@ export class Passage {
     let position = 0;
     return order.map((competitor, index) => {
       if (index === 0 || compared(order[index - 1], competitor) !== 0) position = index + 1;
-      return { competitor, position, values: shown.map((totals) => totals[competitor]) };
+      const values = shown.map((number) => this.#shown(number, this.#totals[number][competitor]));
+      return { competitor, position, values };
     });
   }
 }

@@ -77,7 +77,7 @@ export class Past {
       competitor_id: passage.competitors[competitor].id,
       name: passage.competitors[competitor].name,
       color: passage.competitors[competitor].color,
-      values: values.map(String),
+      values: values.map((value) => (value === null ? null : String(value))),
     }));
     const step = passage.steps.findLast((one) => one.sequence <= sequence);
     const column = (decides) => (number) => ({ ...passage.unities[number], decides });

@@ -288,12 +288,14 @@ class Client:
         main_unity_sort: Sort | None = None,
         main_unity_decimals: int | None = None,
         main_unity_time: Literal["s", "ms"] | None = None,
+        main_unity_counts: Literal["sum", "best", "last"] | None = None,
         idempotency_key: str | None = None,
     ) -> MadeRanking:
         """Points stay whole numbers of a smallest unit, which pages show with `decimals` or as a `time`."""
         fields: _Fields = {"name": name, "main_unity_name": main_unity_name, "participants": [*participants]}
         fields |= _given(description=description, main_unity_sort=main_unity_sort)
         fields |= _given(main_unity_decimals=main_unity_decimals, main_unity_time=main_unity_time)
+        fields |= _given(main_unity_counts=main_unity_counts)
         return await self._change("POST", _path(slug, "rankings"), fields, MadeRanking, idempotency_key)
 
     async def modify_ranking(
@@ -363,11 +365,12 @@ class Client:
         sort: Sort = "DESC",
         decimals: int | None = None,
         time: Literal["s", "ms"] | None = None,
+        counts: Literal["sum", "best", "last"] | None = None,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Made:
         path = _path(slug, "rankings", ranking_id, "unities")
-        fields: _Fields = {"name": name, "sort": sort, **_given(decimals=decimals, time=time)}
+        fields: _Fields = {"name": name, "sort": sort, **_given(decimals=decimals, time=time, counts=counts)}
         return await self._change("POST", path, fields, Made, idempotency_key, if_match)
 
     async def change_unity(

@@ -174,7 +174,7 @@ class Competition(_Shape, frozen=True, kw_only=True):
 
 class Unity(Struct, frozen=True, kw_only=True):
     """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC).
-    `decimals`, `time`: how people are shown its totals."""
+    `decimals`, `time`: how people are shown its totals. `counts`: the sum of points, the best result or the last."""
 
     id: int
     name: str
@@ -183,6 +183,7 @@ class Unity(Struct, frozen=True, kw_only=True):
     sort: Literal["ASC", "DESC"]
     decimals: int = 0
     time: Literal["s", "ms"] | None = None
+    counts: Literal["sum", "best", "last"] = "sum"
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):
@@ -206,7 +207,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
     competitor_id: int
     position: int
-    total: int
+    total: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
 
@@ -330,7 +331,7 @@ class UnityStanding(Struct, frozen=True, kw_only=True):
     name: str
     version: int
     position: int
-    total: int
+    total: int | None
     lines: int
 
 
@@ -353,6 +354,7 @@ class HistoryLine(_Shape, frozen=True, kw_only=True):
     competition_id: int | None
     delta: int | None
     total: int | None
+    result: int | None = None
     position_before: int | None
     position_after: int | None
     reverses: int | None
@@ -365,7 +367,7 @@ class ExplanationPlace(_Shape, frozen=True, kw_only=True):
     sequence: int
     recorded_at: datetime | None
     position: int | None
-    total: int
+    total: int | None
 
 
 class Overtaking(Struct, frozen=True, kw_only=True):
@@ -374,8 +376,8 @@ class Overtaking(Struct, frozen=True, kw_only=True):
     who: int
     whom: int
     level: bool
-    who_total: int
-    whom_total: int
+    who_total: int | None
+    whom_total: int | None
 
 
 class ExplanationStep(_Shape, frozen=True, kw_only=True):
@@ -388,7 +390,8 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     reversal: str | None
     reason: str | None
     delta: int | None
-    total: int
+    total: int | None
+    result: int | None = None
     position_before: int | None
     position_after: int | None
     overtakings: tuple[Overtaking, ...]
