@@ -132,7 +132,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
             (
                 "events, competitors, bytes of a tournament; of a token",
-                "what their [quota](OPERATIONS.md#quotas) says; by default nothing",
+                "their [quota](OPERATIONS.md#quotas); by default there is none",
                 "409; 429",
             ),
             ("competitions of a tournament", f"{terms.COMPETITIONS_MAX:,}", "422"),
@@ -172,11 +172,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{past.LEADERS_EVENTS_MAX:,}",
                 "503",
             ),
-            ("competitors that share a first place and lead", f"{past_leaders.SHARED_MAX}", "nobody leads"),
+            ("competitors that lead together", f"{past_leaders.SHARED_MAX}", "nobody leads"),
             (
-                "competitors, and differences between the clocks, that an answer about leaders tells",
+                "competitors, and differences between the clocks, that an answer about leaders lists",
                 f"{leaders.TOLD_MAX}",
-                "how many there are is told",
+                "their number is given",
             ),
             ("competitors with the tag of a sub-table", f"{questions.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of each competitor", f"{recent_results.LAST_MAX}", "400"),
@@ -189,7 +189,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "overtakings in a step with competitors whose totals stay",
                 f"{explanation.OVERTAKINGS_MAX:,}",
-                "the nearest are told, and how many are left out",
+                "the nearest are listed, with the number of the rest",
             ),
             (
                 "lines of a ranking or unity whose JSON is shared by its answers",
