@@ -25,6 +25,7 @@ import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
 from api.http.settings import FAILURES_AT_ONCE_MAX, Settings
+from api.service.figures import FIGURES_DIRECTORY
 from api.service.lifecycle import DSN_VARIABLE
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
@@ -439,7 +440,9 @@ async def test_processes_that_die_between_a_migration_and_the_upgrade_are_starte
 
 
 @pytest.mark.parametrize("kind", ["api", "worker"])
-async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(dsn: str, kind: str) -> None:
+async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(
+    dsn: str, kind: str, tmp_path: Path
+) -> None:
     """Its standard output, where it would say that it is ready, is a pipe that nobody reads any more."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -450,7 +453,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
             stdin=asyncio.subprocess.PIPE,
             stdout=writing,
             stderr=asyncio.subprocess.PIPE,
-            env=environment(**{DSN_VARIABLE: dsn}),
+            env=environment(**{DSN_VARIABLE: dsn, FIGURES_DIRECTORY: str(tmp_path)}),
             pass_fds=(listener.fileno(),),
         )
         os.close(writing)

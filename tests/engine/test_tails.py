@@ -89,7 +89,7 @@ async def test_each_has_the_same_share_in_bytes_and_the_last_of_too_many_heavy_b
 ) -> None:
     light, heavy = await opened(database, [1] * 10), await opened(database, [1] * 30, name="x" * 200)
     at = {tournament_id: reading.beginning(tournament_id) for tournament_id in (light, heavy)}
-    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 5_000)
+    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 6_000)
     counts = sizes_of(await read(database, at))
     assert counts[light] == 11
     assert 1 < counts[heavy] < 10

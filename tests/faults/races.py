@@ -263,7 +263,7 @@ async def changed_delta(trial: Trial) -> str:
             await asyncio.sleep(0.5)
         await stage.settled()
         async with stage.cluster.owner() as owner:
-            await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+            await owner.execute("ALTER TABLE event DISABLE TRIGGER only_erased")
             await owner.execute(
                 "UPDATE event SET body = replace(body, '\"deltas\":[[', '\"deltas\": [[') WHERE sequence = "
                 "(SELECT max(sequence) FROM event WHERE kind = 'PointsAdded')"

@@ -157,18 +157,18 @@ def test_times_at_the_top_are_those_of_each_hour_and_evening(
     count, times = result(times_at_top(by_log, end, 3, timezone(timedelta(hours=zone))))
     leaders_seen = {c for who in one.values() for c in who}
     assert (count, len(times)) == (len(leaders_seen), min(3, len(leaders_seen)))
-    for time in times:
-        led = [time.competitor_id in at(one, hour) for hour in range(last)]
-        assert time.time // timedelta(hours=1) == sum(led)
-        assert time.shared // timedelta(hours=1) == sum(own and len(at(one, hour)) > 1 for hour, own in enumerate(led))
-        evenings = [time.competitor_id in at(one, hour - 0.1) for hour in range(midnight, last + 1, 24)]
-        assert (time.days, time.weeks) == (sum(evenings), sum(evenings[6 if zone >= 0 else 0 :: 7]))
+    for top in times:
+        led = [top.competitor_id in at(one, hour) for hour in range(last)]
+        assert top.time // timedelta(hours=1) == sum(led)
+        assert top.shared // timedelta(hours=1) == sum(own and len(at(one, hour)) > 1 for hour, own in enumerate(led))
+        evenings = [top.competitor_id in at(one, hour - 0.1) for hour in range(midnight, last + 1, 24)]
+        assert (top.days, top.weeks) == (sum(evenings), sum(evenings[6 if zone >= 0 else 0 :: 7]))
         starts = [a for a, (before, now) in enumerate(pairwise([False, *led])) if now and not before]
-        assert time.runs in (len(starts), len(starts) + (time.competitor_id in at(one, last)))
+        assert top.runs in (len(starts), len(starts) + (top.competitor_id in at(one, last)))
         longest = max([len(list(run)) for is_led, run in groupby(led) if is_led], default=0)
-        assert (time.longest[1] - time.longest[0]) // timedelta(hours=1) == longest
-        assert time.competitions == sum(time.competitor_id in who for who in one.values())
-    assert [time.time for time in times] == sorted([time.time for time in times], reverse=True)
+        assert (top.longest[1] - top.longest[0]) // timedelta(hours=1) == longest
+        assert top.competitions == sum(top.competitor_id in who for who in one.values())
+    assert [top.time for time in times] == sorted([top.time for time in times], reverse=True)
     found = result(differences(by_log, by_world))
     differing = {
         hour for d in found for hour in range(last) if d.since <= _MONDAY + timedelta(hours=hour) < (d.until or _LATE)
