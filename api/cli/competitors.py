@@ -123,7 +123,7 @@ async def erase_competitor(
         return
     printing.say(
         f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
-        f"its parent; its points stay in {len(kept)} rankings"
+        f"its parent; its points stay in {printing.count(len(kept), 'ranking')}"
     )
 
 

@@ -38,7 +38,7 @@ async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE
 
 async def undo(
     slug: Slug,
-    name: Annotated[str, Parameter(help="Name of the import, as it was printed.")],
+    name: Annotated[str, Parameter(help="Name of the import, as `import list` shows it.")],
     /,
     *,
     dry_run: DryRun = False,

@@ -32,7 +32,7 @@ async def leaders(
     Parameters
     ----------
     clock
-        By what had been recorded, as it was published (log), or by what had taken place (world).
+        log: by what had been recorded, as it was published. world: by what had taken place.
     until
         Up to this day or time. Without it, up to the last points.
     at_sequence

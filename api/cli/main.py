@@ -66,7 +66,7 @@ app["--help"].group = app["--version"].group = Group("Options", sort_key=5)
 tournament = App(
     name="tournament",
     group=_COMPETE,
-    help="Create, rename, list, publish, bound, export, import and delete tournaments.",
+    help="Create, rename, list, publish, limit, export, import and delete tournaments.",
 )
 competitor = App(name="competitor", group=_COMPETE, help="Register, import, list and erase competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
@@ -78,7 +78,7 @@ competition = App(
     name="competition", group=_COMPETE, help="Add, import and list competitions, and record their results."
 )
 imports = App(name="import", group=_COMPETE, help="List imports of competitions, and undo them.")
-token = App(name="token", group=_OPERATE, help="Create, list, bound and revoke tokens.")
+token = App(name="token", group=_OPERATE, help="Create, list, limit and revoke tokens.")
 webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
 _COMPETING: Final = (tournament, competitor, ranking, participants, unity, competition, imports, points, classification)
 for part in (*_COMPETING, token, webhook):
@@ -115,7 +115,7 @@ _command(
     tournament,
     "api.cli.tournaments:present_tournament",
     name="present",
-    help="Change the time zone, language, colour and logo of a tournament. An empty text takes one away.",
+    help="Change the time zone, language, colour and logo of a tournament. An empty text removes the value.",
 )
 _command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
 _command(
@@ -171,10 +171,10 @@ _command(
     "api.cli.quotas:quota_of_tournament",
     name="quota",
     help="""
-    Bound how large a tournament may become, and show how much of that is used.
+    Limit the size of a tournament, and show how much of its quota is used.
 
-    Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are 409. The command line has no bound.
-    Within five seconds every process knows.
+    Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are refused (409). The command line has no
+    bound. Every process applies a new quota within five seconds.
     """,
 )
 
@@ -195,8 +195,9 @@ _command(
     "api.cli.competitors:erase_competitor",
     name="erase",
     help="""
-    Erase all names, tags and colours that a competitor ever had, and its parent. It is #ID from then on, at every
-    moment. Points and places stay. This cannot be undone.
+    Erase all names, tags and colours that a competitor ever had, and its parent. It is then #ID at every moment of the
+    past, too. Points and places stay; so do names in reasons and other texts, in backups, and where events were
+    received. This cannot be undone.
     """,
 )
 _command(
@@ -325,10 +326,10 @@ _command(
     same command again: it imports the rest, and nothing twice.
 
     A line is done if an import into this ranking added a competition at the same time between the same participants, as
-    often as the file says it, and that was not undone. If its score or points differ now, it is refused: undo that
-    import first, or correct that competition and leave the line out.
+    often as the file has it, and that import was not undone. If its score or points differ now, it is refused: undo
+    that import first, or correct that competition and leave the line out.
 
-    It prints the name of this import, for `tallybook import undo`.
+    The command prints the name of the import, for `tallybook import undo`.
     """,
 )
 _command(
@@ -363,8 +364,8 @@ _command(
     "api.cli.import_runs:undo",
     name="undo",
     help="""
-    Undo an import: void the competitions that it added, and take back the points that it gave to others. Those that
-    hold points of others are kept. Prints the ids of the competitions that it voided.
+    Undo an import: void the competitions that it added, and take back the points that it gave for others. A competition
+    that also has points from elsewhere is kept. Prints the ids of the competitions that it voided.
 
     If it is interrupted, run the same command again. The corrected file can be imported afterwards.
     """,
@@ -412,10 +413,10 @@ _command(
     "api.cli.quotas:quota_of_token",
     name="quota",
     help="""
-    Bound how much a token may write in all tournaments, and show how much of that is used.
+    Limit what a token may write in all tournaments together, and show how much of its quota is used.
 
-    Omitted bounds stay. Beyond a bound, changes are 429. In each tournament everything counts that the token writes
-    after its first change under the quota. Within five seconds every process knows.
+    Omitted bounds stay. Beyond a bound, changes are refused (429). In each tournament, counting begins with the first
+    change that the token makes under the quota. Every process applies a new quota within five seconds.
     """,
 )
 
@@ -491,10 +492,10 @@ _command(
     "api.cli.leaders:leaders",
     group=_WATCH,
     help="""
-    Show who led a ranking from when to when, how long each competitor did, and where what was published differs from
-    what took place.
+    Show who led a ranking from when to when, how long each competitor led, and where the published leaders differ from
+    those by the dates of competitions.
 
-    Competitors that share the first place all lead; nobody does before the first points.
+    Competitors that share the first place all lead. Before the first points, nobody leads.
     """,
 )
 _command(

@@ -83,7 +83,7 @@ async def quota_of_token(
 async def _set(database: Database, key: QuotaKey, given: Quota, *, none: bool) -> None:
     """Sets the bounds that are given; the others stay."""
     if none and given.bounds():
-        raise Unacceptable("--none removes all bounds, so it cannot stand next to one.")
+        raise Unacceptable("--none removes all bounds; give no other option with it.")
     if not none and not given.bounds():
         return
     async with writing_to(database) as connection:

@@ -70,7 +70,7 @@ async def create_ranking(
     time
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     counts
-        What a total is: the sum of all points, the best result or the last. It cannot be changed.
+        What a total is: the sum of all points, the best result or the last one. It never changes.
     description
         A description, of any number of lines.
     """
@@ -183,7 +183,7 @@ async def add_unity(
     time
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     counts
-        What a total is: the sum of all points, the best result or the last. It cannot be changed.
+        What a total is: the sum of all points, the best result or the last one. It never changes.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())

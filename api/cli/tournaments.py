@@ -22,7 +22,7 @@ from engine.log import registry
 
 Zone = Annotated[
     str | None,
-    Parameter(help="Its time zone, such as Europe/Berlin. Its days are those of the tournament; without one, UTC."),
+    Parameter(help="The time zone in which its days begin and end, such as Europe/Berlin. Without one, UTC."),
 ]
 
 
@@ -77,11 +77,11 @@ async def present_tournament(
     Parameters
     ----------
     language
-        The language of its board: en, de, fr or es. Without one, that of the reader.
+        Language of its board: en, de, fr or es. Without one, that of the reader.
     accent
-        The colour of its board, of the form RRGGBB. Pages make it lighter or darker where it could not be read.
+        Colour of its board, as RRGGBB. Pages make it lighter or darker where it could not be read.
     logo
-        A file with a small PNG.
+        A PNG file of at most 12 KiB, 1,024 pixels wide and high.
     listed
         Whether the first page of the service leads to its board while it is published.
     """
