@@ -82,6 +82,7 @@ GIVEN: Final = {
     "digests": "--output {digests}",
     "verify": "--digests {digests}",
     "rebuild": "",
+    "competitor erase": "{slug} Cid",
     "tournament delete": "{slug} --without-archive",
 }
 """Arguments for each command, in an order in which one may follow the other; ~ is a blank."""
