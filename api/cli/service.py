@@ -72,10 +72,11 @@ async def serve(
     open_metrics
         Show /metrics without a token.
     requests_per_second
-        Requests that each token may send in a second; more are answered 429. Without it, no limit.
+        Requests that each token, and each address without a token, may send in a second to all processes of this
+        service; more are answered 429. Without it, no limit.
     proxies
-        Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. The limit on failed
-        authentications counts by that address.
+        Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. Limits for addresses
+        count by that one.
     digests_to
         File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
     every
