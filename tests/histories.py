@@ -501,9 +501,11 @@ def _unstrike_competitors(draw: _Draw, board: Board, _next_id: _NextId) -> Comma
 
 
 def _reverse_points(draw: _Draw, board: Board, next_id: _NextId) -> commands.ReversePoints:
-    """Of points that are not in the log, if it is not asked of a history."""
+    """Of points that are not in the log, if it is not asked of a history. Their competition is there: in a log, it
+    stands before them."""
     points = _add_points(draw, board, next_id)
-    added = events.PointsAdded(ranking_id=points.ranking_id, deltas=points.deltas, competition_id=points.competition_id)
+    caused_by = points.competition_id if points.competition_id in board.competitions else None
+    added = events.PointsAdded(ranking_id=points.ranking_id, deltas=points.deltas, competition_id=caused_by)
     undone = board.rankings[points.ranking_id].undone if points.ranking_id in board.rankings else {}
     number, event = Sequence(draw(st.integers(2, COMMANDS_MAX))), added
     root = number
