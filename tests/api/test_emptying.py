@@ -104,7 +104,8 @@ async def unity(client: Client, ranking_id: int, unity_id: int) -> Values:
 
 def looks(unity: Any) -> Values:
     """How a unity is shown. What was not declared of its numbers is absent."""
-    return {"sort": unity["sort"], "decimals": unity.get("decimals", 0), "time": unity.get("time")}
+    absent = {"decimals": 0, "time": None, "counts": "sum"}
+    return {"sort": unity["sort"], **{field: unity.get(field, value) for field, value in absent.items()}}
 
 
 async def criteria(client: Client, ranking_id: int) -> Values:
@@ -152,7 +153,12 @@ def changing(name: str, season: Season) -> Changing:
     }
     no_result = {"started_at": None, "location": "", "result": None, "winner": None}
     goals = {"name": st.builds(lambda: f"unity {next(_numbers)}"), "sort": sorts}
-    notations = {"decimals": st.integers(0, 6), "time": st.sampled_from(["s", "ms"])}
+    notations = {
+        "decimals": st.integers(0, 6),
+        "time": st.sampled_from(["s", "ms"]),
+        "counts": st.sampled_from(["sum", "best", "last"]),
+    }
+    undeclared = {"sort": "DESC", "decimals": 0, "time": None, "counts": "sum"}
     of_main = {f"main_unity_{field}": strategy for field, strategy in ({"sort": sorts} | notations).items()}
     new = name.startswith("POST")
     points = st.builds(
@@ -188,7 +194,7 @@ def changing(name: str, season: Season) -> Changing:
             return Changing(
                 name.split()[1].format(ranking_id=season.ranking_id),
                 {"main_unity_name": names, "participants": lists, **information, **(of_main if new else {})},
-                {"description": None, "main_unity_sort": "DESC", "main_unity_decimals": 0, "main_unity_time": None},
+                {"description": None, **{f"main_unity_{field}": value for field, value in undeclared.items()}},
                 lambda client, made: ranking(client, made["ranking"]["id"] if made else season.ranking_id),
             )
         case "PUT rankings/{ranking_id}/information.json":
@@ -202,7 +208,7 @@ def changing(name: str, season: Season) -> Changing:
             return Changing(
                 f"{season.path}/unities.json",
                 goals | notations,
-                {"sort": "DESC", "decimals": 0, "time": None},
+                undeclared,
                 lambda client, made: unity(client, season.ranking_id, made["unity"]["id"]),
             )
         case "PUT rankings/{ranking_id}/unities/{unity_id}.json":

@@ -43,7 +43,7 @@ from api.interface.resources.recent_results import CompetitorFormShape, FormQues
 from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.interface.windows import WINDOW_LINES_MAX
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, Counts, RankingId
 from projections.board.board import Board
 from projections.board.classification import in_force
 
@@ -105,7 +105,7 @@ class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
     general: bool
     decimals: int = 0
     time: str | None = None
-    counts: str = "sum"
+    counts: str = Counts.SUM.value
 
 
 class PublicRankingShape(Struct, kw_only=True):
@@ -276,7 +276,7 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
                 general=unity.number == 1,
                 decimals=unity.notation.decimals,
                 time=unity.notation.time,
-                counts=unity.counts,
+                counts=unity.counts.value,
             )
             for unity_id, unity in ranking.unities.items()
         ],

@@ -47,7 +47,7 @@ from engine.domain.commands import (
     ReopenRanking,
 )
 from engine.domain.notation import DECIMALS_MAX
-from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
+from engine.domain.terms import PARTICIPANTS_MAX, Counts, RankingId, UnityId
 from projections.board.board import Ranking, Unity
 from projections.live.held import HeldUnity
 
@@ -65,7 +65,7 @@ class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
     sort: str
     decimals: int = 0
     time: str | None = None
-    counts: str = "sum"
+    counts: str = Counts.SUM.value
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -262,7 +262,7 @@ def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
         sort=unity.sort.value,
         decimals=unity.notation.decimals,
         time=unity.notation.time,
-        counts=unity.counts,
+        counts=unity.counts.value,
     )
 
 
