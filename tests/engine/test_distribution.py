@@ -299,12 +299,14 @@ EVERYWHERE: Final = {
     "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",
+    "projections.verification.table_checks._CLASSIFICATION": "asked of a plain database only",
+    "projections.tables.tables._LISTED": "the boards that the first page of a service lists",
     "api.webhooks.webhooks._COUNT": "when a webhook is added",
     "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",
     "api.webhooks.webhooks._DUE": "whom there is something new for, asked by one process of all",
     "api.webhooks.webhooks._FIGURES": "how many there are in each state, asked by one process of all",
 }
-"""Statements that may ask all shards, and why. None is sent for a request."""
+"""Statements that may ask all shards, and why. Of requests, only one for `/` sends any."""
 _PLANNED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 _VALUES: Final = {
     "int8": "77",
@@ -318,7 +320,7 @@ _VALUES: Final = {
     "uuid": "gen_random_uuid()",
     "name": "''",
 }
-_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' 0".replace(
+_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' '' 0".replace(
     "0077", "00000000-0000-0000-0000-000000000077"
 ).split()
 _TASKS: Final = re.compile(r'"Task Count": ([0-9]+)')
