@@ -183,6 +183,16 @@ CREATE TABLE snapshot_part (
 COMMENT ON TABLE snapshot_part IS 'The parts 1, 2, 3 … of boards that are too large for one.';
 
 -- ── For people with SQL ─────────────────────────────────────────────────────────────────────────────────
+CREATE FUNCTION shown_total(p_total bigint, p_counts text, p_sort text) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN p_counts = 'sum' THEN p_total
+        ELSE nullif(p_total, 0) - CASE p_sort WHEN 'DESC' THEN 9007199254740992 ELSE -9007199254740992 END
+    END
+$$;
+COMMENT ON FUNCTION shown_total IS
+    'What people see of a total as the table has it, in a unity that counts and sorts so. NULL: there is no result.';
+
 -- A line per competitor of a ranking and unity. Position is 1 + the number of strictly better totals; rank() counts
 -- exactly that, once "better" is turned into "smaller".
 CREATE VIEW standing AS
@@ -195,10 +205,7 @@ SELECT
         ORDER BY CASE u.sort WHEN 'DESC' THEN -coalesce(s.total, 0) ELSE coalesce(s.total, 0) END
     ) AS position,
     c.name AS competitor,
-    CASE
-        WHEN u.counts = 'sum' THEN coalesce(s.total, 0)
-        ELSE nullif(s.total, 0) - CASE u.sort WHEN 'DESC' THEN '9007199254740992'::bigint ELSE '-9007199254740992'::bigint END
-    END AS total,
+    shown_total(coalesce(s.total, 0), u.counts, u.sort) AS total,
     u.version,
     u.tournament_id,
     u.ranking_id,
@@ -255,6 +262,8 @@ LANGUAGE plpgsql STABLE SET search_path = tallybook, pg_temp AS $$
 DECLARE
     v_criteria jsonb;
     v_count    int;
+    v_counts   text[];       -- of the unity of each criterion, like the next
+    v_sorts    text[];
     v_waiting  jsonb;
     v_group    jsonb;
     v_reached  int;
@@ -282,6 +291,10 @@ BEGIN
     FROM ranking AS r
     WHERE r.tournament_id = p_tournament_id AND r.ranking_id = p_ranking_id;
     v_count := jsonb_array_length(v_criteria);
+    SELECT array_agg(u.counts ORDER BY c.n), array_agg(u.sort ORDER BY c.n)
+    INTO v_counts, v_sorts
+    FROM jsonb_array_elements(v_criteria) WITH ORDINALITY AS c (criterion, n)
+    JOIN unity AS u ON u.tournament_id = p_tournament_id AND u.unity_id = (c.criterion ->> 'unity_id')::bigint;
     IF v_criteria @? '$[*] ? (@.best != null || @.among != null)' THEN
         SELECT
             array_agg(cs.unity_id), array_agg(cs.competitor_id), array_agg(cs.competition_id), array_agg(cs.sum)
@@ -307,7 +320,9 @@ BEGIN
         IF v_reached = v_count OR cardinality(v_ids) = 1 THEN
             "position" := (v_group ->> 'above')::bigint + 1;
             "values" := ARRAY(
-                SELECT (v_group -> 'found' ->> k)::bigint FROM generate_series(0, v_count - 1) AS k ORDER BY k
+                SELECT shown_total((v_group -> 'found' ->> k)::bigint, v_counts[k + 1], v_sorts[k + 1])
+                FROM generate_series(0, v_count - 1) AS k
+                ORDER BY k
             );
             decided_by := v_group ->> 'decided_by';
             FOREACH competitor_id IN ARRAY v_ids LOOP
@@ -318,7 +333,7 @@ BEGIN
         END IF;
         v_unity := v_criteria -> v_reached ->> 'unity_id';
         v_best := v_criteria -> v_reached ->> 'best';
-        v_sort := (SELECT u.sort FROM unity AS u WHERE u.tournament_id = p_tournament_id AND u.unity_id = v_unity);
+        v_sort := v_sorts[v_reached + 1];
         IF v_criteria -> v_reached ->> 'among' IS NULL THEN
             v_among := NULL;
         ELSIF v_group ? 'among' THEN
@@ -389,7 +404,11 @@ BEGIN
                 competitor_id := v_part.ids -> 0;
                 "position" := (v_group ->> 'above')::bigint + v_part.above + 1;
                 "values" := ARRAY(
-                    SELECT CASE WHEN k = v_reached THEN v_part.value ELSE (v_group -> 'found' ->> k)::bigint END
+                    SELECT shown_total(
+                        CASE WHEN k = v_reached THEN v_part.value::bigint ELSE (v_group -> 'found' ->> k)::bigint END,
+                        v_counts[k + 1],
+                        v_sorts[k + 1]
+                    )
                     FROM generate_series(0, v_count - 1) AS k
                     ORDER BY k
                 );
@@ -428,21 +447,7 @@ SELECT
     r.name AS ranking,
     l.position,
     c.name AS competitor,
-    ARRAY(
-        SELECT CASE
-            WHEN u.counts = 'sum' THEN v.value
-            ELSE nullif(v.value, 0) - CASE u.sort WHEN 'DESC' THEN '9007199254740992'::bigint ELSE '-9007199254740992'::bigint END
-        END
-        FROM unnest(l.values) WITH ORDINALITY AS v (value, n)
-        JOIN unity AS u
-            ON u.tournament_id = r.tournament_id AND u.ranking_id = r.ranking_id
-            AND CASE
-                WHEN json_array_length(r.criteria) > 0
-                THEN u.unity_id = (r.criteria -> (v.n - 1)::int ->> 'unity_id')::bigint
-                ELSE u.number = 1
-            END
-        ORDER BY v.n
-    ) AS values,
+    l.values,
     l.decided_by,
     r.tournament_id,
     r.ranking_id,

@@ -77,6 +77,8 @@ async def test_results_are_taken_back_and_given_back(service: Service, season: S
     ]
     classified = (await client.get(f"{path}/classification.json")).json["classification"]["standings"]
     assert [line["values"] for line in classified] == [[-5], [-MOST], *[[None]] * len(others)]
+    criteria = json.dumps([{"unity": unities[name]} for name in ("laps", "score", "points")])
+    assert (await client.put(f"{path}/classification.json", {"criteria": criteria})).status == 200
     await Worker(service.database).catch_up()
     assert not (await verified(service.database)).differences
 

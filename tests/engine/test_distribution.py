@@ -299,7 +299,6 @@ EVERYWHERE: Final = {
     "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",
-    "projections.verification.table_checks._CLASSIFICATION": "asked of a plain database only",
     "projections.tables.tables._LISTED": "the boards that the first page of a service lists",
     "api.webhooks.webhooks._COUNT": "when a webhook is added",
     "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",

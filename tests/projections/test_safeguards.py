@@ -156,6 +156,7 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
         "refuse_all_but_erasure",
         "refuse_change",
         "refuse_keys",
+        "shown_total",
     ]
     assert sorted(made.views) == ["classification", "competition_sum", "head", "set_aside", "standing"]
 

@@ -959,7 +959,7 @@ async def test_a_view_of_standings_that_shows_something_else_is_found(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
     definition = await owner.fetchval("SELECT pg_get_viewdef('standing'::regclass)")
-    shown = "WHEN (u.counts = 'sum'::text) THEN COALESCE(s.total, "
+    shown = "shown_total(COALESCE(s.total, "
     assert f"{shown}(0)::bigint)" in definition
     forged = definition.replace(f"{shown}(0)::bigint)", f"{shown}7::bigint)")
     await owner.execute(f"CREATE OR REPLACE VIEW standing AS {forged}")
