@@ -16,6 +16,7 @@ from api.cli.progress import progress
 from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.names import Names
+from api.interface.resources.competitors import rankings_keeping
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.judging import decide
@@ -116,7 +117,7 @@ async def erase_competitor(
         competitor_id = Names(live.board).competitor(competitor)
         command = EraseCompetitor(competitor_id=competitor_id)
         decide(live.board, command)
-        kept = [r for r, one in live.board.rankings.items() if one.participants.row(competitor_id) is not None]
+        kept = rankings_keeping(live.board, competitor_id)
         sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
     if json:
         printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence})

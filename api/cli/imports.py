@@ -30,7 +30,7 @@ from api.cli.files import STDIN, read_text
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.http.forms import fingerprint
-from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded, chunks
 from api.interface.cells import csv_rows
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
@@ -149,10 +149,9 @@ async def _known(
     """
     known: dict[str, CompetitorId] = {}
     faults: list[Fault] = []
-    for start in range(0, len(asked), reading.IDEMPOTENCY_KEYS_MAX):
+    for chunk in chunks(asked, reading.IDEMPOTENCY_KEYS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(len(known), len(asked)))
-        chunk = asked[start : start + reading.IDEMPOTENCY_KEYS_MAX]
         async with desk.database.connection() as connection:
             found = await reading.keyed(connection, live.tournament_id, [one.key for one in chunk])
         for one in chunk:

@@ -244,8 +244,7 @@ class Desk:
             try:
                 return decide(live.board, command)
             except LacksResults as lack:
-                for ranking_id in lack.ranking_ids:
-                    await read_results(self.live_pool, live, ranking_id)
+                await read_results(self.live_pool, live, lack.ranking_ids)
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

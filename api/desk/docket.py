@@ -348,8 +348,7 @@ class Docket:
     async def _read_results(self, case: Case, lack: LacksResults) -> None:
         """Has the board get the results without which the case cannot be judged."""
         try:
-            for ranking_id in lack.ranking_ids:
-                await read_results(self._means.live_pool, self.live, ranking_id)
+            await read_results(self._means.live_pool, self.live, lack.ranking_ids)
         except Exception as error:  # noqa: BLE001 - a client waits for this task
             case.fail(self._defective(error))
         else:

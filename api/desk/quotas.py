@@ -303,7 +303,7 @@ async def _uses(database: Database, token_id: ActorId) -> dict[TournamentId, Amo
 
 
 def _keys(live: LiveTournament, actor: ActorId) -> tuple[QuotaKey, QuotaKey]:
-    return (live.tournament_id, ALL_TOKENS), (ALL_TOURNAMENTS, actor)
+    return _key(live, ALL_TOKENS), _key(live, actor)
 
 
 def _key(live: LiveTournament, token_id: ActorId) -> QuotaKey:

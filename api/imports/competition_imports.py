@@ -17,10 +17,10 @@ back, so the corrected file counts.
 import asyncio
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from collections.abc import Sequence as Items
 from hashlib import sha256
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -28,7 +28,7 @@ from msgspec import Struct
 from api.desk.desk import Desk
 from api.http.forms import fingerprint
 from api.imports.competition_files import Line, Played, Reader
-from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded, chunks
 from engine.domain.commands import AddCompetition, AddPoints
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import CompetitionAdded, Event, Ignored, PointsAdded
@@ -77,7 +77,7 @@ async def play_competitions(
     asked, name = judged.asked, judged.name
     waiting = [one for one in asked if not (one.is_added and one.is_scored)]
     done, imported = len(asked) - len(waiting), 0
-    for chunk in _chunks(waiting, IMPORT_REQUESTS_MAX):
+    for chunk in chunks(waiting, IMPORT_REQUESTS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(done, len(asked)))
         try:
@@ -203,7 +203,7 @@ async def _find_imported(desk: Desk, live: LiveTournament, ranking_id: RankingId
     pending = list(asked)
     while pending:
         taken_back: list[AskedLine] = []
-        for chunk in _chunks(pending, reading.IDEMPOTENCY_KEYS_MAX // 2):
+        for chunk in chunks(pending, reading.IDEMPOTENCY_KEYS_MAX // 2):
             keys = [key for one in chunk for key in (one.competition_key, one.points_key)]
             async with desk.database.connection() as connection:
                 found = await reading.keyed(connection, live.tournament_id, keys)
@@ -368,11 +368,3 @@ class _Playing:
 class _Done(Struct, frozen=True):
     event: Event
     by_us: bool
-
-
-_T = TypeVar("_T")
-
-
-def _chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:
-    for start in range(0, len(items), most):
-        yield items[start : start + most]

@@ -1,7 +1,9 @@
-"""How imports end early, and the events of lines that are judged as if others were recorded already."""
+"""What all imports have in common: chunks, how they end early, and lines that are judged as if others were recorded."""
 
+from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from engine.domain.errors import TallybookError
 from engine.domain.events import Event, Recorded
@@ -9,6 +11,15 @@ from engine.domain.terms import OPERATOR, Sequence
 
 IMPORT_REQUESTS_MAX: Final = 500
 """Requests of an import that are under way at the same time."""
+
+
+_T = TypeVar("_T")
+
+
+def chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:
+    """The items, `most` at once."""
+    for start in range(0, len(items), most):
+        yield items[start : start + most]
 
 
 class Interrupted(TallybookError):

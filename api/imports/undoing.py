@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.http.forms import fingerprint
-from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted
+from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import CausedPoints, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.errors import Forbidden, NotFound, TallybookError
 from engine.domain.events import CompetitionAdded, Event, PointsAdded
@@ -157,11 +157,8 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     actors: set[ActorId] = set()
     async with desk.database.connection() as connection:
         keys = await import_runs.keys_of(connection, live.tournament_id, name)
-        for start in range(0, len(keys), reading.IDEMPOTENCY_KEYS_MAX):
-            found = await reading.keyed(
-                connection, live.tournament_id, keys[start : start + reading.IDEMPOTENCY_KEYS_MAX]
-            )
-            for used in found.values():
+        for chunk in chunks(keys, reading.IDEMPOTENCY_KEYS_MAX):
+            for used in (await reading.keyed(connection, live.tournament_id, chunk)).values():
                 actors.add(used.recorded.actor)
                 match used.recorded.event:
                     case CompetitionAdded(competition_id=competition_id):

@@ -1,6 +1,7 @@
 """The results of the rankings in which some were reversed: read from the log once, then kept current by the fold."""
 
 from collections import deque
+from collections.abc import Iterable
 from contextlib import aclosing
 
 from engine.domain.events import PointsAdded, Recorded
@@ -12,8 +13,13 @@ from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 
-async def read_results(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId) -> None:
-    """Returns when the board has the ranking's results. Raises as `LivePool.chunks`."""
+async def read_results(live_pool: LivePool, live: LiveTournament, ranking_ids: Iterable[RankingId]) -> None:
+    """Returns when the board has the results of these rankings. Raises as `LivePool.chunks`."""
+    for ranking_id in ranking_ids:
+        await _read_results_of(live_pool, live, ranking_id)
+
+
+async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId) -> None:
     async with live.reading_results:
         while (board := live.board).rankings[ranking_id].results is None:
             results, unities, time_slice = Results(), board.rankings[ranking_id].unities, TimeSlice()

@@ -32,7 +32,7 @@ from api.interface.rendering import (
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.process.time_slices import TimeSlices
-from projections.board.board import Competitor, Ranking
+from projections.board.board import Board, Competitor, Ranking
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.selection import CompetitorFilter
 from projections.live.cache import SmallPieces
@@ -70,7 +70,7 @@ class ErasureShape(Struct, kw_only=True):
     colours. `rankings`: those that keep its points and places."""
 
     competitor: RawCompetitor
-    rankings: list[int]
+    rankings: list[RankingId]
 
 
 class NewCompetitorsShape(Struct):
@@ -174,11 +174,14 @@ def preview_erasure(view: View, answer: Answer, question: CompetitorQuestion) ->
     competitor_of(view.board, competitor_id)
     shape = ErasureShape(
         competitor=Raw(competitor_pieces(view)[competitor_id]),
-        rankings=[
-            r for r, ranking in view.board.rankings.items() if ranking.participants.row(competitor_id) is not None
-        ],
+        rankings=rankings_keeping(view.board, competitor_id),
     )
     return tagged_body(answer.body(encode(shape)))
+
+
+def rankings_keeping(board: Board, competitor_id: CompetitorId) -> list[RankingId]:
+    """The rankings in which the competitor is or was, and which keep its points."""
+    return [r for r, ranking in board.rankings.items() if ranking.participants.row(competitor_id) is not None]
 
 
 def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
