@@ -255,8 +255,9 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT sha256('tallybook log 1'::bytea || int8send(p_tournament_id))
 $$;
 
--- Every stored field of a block's events, but what they have in personal, as one JSON text without blanks: the first sequence, the time in µs since
--- 1970, then the column of each field in the order of the events; null instead of the keys if no event has one.
+-- Every stored field of a block's events, except `personal`, as one JSON text without blanks: the first sequence, the
+-- time in µs since 1970, then the column of each field in the order of the events; null instead of the keys if no event
+-- has one.
 CREATE FUNCTION block_text(
     p_first_sequence bigint, p_recorded_us bigint, p_actors bigint[], p_kinds text[], p_keys text[], p_bodies text[]
 ) RETURNS text
@@ -282,10 +283,11 @@ $$;
 --             unknown    there is no such tournament.
 --
 --   unseen    the texts (see block_text) of the blocks after p_judged_at, up to the head before this block, one a line; no
---             text contains a line feed. If events have something in personal, a tab and the array of it follow. Their chain leads from p_judged_digest to previous_digest; also if the status is
---             overtaken. NULL: nothing landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at
---             p_judged_at is not the sender's, or the block is exact, or the answer is that of an earlier sending. The
---             texts are made while the lock is held, so they have no gap to the block, and no repeats.
+--             text contains a line feed. If events have personal fields, a tab and the array of these follow. The chain
+--             of the texts leads from p_judged_digest to previous_digest; also if the status is overtaken. NULL: nothing
+--             landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at p_judged_at is not the sender's,
+--             or the block is exact, or the answer is that of an earlier sending. The texts are made while the lock is
+--             held, so they have no gap to the block, and no repeats.
 --
 -- THE LOCK. A reader that remembers "I have seen everything up to n" and asks for `sequence > n` is right only if no
 -- smaller number can become visible later. With numbers from a database sequence it can: one transaction takes 7, another

@@ -59,7 +59,7 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
 
 
 def crowd(competitors: int, unities: int = 1, rankings: int = 1, **said: Any) -> list[Event]:
-    """A tournament of so many, in this many rankings of so many unities each; ids are counted from 1."""
+    """A tournament with these numbers of competitors, rankings, and unities per ranking; ids begin at 1."""
     ids = [CompetitorId(n) for n in range(1, competitors + 1)]
     facts: list[Event] = [CompetitorRegistered(competitor_id=c, name=f"competitor {c}", **said) for c in ids]
     for ranking in range(1, rankings + 1):

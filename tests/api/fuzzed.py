@@ -11,7 +11,7 @@ SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3")) / 10
 
 
 def examples(number: int) -> Any:
-    """A share of so many, however long one takes: that is bounded by the connection."""
+    """Settings for SHARE of `number` examples. One may take long: the connection bounds it."""
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(max_examples=round(number * SHARE), deadline=None, suppress_health_check=checks)
 

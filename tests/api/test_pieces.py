@@ -18,7 +18,7 @@ from tests.api.rendered import ADD, answered
 from tests.projections.forests import moved, registered
 
 MANY = 60_000
-"""The pieces of so many would take more than is kept of all that is rendered."""
+"""Competitors whose pieces take more room than rendered answers may."""
 
 
 def kept(live: LiveTournament) -> int:

@@ -165,7 +165,7 @@ def watched(dsn: str) -> Iterator[Watched]:
 
 
 def lines(of: Callable[[int], str], most: int = BODY_BYTES_MAX) -> str:
-    """A participants_delta of so many lines, or as many as there is room for."""
+    """A participants_delta of at most `most` lines, as far as there is room."""
     found, size = [], len("participants_delta=[]")
     for n in range(1, most + 1):
         line = of(n)

@@ -19,7 +19,7 @@ from tests.clock import Clock
 
 
 def taken(limit: Throttle, key: object, times: int) -> int:
-    """How many of so many may be."""
+    """How many of `times` attempts the limit admits."""
     count = 0
     for _ in range(times):
         try:

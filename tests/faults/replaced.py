@@ -38,7 +38,7 @@ from tests.running import Said, said
 DIFFERENCE: Final = 3
 """Exit code of `verify` where it found something."""
 RESTORES_OF_A_STAGE: Final = 10
-"""After so many the log is judged, and the next begins."""
+"""Restores before the log is judged and the next stage begins."""
 ANSWER_SECONDS_MAX: Final = 30.0
 _RETRY: Final = 503
 

@@ -26,7 +26,7 @@ from tests.faults.wire import Wire, wire
 from tests.poison import append_text
 
 FAILOVERS_OF_A_STAGE: Final = 10
-"""After so many the log is judged, and the next begins."""
+"""Failovers before the log is judged and the next stage begins."""
 _SMALL: Final = {"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB"}
 
 

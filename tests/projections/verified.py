@@ -9,7 +9,7 @@ from projections.verification.progress import Difference
 
 
 def of_no_account(*_: object) -> None:
-    """Who is not interested."""
+    """Ignores what it is told."""
 
 
 async def verified(database: Database, **plan: Any) -> Report:

@@ -20,8 +20,8 @@ export class Past {
   #rest = 0;
 
   /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `folds`: whether the page
-   * can fold passages of this ranking. `shown` is called with the lines of a moment that the page folded; `rested` when
-   * only the service has them, and when the slider rests. */
+   * can fold passages of this ranking. `shown` is called with the lines of a moment that the page folded. `rested` is
+   * called when only the service has the lines, and when the slider rests. */
   constructor({ asked, unity, folds, shown, rested }) {
     this.#asked = asked;
     this.#unity = unity;
