@@ -92,7 +92,7 @@ _EVENTS: Final = f"""
         LIMIT a.upto - a.after
     ) AS e
 """  # noqa: S608 # written down above
-_EVENTS_MARKING_SET_ASIDE: Final = """
+_EVENTS_MARKING_SET_ASIDE: Final = f"""
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
         CASE
@@ -104,13 +104,13 @@ _EVENTS_MARKING_SET_ASIDE: Final = """
         e.idempotency_key, e.body
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
     CROSS JOIN LATERAL (
-        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, {_TEXT}
         FROM event
         WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
         ORDER BY sequence
         LIMIT a.upto - a.after
     ) AS e
-"""
+"""  # noqa: S608 # written down above
 # The rows of the view `set_aside` for tournament $1. Each table is restricted to it, or a distributed database would
 # ask all shards.
 _SET_ASIDE: Final = """

@@ -142,6 +142,18 @@ async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_o
     assert (aside.sequence, aside.kind, aside.by, aside.actor) == (sequence, POISONS[name][0], sequence + 2, 0)
 
 
+async def test_tails_that_are_read_together_have_their_names_where_something_was_set_aside(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arenas = [await open_arena(database) for _ in range(2)]
+    await set_aside(database, arenas[0].tournament_id, await poison(owner, arenas[0], "unknown tag"))
+    beginnings = {arena.tournament_id: reading.beginning(arena.tournament_id) for arena in arenas}
+    async with database.connection() as connection:
+        together = await reading.tails(connection, beginnings)
+        for tournament_id, beginning in beginnings.items():
+            assert together.tails[tournament_id] == await reading.tail(connection, tournament_id, beginning)
+
+
 async def test_the_board_of_every_moment_is_the_one_without_it(database: Database, owner: asyncpg.Connection) -> None:
     arena = await open_arena(database)
     await add(owner, arena, 1)
