@@ -3,8 +3,9 @@
 Everybody is called by the name they have today, so that a competitor has one name throughout.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Sequence as Items
+from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
@@ -15,7 +16,7 @@ from api.interface.competition_names import result_text
 from api.interface.resources.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
 from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
 from projections.past.history import Reversal
@@ -46,6 +47,7 @@ class ExplanationText:
         self._ranking = board.rankings[ranking_id]
         self._unity = self._ranking.unities[unity_id]
         self._competitor_id = competitor_id
+        self._stood_on: dict[Sequence, str] = {}
 
     def text(self, explanation: Explanation, *, of_others: str = "") -> str:
         """The whole explanation, in lines. `of_others`: of which others it tells, if not of all."""
@@ -58,6 +60,9 @@ class ExplanationText:
         ]
         if of_others:
             lines.append(f"Of the others, only {of_others} are shown.")
+        stands_on = self._note_results(explanation.steps)
+        if stands_on is not None:
+            lines.append(f"The total is the result {stands_on}.")
         if explanation.steps:
             lines += ["", *self._summary(explanation)]
         else:
@@ -82,13 +87,29 @@ class ExplanationText:
 
     def _when(self, step: Step) -> str:
         """When it took place, and when it was recorded, where these differ."""
-        recorded = timestamp(step.recorded.recorded_at)
-        if step.took_place is not None and step.took_place != step.recorded.recorded_at:
-            return f"{timestamp(step.took_place)}  event {step.recorded.sequence}, recorded at {recorded}"
+        happened, recorded = self._happened(step), step.recorded.recorded_at
+        text = f"{timestamp(happened)}  event {step.recorded.sequence}"
+        return text if happened == recorded else f"{text}, recorded at {timestamp(recorded)}"
+
+    def _happened(self, step: Step) -> datetime:
+        if step.took_place is not None:
+            return step.took_place
         competition = None if step.competition_id is None else self._board.competitions.get(step.competition_id)
-        if competition is None or not competition.is_dated:
-            return f"{recorded}  event {step.recorded.sequence}"
-        return f"{timestamp(competition.started_at)}  event {step.recorded.sequence}, recorded at {recorded}"
+        dated = competition is not None and competition.is_dated
+        return competition.started_at if competition is not None and dated else step.recorded.recorded_at
+
+    def _note_results(self, steps: Iterable[Step]) -> str | None:
+        """Notes on which result the total stood at each step that did not change it. Returns that of the last; None:
+        these steps do not tell."""
+        stands_on = None
+        for step in steps:
+            if step.before.total != step.after.total:
+                total = step.after.total
+                given = None if step.result is None or step.result != total else timestamp(self._happened(step))
+                stands_on = given and f"{self._unity.notation.text(total)} of {given}"
+            elif stands_on is not None:
+                self._stood_on[step.recorded.sequence] = stands_on
+        return stands_on
 
     def _classification(self, neighbours: Neighbours | None) -> list[str]:
         """What parts the competitor from the neighbours in the classification. The values among the tied are not told:
@@ -154,7 +175,8 @@ class ExplanationText:
         text, before, after = self._unity.notation.text, step.before.total, step.after.total
         given = "Results changed" if step.result is None else f"A result of {text(step.result)}"
         if before == after:
-            return f"{given} {self._cause(step)}. It did not improve {text(before)}, {_moved(step.before, step.after)}."
+            total = self._stood_on.get(step.recorded.sequence, text(before))
+            return f"{given} {self._cause(step)}. It did not improve {total}, {_moved(step.before, step.after)}."
         return f"{given} {self._cause(step)}. Total {text(before)} → {text(after)}, {_moved(step.before, step.after)}."
 
     def _overtakings(self, step: Step) -> list[str]:

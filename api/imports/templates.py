@@ -46,8 +46,8 @@ TEMPLATES: Final[dict[Kind, Template]] = {
     "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
     # Penalty time is in minutes.
     "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),
-    # The best attempt counts.
-    "high-score": Template({"score": Sort.DESC}, counts=Counts.BEST),
+    # The best attempt counts. (`score` is a column of files of competitions.)
+    "high-score": Template({"high score": Sort.DESC}, counts=Counts.BEST),
     # The fastest lap counts.
     "laps": Template({"time": Sort.ASC}, time="ms", counts=Counts.BEST),
 }

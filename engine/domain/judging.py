@@ -236,8 +236,9 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:
-    if refuse_points(state, command):
-        of_results, reason = state.rankings[command.ranking_id].of_results, _stripped(command.reason)
+    of_results = refuse_points(state, command)
+    if of_results:
+        reason = command.reason and command.reason.strip()
         return _with_results(of_results, command.ranking_id, command.deltas, command.competition_id, reason)
     return events.PointsAdded(
         ranking_id=command.ranking_id,
@@ -256,10 +257,17 @@ def _with_results(
     part: tuple[int, int] | None = None,
 ) -> events.PointsAdded:
     """Points in a ranking that has unities of results."""
+    sums: list[Delta] = []
+    results: list[Scored] = []
+    for delta in deltas:
+        if delta.unity_id in of_results:
+            results.append(Scored(delta.competitor_id, delta.unity_id, delta.amount))
+        else:
+            sums.append(delta)
     return events.PointsAdded(
         ranking_id=ranking_id,
-        deltas=tuple([delta for delta in deltas if delta.unity_id not in of_results]),
-        results=tuple([Scored(d.competitor_id, d.unity_id, d.amount) for d in deltas if d.unity_id in of_results]),
+        deltas=tuple(sums),
+        results=tuple(results),
         competition_id=competition_id,
         reason=reason,
         part=part,

@@ -9,26 +9,26 @@ from typing import Final
 
 from engine.domain.terms import RESULT_MAX, Counts, Sort
 
-_BEYOND: Final = RESULT_MAX + 1
+BEYOND: Final = RESULT_MAX + 1
 
 
 def mark_of(result: int | None, sort: Sort) -> int:
     """The mark that a result is kept as; 0 for none."""
     if result is None:
         return 0
-    return result + _BEYOND if sort is Sort.DESC else result - _BEYOND
+    return result + BEYOND if sort is Sort.DESC else result - BEYOND
 
 
 def result_of(mark: int, sort: Sort) -> int | None:
     """The result that is kept as this mark; None: there is none."""
     if mark == 0:
         return None
-    return mark - _BEYOND if sort is Sort.DESC else mark + _BEYOND
+    return mark - BEYOND if sort is Sort.DESC else mark + BEYOND
 
 
 def mark_after(before: int, result: int, counts: Counts, sort: Sort) -> int:
     """The mark of a competitor who had the mark `before`, after another result."""
-    mark = mark_of(result, sort)
+    mark = result + BEYOND if sort is Sort.DESC else result - BEYOND
     if counts is Counts.LAST or before == 0:
         return mark
     return max(before, mark) if sort is Sort.DESC else min(before, mark)

@@ -352,7 +352,7 @@ def add_points(board: Board, event: events.Points) -> None:
         unity = unities[deltas[0].unity_id]
         unity.totals.add(deltas[0].competitor_id, deltas[0].amount)
         unity.version += 1
-    else:
+    elif deltas:
         for delta in deltas:
             unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
         for unity_id in {delta.unity_id for delta in deltas}:
@@ -366,7 +366,10 @@ def add_results(board: Board, sequence: Sequence, event: events.PointsAdded) -> 
     ranking = board.rankings[event.ranking_id]
     for delta in event.results:
         take_result(ranking, delta)
-    _raise_versions(ranking, event.deltas, event.results)
+    if not event.deltas and len(event.results) == 1:  # as in `add_points`
+        ranking.unities[event.results[0].unity_id].version += 1
+    else:
+        _raise_versions(ranking, event.deltas, event.results)
     if ranking.results is not None:
         ranking.results.note(ranking.unities, sequence, event)
 

@@ -48,8 +48,8 @@ from api.interface.resources.competitors import (
     participants_json,
 )
 from api.interface.windows import WINDOW_FIELDS
-from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.marks import BEYOND
+from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.reading import Head
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board, Ranking, Revisions, Unity
@@ -446,16 +446,18 @@ def _unity_shape_with_results(ranking: Ranking, unity: Unity) -> UnityShape:
     return UnityShape(
         name=unity.name,
         version=unity.version,
-        competitors_ranking=_shown(lines, unity.notation),
+        competitors_ranking=lines if unity.notation.results is None else _shown(lines, unity.notation.results),
         general=unity.number == 1,
     )
 
 
-def _shown(lines: list[StandingShape], notation: Notation) -> list[StandingShape]:
-    """The lines with the totals that are shown in place of those that are kept."""
-    if notation.results is None:
-        return lines
-    return [msgspec.structs.replace(line, total=notation.shown(line.total or 0)) for line in lines]
+def _shown(lines: list[StandingShape], sort: Sort) -> list[StandingShape]:
+    """The lines with results of this sort in place of the marks that are kept."""
+    shift, shown = (-BEYOND if sort is Sort.DESC else BEYOND), []
+    for line in lines:  # as `result_of` does; calling it for each line would take as long as all the rest
+        total = line.total + shift if line.total else None
+        shown.append(msgspec.structs.replace(line, total=total))
+    return shown
 
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
@@ -510,7 +512,7 @@ def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -
     line: _Line = StandingShape if compared is None else compared
     chunk = LINES_OF_CHUNK if compared is None else COMPARED_LINES_OF_CHUNK
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
-    notation = unity.notation
+    results = unity.notation.results
     shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
     if len(ranking.participants) > MADE_LINES_MAX:
         return _LargeUnity(shape, places, column, unity, line, chunk)
@@ -524,7 +526,7 @@ def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -
         for start in range(0, len(lines), chunk):
             run = placed(line, lines[start : start + chunk], start + 1, above)
             above = run[-1]
-            yield (b"," if start else b"") + items_of(_shown(run, notation))
+            yield (b"," if start else b"") + items_of(run if results is None else _shown(run, results))
         yield after
 
     return Made(chunks(), _LINE_BYTES * len(places))
@@ -541,7 +543,7 @@ class _LargeUnity:
         self.size_bytes = _ORDERED_LINE_BYTES * len(places)
         self._around = cut(shape, "competitors_ranking")
         self._line, self._chunk = line, chunk
-        self._places, self._sort, self._notation = places, unity.sort, unity.notation
+        self._places, self._sort, self._results = places, unity.sort, unity.notation.results
         self._lines: SortedIntegers | None = None
         self._making = sorted_in_steps(places, column, unity.sort)
 
@@ -556,7 +558,9 @@ class _LargeUnity:
             run = unpacked(lines.run(start, start + self._chunk), self._places, self._sort)
             shapes = placed(self._line, run, start + 1, above)
             above = shapes[-1]
-            yield (b"," if start else b"") + items_of(_shown(shapes, self._notation))
+            yield (b"," if start else b"") + items_of(
+                shapes if self._results is None else _shown(shapes, self._results)
+            )
         yield after
 
     def _go_on(self) -> None:

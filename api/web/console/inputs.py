@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.fields import BOOLEAN, DESCRIPTION, SORT, Field
+from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field
 from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault
-from engine.domain.terms import Sort
+from engine.domain.terms import Counts, Sort
 
 KEY: Final = "idempotency_key"
 """The hidden field by which a form that is sent twice counts once."""
@@ -25,6 +25,7 @@ _WORDS: Final = {
     "main_unity_name": "Main unity",
     "add": "Who",
 }
+COUNTS_TEXTS: Final = {Counts.SUM: "The sum", Counts.BEST: "The best result", Counts.LAST: "The last result"}
 _SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
 
 
@@ -120,6 +121,8 @@ def _field(field: Field, filling: Filling) -> Html:
     options = filling.options.get(field.name)
     if field.type is SORT:
         options = [Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is")]
+    if field.type is COUNTS:
+        options = [Option("", ""), *[Option(counts, text) for counts, text in COUNTS_TEXTS.items()]]
     if field.type is BOOLEAN:
         options = [Option("", ""), Option("true", "Yes"), Option("false", "No")]
     if options is not None:

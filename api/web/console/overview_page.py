@@ -18,12 +18,13 @@ from api.web.console.frame import (
     way,
     ways,
 )
+from api.web.console.inputs import COUNTS_TEXTS
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text, time_element
-from engine.domain.terms import RankingId
+from engine.domain.terms import Counts, RankingId
 from engine.log.registry import RegistryEntry
-from projections.board.board import Board
+from projections.board.board import Board, Unity
 from projections.tables.tables import Checkpoint
 from projections.verification.noted import LastVerified
 
@@ -115,7 +116,7 @@ def _rankings(venue: Venue, board: Board) -> Html:
         [
             element("a", ranking.name, href=venue.address(f"/rankings/{ranking_id}")),
             number_text(len(ranking.participants)),
-            ", ".join([unity.name for unity in ranking.unities.values()]),
+            ", ".join(map(unity_text, ranking.unities.values())),
             state_text(board, ranking_id),
         ]
         for ranking_id, ranking in shown
@@ -124,6 +125,11 @@ def _rankings(venue: Venue, board: Board) -> Html:
     rest = len(board.rankings) - len(shown)
     more = element("p", f"{rest} more are not shown here.") if rest else None
     return joined((data_table("Rankings", heads, rows), more))
+
+
+def unity_text(unity: Unity) -> str:
+    """Its name and, if it counts results, which."""
+    return unity.name if unity.counts is Counts.SUM else f"{unity.name} ({COUNTS_TEXTS[unity.counts].lower()})"
 
 
 def state_text(board: Board, ranking_id: RankingId) -> str:

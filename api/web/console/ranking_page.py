@@ -11,7 +11,7 @@ from api.interface.competition_names import competition_text
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
-from api.web.console.overview_page import state_text
+from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
@@ -114,7 +114,8 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
     placed = {message for messages in whose.values() for message in messages}
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
     heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
-    notation = ranking.unities[UnityId(unity.id)].notation
+    added = ranking.unities[UnityId(unity.id)]
+    notation = added.notation
     rows = [_entry(line, notation, filling, whose.get(line.competitor_id, [])) for line in table.lines]
     tabs = [
         element(
@@ -140,7 +141,7 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
             filling,
             venue.address(f"{below}/add", kept),
             "Add these points",
-            data_table(f"Points to add in {unity.name}", heads, rows),
+            data_table(f"Points to add in {unity_text(added)}", heads, rows),
             _pages(venue, f"{below}/add", table, query),
             inputs(fields, replace(filling, suggested={"competition_id": _newest(board)})),
         ),

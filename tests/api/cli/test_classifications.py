@@ -163,6 +163,22 @@ date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths
 """
 
 
+# Two throws of each: javelin, men, Tokyo, the final of 7 August 2021, in centimetres.
+THROWS = """\
+date,participants,score,high score
+2021-08-07 11:00,Chopra|Vadlejch|Vesely|Weber|Nadeem,87.03|83.98|85.44|85.30|82.40,8703|8398|8544|8530|8240
+2021-08-07 11:10,Chopra|Vadlejch|Vesely|Weber|Nadeem,87.58|86.67|84.98|85.15|84.62,8758|8667|8498|8515|8462
+"""
+# The fastest of 2009 over 100 metres.
+RUNS = """\
+date,participants,score,time
+2009-07-10,Gay,9.77,9.770
+2009-08-16,Bolt|Gay|Powell|Bailey,9.58|9.71|9.84|9.93,9.580|9.710|9.840|9.930
+2009-09-15,Powell,9.82,9.820
+2009-09-20,Gay|Powell,9.69|9.85,9.690|9.850
+"""
+
+
 @pytest.mark.parametrize(
     ("kind", "file", "standings"),
     [
@@ -177,6 +193,10 @@ date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths
             [(1, "LEC"), (2, "SAI"), (3, "VER"), (4, "RUS"), (5, "HAM"), (6, "OCO"), (7, "PER"), (8, "MAG"), (9, "BOT"),
              (10, "NOR"), (11, "GAS"), (11, "TSU"), (13, "ALO"), (14, "ZHO")],
         ),
+        # The best throw counts: Weber's second was farther than Vesely's.
+        ("high-score", THROWS, [(1, "Chopra"), (2, "Vadlejch"), (3, "Vesely"), (4, "Weber"), (5, "Nadeem")]),
+        # The shortest time counts; the last of Powell was longer than the one before.
+        ("laps", RUNS, [(1, "Bolt"), (2, "Gay"), (3, "Powell"), (4, "Bailey")]),
     ],
 )  # fmt: skip
 async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(

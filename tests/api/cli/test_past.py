@@ -94,6 +94,22 @@ async def test_standings_at_a_moment_are_those_over_http(tallybook: Tallybook, p
     assert table.err == f"After event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
 
 
+async def test_an_explanation_says_on_which_result_a_total_stands(tallybook: Tallybook, season: Season) -> None:
+    client, (ada, *_) = season.client, season.ids
+    made = {"name": "Jumps", "main_unity_name": "height", "participants": listed(season.ids)}
+    ranking = (await client.post("rankings.json", made | {"main_unity_counts": "best"})).json["ranking"]
+    for day, result in ("2024-03-03", 1_240), ("2024-03-09", 1_180):
+        held = {"group_id": 1, "started_at": f"{day} 15:00:00", "participants": ada}
+        competition = (await client.post("competitions.json", held)).json["competition"]["id"]
+        line = deltas((ada, ranking["unities"][0]["id"], result))
+        form = {"participants_delta": line, "competition_id": competition}
+        assert (await client.put(f"rankings/{ranking['id']}/add.json", form)).status == 200
+    told = await tallybook.done("explain", client.tournament, "Jumps", str(ada))
+    assert "The total is the result 1240 of 2024-03-03 15:00:00." in told
+    assert "It did not improve 1240 of 2024-03-03 15:00:00, still 1st." in told
+    assert "2 results, 1 of which did not improve the total" in told
+
+
 async def test_a_moment_that_is_not_there_is_refused(tallybook: Tallybook, played: Season) -> None:
     (reason,) = await tallybook.refused("standings", *of(played), "--at-sequence", "9999")
     assert re.fullmatch(r"The log of this tournament ends at sequence \d+; ask for one up to that\.", reason)

@@ -621,6 +621,7 @@ async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor
     assert {f"competitor[{one}]" for one in season.ids} <= form.keys()
     del form[f"competitor[{ben}]"]
     form |= {"name": "Chess", "main_unity_name": "points", "main_unity_sort": "ASC", "main_unity_decimals": "1"}
+    form |= {"main_unity_counts": "best"}
     nobody = {name: text for name, text in form.items() if not name.startswith("competitor[")}
     refused = await visitor.post(action, nobody)
     assert (refused.status, "is required." in words(refused.body.decode())) == (422, True)
@@ -628,7 +629,9 @@ async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor
     assert (await visitor.post(action, form)).status == 303
     made = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1]
     assert [one["id"] for one in made["competitors"]] == [ada, pair]
-    assert (made["unities"][0]["sort"], made["unities"][0]["decimals"]) == ("ASC", 1)
+    made = made["unities"][0]
+    assert (made["sort"], made["decimals"], made["counts"]) == ("ASC", 1, "best")
+    assert "points (the best result)" in words(await visitor.page(at(season)))
 
 
 async def test_everything_else_that_is_offered_works(visitor: Visitor, season: Season) -> None:
