@@ -90,11 +90,10 @@ def join(body: str, personal: str | None) -> str:
 
 def decode(tag: str, text: str) -> Event:
     """The event with this tag and text. Raises `Undecodable`."""
-    decoder = _DECODERS.get(tag)
-    if decoder is None:
-        raise Undecodable(f"unknown tag {tag!r}")
     try:
-        return decoder.decode(text)
+        return _DECODERS[tag].decode(text)
+    except KeyError:
+        raise Undecodable(f"unknown tag {tag!r}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Undecodable(f"{tag}: {error}") from error
 

@@ -559,9 +559,13 @@ async def _read(
 
 async def _decoded(after: Mapping[TournamentId, Head], read: _Read) -> Tails:
     """The events that were read."""
-    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in read.spans}
-    for row, recorded in zip(read.rows, await _recorded_in_time_slices(read.rows), strict=True):
-        events[row[0]].append(recorded)
+    decoded = await _recorded_in_time_slices(read.rows)
+    if len(read.spans) == 1:
+        events = dict.fromkeys(read.spans, decoded)
+    else:
+        events = {tournament_id: [] for tournament_id in read.spans}
+        for row, recorded in zip(read.rows, decoded, strict=True):
+            events[row[0]].append(recorded)
     for tournament_id, end in read.spans.items():
         if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
             raise LogForked(tournament_id, after[tournament_id].sequence)
@@ -907,9 +911,14 @@ async def _recorded_in_time_slices(rows: Iterable[Any]) -> list[Recorded]:
     events, time_slice = [], TimeSlice()
     for row in rows:
         events.append(_recorded(row))
-        if time_slice.over:
+        if (len(events) % _SMALL_AT_ONCE == 0 or len(row[-1]) > _SMALL_CHARACTERS_MAX) and time_slice.over:
             await time_slice.give_way()
     return events
+
+
+_SMALL_AT_ONCE: Final = 16
+_SMALL_CHARACTERS_MAX: Final = 1_000
+"""Events with a body of at most so many characters are decoded 16 at once, because the clock costs a tenth of each."""
 
 
 def _recorded(row: Any) -> Recorded:

@@ -339,8 +339,16 @@ def fold_all(
     tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
 ) -> None:
     """`folding`, to the end of the run."""
-    for _ in folding(tournament_id, board, run, revisions):
-        pass
+    revisions = Revisions() if revisions is None else revisions
+    for recorded in run:
+        event = recorded.event
+        try:
+            if type(event) is events.PointsAdded and not event.results:  # nearly always
+                add_points(board, event)
+            else:
+                fold(board, revisions, recorded)
+        except Exception as error:
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
 
 
 def add_points(board: Board, event: events.Points) -> None:
