@@ -29,6 +29,7 @@ PURE = sorted(
         "projections/past/leaders.py",
         "projections/past/series.py",
         "projections/past/timeline.py",
+        "projections/past/touching.py",
         "projections/past/world_clock.py",
         "projections/past/explanation.py",
         "projections/past/history.py",

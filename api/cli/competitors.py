@@ -1,6 +1,7 @@
 """Commands about competitors."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +16,18 @@ from api.cli.names import CompetitorText
 from api.cli.progress import progress
 from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.writing import written_to
 from api.interface.names import Names
+from api.interface.rendering import encode
+from api.interface.resources.competitor_exports import competitor_json, exported
+from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
 from api.interface.resources.competitors import rankings_keeping
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.judging import decide
-from engine.domain.terms import OPERATOR, CompetitorId
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
+from engine.process.time_slices import TimeSlices
+from projections.past.past import Past, Span
 
 CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
@@ -126,6 +133,49 @@ async def erase_competitor(
         f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
         f"its parent; its points stay in {printing.count(len(kept), 'ranking')}"
     )
+
+
+async def export_competitor(
+    slug: Slug, competitor: CompetitorText, /, *, output: Path | None = None, where: Where = HERE
+) -> None:
+    """
+    Parameters
+    ----------
+    output
+        File to write to instead of standard output.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        competitor_id = Names(live.board).competitor(competitor)
+        span = Span(Sequence(1), live.head.sequence)
+        with written_to(output) as write:
+            write(f'{{"competitor":{_text(await competitor_json(live, competitor_id))},"standings":[')
+            question, comma = CompetitorStandingsQuestion(competitor_id), ""
+            while True:
+                shown = await find_competitor_standings(live, TimeSlices(), question)
+                comma = _write_items(write, comma, shown.ranking)
+                if shown.next is None:
+                    break
+                question = CompetitorStandingsQuestion(competitor_id, RankingId(shown.next))
+            write('],"events":[')
+            comma = ""
+            with progress("reading", total=span.last, data_there=output is None) as advance:
+                touches = Past(desk.database).touches(live.board, live.tournament_id, competitor_id, span)
+                async for reached, found in touches:
+                    comma = _write_items(write, comma, map(exported, found))
+                    advance(reached)
+            write("]}\n")
+
+
+def _write_items(write: Callable[[str], None], comma: str, items: Iterable[object]) -> str:
+    """Writes the items of an array, after `comma`. Returns what stands before the next ones."""
+    for item in items:
+        write(comma + _text(item))
+        comma = ","
+    return comma
+
+
+def _text(value: object) -> str:
+    return encode(value).decode()
 
 
 async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:

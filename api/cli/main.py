@@ -68,7 +68,7 @@ tournament = App(
     group=_COMPETE,
     help="Create, rename, list, publish, limit, export, import and delete tournaments.",
 )
-competitor = App(name="competitor", group=_COMPETE, help="Register, import, list and erase competitors.")
+competitor = App(name="competitor", group=_COMPETE, help="Register, import, list, export and erase competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
 ranking = App(name="ranking", group=_COMPETE, help="Create, rename, order, hide, close and list rankings.")
 participants = App(name="participants", group=_COMPETE, help="Add competitors to rankings, and remove them.")
@@ -198,6 +198,15 @@ _command(
     Erase all names, tags and colours that a competitor ever had, and its parent. It is then #ID at every moment of the
     past, too. Points and places stay; so do names in reasons and other texts, in backups, and where events were
     received. This cannot be undone.
+    """,
+)
+_command(
+    competitor,
+    "api.cli.competitors:export_competitor",
+    name="export",
+    help="""
+    Write everything that a tournament holds about a competitor, as one JSON document: its data, its standings of now,
+    and each event that touches it, cut down to it. Competitors that share an event with it are left out.
     """,
 )
 _command(

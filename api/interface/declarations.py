@@ -87,8 +87,8 @@ class RecallContext(Struct):
 
 
 class Recall(Struct, frozen=True):
-    """Answers a question about the past of a ranking from the log. `question` is made as in `Read`, and has the
-    `ranking_id`. `judged`: things that it names are checked, and may be refused with 422."""
+    """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
+    has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422."""
 
     path: str
     summary: str
@@ -98,6 +98,7 @@ class Recall(Struct, frozen=True):
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     fields: Fields = ()
     judged: bool = False
+    scope: Scope = Scope.READ
 
 
 class Many(Struct, frozen=True):
@@ -196,7 +197,7 @@ def method_of(operation: Operation) -> str:
 
 def scope_of(operation: Operation) -> Scope:
     """What a token must reach to ask for it."""
-    return operation.scope if isinstance(operation, Write | Preview) else Scope.READ
+    return Scope.READ if isinstance(operation, Read) else operation.scope
 
 
 def name_of(operation: Operation) -> str:

@@ -189,13 +189,15 @@ class Handlers:
     def _recall_handler(self, operation: Recall) -> Handler:
         known, looked_up, compression = self.access.known, self.access.looked_up, self._compression
         scope, render, of_answer = scope_of(operation), operation.render, operation.answer
+        is_of_ranking = "{ranking_id}" in operation.path
 
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
             arguments = _read_query(incoming.request, operation)
             question = operation.question(**incoming.ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
-                ranking_of(context.live.board, question.ranking_id)
+                if is_of_ranking:
+                    ranking_of(context.live.board, question.ranking_id)
                 if arguments:
                     question = with_days(context.live.board, question)
                 answer = await render(context, of_answer, question)

@@ -6,6 +6,7 @@ from api.interface.declarations import Action, Operation, Stream
 from api.interface.resources import (
     classifications,
     competitions,
+    competitor_exports,
     competitor_standings,
     competitors,
     history,
@@ -34,6 +35,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *competitions.OPERATIONS,
     *voiding.OPERATIONS,
     *competitors.OPERATIONS,
+    *competitor_exports.OPERATIONS,
     *publication.OPERATIONS,
     *presentation.OPERATIONS,
     *tournaments.OPERATIONS,

@@ -43,6 +43,7 @@ from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
+from projections.past.touching import Touch, touch
 from projections.past.world_clock import WorldClock, add_deltas, add_results_shown, drop_results, give_totals
 from projections.tables import snapshots
 
@@ -576,6 +577,23 @@ class Past:
             await self._time_slices.work(_add_lines(tournament_id, historian, events, lines))
             yield lines
 
+    # ── Of one competitor ───────────────────────────────────────────────────────────────────────────────
+
+    async def touches(
+        self, live_board: Board, tournament_id: TournamentId, competitor_id: CompetitorId, span: Span
+    ) -> AsyncGenerator[tuple[Sequence, list[Touch]], None]:
+        """Yields the events of `span` that touch a competitor, chunk by chunk, each time with the sequence that has
+        been reached. `live_board` shows at least the events of `span`."""
+
+        def takes_part(competition_id: CompetitionId) -> bool:
+            return competitor_id in live_board.competitions[competition_id].participants
+
+        async with self._admitted():
+            async for events in self._chunks_read_ahead(tournament_id, Sequence(span.first - 1), span.last):
+                found: list[Touch] = []
+                await self._time_slices.work(_add_touches(events, competitor_id, takes_part, found))
+                yield events[-1].sequence, found
+
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
 
     async def explanation(
@@ -747,6 +765,20 @@ def _add_lines(
             lines.append((recorded.sequence, (yield from historian.lines_in_time_slices(recorded))))
         except LookupError as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
+        yield
+
+
+def _add_touches(
+    events: Iterable[Recorded],
+    competitor_id: CompetitorId,
+    takes_part: Callable[[CompetitionId], bool],
+    found: list[Touch],
+) -> Iterator[None]:
+    """Adds what the events tell of a competitor to `found`, step by step."""
+    for recorded in events:
+        told = touch(recorded, competitor_id, takes_part)
+        if told is not None:
+            found.append(told)
         yield
 
 

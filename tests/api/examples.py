@@ -206,6 +206,7 @@ STORY: Final = (
     ),
     Step(operation_id="changePresentation", body={"zone": "Europe/Berlin", "accent": "1a56b0"}),
     Step(operation_id="showPresentation"),
+    Step(operation_id="exportCompetitor", ids={"competitor_id": "$DAN"}, query="limit=2"),
     Step(operation_id="previewEraseCompetitor", ids={"competitor_id": "$DAN"}),
     Step(operation_id="eraseCompetitor", ids={"competitor_id": "$DAN"}),
     Step(operation_id="renameTournament", body={"name": "Summer ladder"}),

@@ -8,7 +8,14 @@ from api.desk import desk, docket
 from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
 from api.interface import questions, windows
 from api.interface.public import view
-from api.interface.resources import competitor_standings, leaders, recent_results, standings, voiding
+from api.interface.resources import (
+    competitor_exports,
+    competitor_standings,
+    leaders,
+    recent_results,
+    standings,
+    voiding,
+)
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app
 from api.stream import followers, listeners, pace, tickets
@@ -217,6 +224,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "lines of a competitor's standings on one page",
                 f"{competitor_standings.COMPETITOR_LINES_MAX}",
+                "the page ends, with `next`",
+            ),
+            (
+                "events on one page of a competitor's export",
+                f"{competitor_exports.EXPORTED_MAX:,}, found in {past.SCANNED_EVENTS_MAX:,}",
                 "the page ends, with `next`",
             ),
             ("lines that a preview compares", f"{voiding.PREVIEW_LINES_MAX:,}", "422"),

@@ -258,6 +258,37 @@ async def test_archives_made_later_have_no_name_and_earlier_ones_are_still_read(
     assert await other.done("verify", slug)
 
 
+async def test_everything_about_a_competitor_is_exported_and_nothing_of_its_name_after_the_erasure(
+    shown: Season, service: Service, tallybook: Tallybook, tmp_path: Path
+) -> None:
+    slug, who, file = shown.client.tournament, shown.ids[-1], tmp_path / "export.json"
+    await shown.client.put(f"competitions/{shown.competition_id}.json", {"location": "Hall 2"})
+    await tallybook.done("competitor", "export", slug, LATER, "--output", str(file))
+    whole = json.loads(file.read_bytes())
+    assert whole["competitor"]["name"] == LATER
+    assert [(one["id"], one["unities"][0]["total"]) for one in whole["standings"]] == [(shown.ranking_id, 7)]
+    told = [(event["kind"], event["idempotency_key"]) for event in whole["events"]]
+    assert told == [
+        ("CompetitorRegistered", "client-chosen"),
+        *[(kind, None) for kind in ("ParticipantsChanged", "PointsAdded", "CompetitorChanged")],
+    ]
+    assert whole["events"][0]["event"] == {"competitor_id": who, **REQUEST, "tags": [TAG]}
+    assert whole["events"][2]["event"]["deltas"] == [[who, shown.unity_id, 7]]
+    paged, after = [], 0
+    while after is not None:
+        page = (await shown.client.get(f"competitors/{who}/export.json?limit=1&after={after}")).json["export"]
+        paged, after = paged + page["events"], page["next"]
+    assert paged == whole["events"]
+    assert (page["competitor"], page["standings"]["ranking"]) == (whole["competitor"], whole["standings"])
+    of_other = (await shown.client.get(f"competitors/{shown.ids[0]}/export.json")).json["export"]["events"]
+    assert ("CompetitionChanged", "Hall 2") in [(one["kind"], one["event"].get("location")) for one in of_other]
+    assert given_away(json.dumps(of_other).encode()) == []  # its child is somebody else
+    await erase(shown)
+    erased = await tallybook.done("competitor", "export", slug, f"#{who}")
+    assert given_away(erased.encode()) == []
+    assert [event["kind"] for event in json.loads(erased)["events"]] == [*dict(told), "CompetitorErased"]
+
+
 async def test_nobody_who_was_erased_is_imported_again(
     season: Season, service: Service, owner: asyncpg.Connection, tallybook: Tallybook, tmp_path: Path
 ) -> None:

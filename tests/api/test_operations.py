@@ -157,6 +157,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
                     "strike",
                     "reverse",
                     "PUT competitors/{competitor_id}/erase",
+                    "export",
                     "PUT publication",
                     "PUT presentation",
                     "visibility",

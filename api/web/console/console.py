@@ -47,6 +47,7 @@ from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
 from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
+from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
 from api.interface.resources.standings import recorded_at_head
 from api.interface.resources.voiding import COMPARED, answer_preview
 from api.web.console import competition_import_pages
@@ -135,10 +136,11 @@ _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 _DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
 _ADDED: Final = Field("added", FROM_1, "1: that event has added points")
 _OFFSET: Final = Field("offset", FROM_0, "the number to skip")
+_AFTER_EVENT: Final = Field("after", FROM_0, "only events after this one")
 _UNITY: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
 
 _Make = Callable[[IncomingRequest, Viewer], Awaitable[bytes | Reply]]
-_MakeOfTournament = Callable[[RecallContext, Viewer, Venue, "_Asked"], Awaitable[bytes]]
+_MakeOfTournament = Callable[[RecallContext, Viewer, Venue, "_Asked"], Awaitable[bytes | Reply]]
 
 
 class _Asked:
@@ -203,6 +205,7 @@ class ConsoleHandlers:
         of_tournament("/webhooks", self._webhooks, scope=Scope.ADMIN)
         of_tournament("/publication", _publication, _DONE, scope=Scope.ADMIN)
         of_tournament("/competitors", _competitors, _DONE, _OFFSET)
+        of_tournament("/competitors/{competitor_id}/export", _export, _AFTER_EVENT, scope=Scope.ADMIN)
         of_tournament("/competitions", _competitions, _DONE, _OFFSET)
         of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _ADDED, _OFFSET, _UNITY)
         of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT, _DONE)
@@ -399,7 +402,7 @@ class ConsoleHandlers:
 
     async def _of_tournament(
         self, make: _MakeOfTournament, fields: Fields, scope: Scope, incoming: IncomingRequest, viewer: Viewer
-    ) -> bytes:
+    ) -> bytes | Reply:
         refuse_beyond_scope(viewer.token, scope)
         async with self._handlers.visited(incoming, viewer.token) as context:
             asked = _Asked(incoming, fields)
@@ -801,6 +804,16 @@ async def _publication(context: RecallContext, viewer: Viewer, venue: Venue, ask
 
 async def _competitors(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
     return competitors_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+
+
+async def _export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: _Asked) -> Reply:
+    """A page of the export, as it is over HTTP, to be kept as a file."""
+    competitor_id = CompetitorId(asked.ids["competitor_id"])
+    after = Sequence(asked.arguments.get("after", 0))
+    question = ExportQuestion(competitor_id=competitor_id, after=after, limit=EXPORTED_MAX)
+    made = await answer_export(context, EXPORT, question)
+    kept = header("Content-Disposition", f'attachment; filename="competitor-{competitor_id}.json"')
+    return Reply(made.body, headers=CONSOLE_HEADERS + kept)
 
 
 async def _competitions(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:

@@ -42,6 +42,7 @@ def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found
     if viewer.may(Scope.WRITE):
         links = [_link(venue, f"/competitors/{competitor_id}/change", "Change", found.name)]
         if viewer.may(Scope.ADMIN):
+            links.append(_link(venue, f"/competitors/{competitor_id}/export", "Export", found.name))
             links.append(_link(venue, f"/competitors/{competitor_id}/erase", "Erase", found.name))
         row.append(None if found.erased else joined(links))
     return row

@@ -33,6 +33,7 @@ from tallybook_client.shapes import (
     Done,
     Erasure,
     Explanation,
+    ExportedEvent,
     Form,
     HistoryLine,
     Leaders,
@@ -205,6 +206,12 @@ class Client:
 
     async def preview_erase_competitor(self, slug: str, competitor_id: int) -> Erasure:
         return await self._payload(_path(slug, "competitors", competitor_id, "erase"), {}, "erasure", Erasure)
+
+    async def export_competitor(self, slug: str, competitor_id: int) -> AsyncGenerator[ExportedEvent, None]:
+        """Every event that touches a competitor, cut down to it. Needs scope `admin`."""
+        path = _path(slug, "competitors", competitor_id, "export")
+        async for item in self._items(path, {"limit": LINES_MAX}, "export", "events", 0, per_page=None):
+            yield msgspec.json.decode(item, type=ExportedEvent)
 
     async def void_competition(
         self, slug: str, competition_id: int, *, idempotency_key: str | None = None, if_match: str | None = None

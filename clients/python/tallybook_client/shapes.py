@@ -6,7 +6,7 @@ Times are aware, in UTC: answers write most of them without a zone. Fields that 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -143,6 +143,17 @@ class Erasure(_Shape, frozen=True, kw_only=True):
 
     competitor: Competitor
     rankings: tuple[int, ...]
+
+
+class ExportedEvent(_Shape, frozen=True, kw_only=True):
+    """An event that touches a competitor. `event`: its fields, cut down to this competitor."""
+
+    sequence: int
+    recorded_at: datetime
+    actor: int
+    idempotency_key: str | None
+    kind: str
+    event: dict[str, Any]
 
 
 class Participant(_Shape, frozen=True, kw_only=True):

@@ -69,6 +69,7 @@ class SyncClient:
     change_competitor = _waiting(Client.change_competitor)
     erase_competitor = _waiting(Client.erase_competitor)
     preview_erase_competitor = _waiting(Client.preview_erase_competitor)
+    export_competitor = _iterating(Client.export_competitor)
     show_competitor_standings = _iterating(Client.show_competitor_standings)
     list_competitions = _iterating(Client.list_competitions)
     show_competition = _waiting(Client.show_competition)

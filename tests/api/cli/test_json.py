@@ -14,7 +14,7 @@ from tests.running import said
 
 WITHOUT: Final = {
     **dict.fromkeys(("serve", "worker", "demo"), "it goes on"),
-    **dict.fromkeys(("prove", "check-proof"), "it prints JSON in any case"),
+    **dict.fromkeys(("prove", "check-proof", "competitor export"), "it prints JSON in any case"),
     "tournament export": "an archive has a form of its own",
     "completion": "it prints a program of a shell",
 }

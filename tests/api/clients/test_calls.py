@@ -131,6 +131,8 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert leaders.competitors[0].runs == 1
     (of_ada,) = await every(tallybook.show_competitor_standings(slug, ada))
     assert [unity.total for unity in of_ada.unities] == [3, 1]
+    exported = await every(tallybook.export_competitor(slug, ada))
+    assert exported[0].event["name"] == "Ada"
     history = await every(tallybook.list_history(slug, ranking, unity=points, first=done.sequence))
     assert [(line.competitor_id, line.delta, line.reason) for line in history] == [
         (ada, 3, None),

@@ -61,6 +61,7 @@ NEEDED: Final = {
     "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/classification": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
+    "/tournament/{tournament}/competitors/{competitor_id}/export": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
     "/tournaments/new": Scope.ADMIN,
     "/tournament/{tournament}/competitors/import": Scope.WRITE,

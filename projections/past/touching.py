@@ -1,0 +1,67 @@
+"""What the log tells of one competitor: each event that touches it, cut down to what it says of it.
+
+Pure. An event touches a competitor if it names it, or is about a competition that it takes part in. Lists of
+competitors and lines of points are cut down to its own. Names of others are left out: they are theirs.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitionChanged,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    Event,
+    Recorded,
+)
+from engine.domain.terms import CompetitionId, CompetitorId
+
+_ONE: Final = ("competitor_id", "parent_id", "winner_id")
+"""The fields that name one competitor."""
+_LISTS: Final = ("participants", "added", "removed", "competitors")
+_LINES: Final = ("deltas", "results", "totals")
+"""The fields whose items begin with the id of a competitor."""
+_OF_COMPETITIONS: Final = CompetitionAdded | CompetitionChanged | CompetitionVoided | CompetitionUnvoided
+
+
+class Touch(Struct, frozen=True):
+    """An event that touches a competitor. `told`: its fields as they are stored, cut down to this competitor."""
+
+    recorded: Recorded
+    kind: str
+    told: dict[str, Any]
+
+
+def touch(recorded: Recorded, competitor_id: CompetitorId, takes_part: Callable[[CompetitionId], bool]) -> Touch | None:
+    """What an event tells of a competitor; None: nothing. `takes_part`: whether it is a participant of a
+    competition."""
+    event = recorded.event
+    is_theirs = isinstance(event, _OF_COMPETITIONS) and takes_part(event.competition_id)
+    if not (is_theirs or _names(event, competitor_id)):
+        return None
+    told = msgspec.to_builtins(event, str_keys=True)
+    for name in _LISTS:
+        if name in told:
+            told[name] = [one for one in told[name] if one == competitor_id]
+    for name in _LINES:
+        if name in told:
+            told[name] = [line for line in told[name] if line[0] == competitor_id]
+    if isinstance(result := told.get("result"), dict):
+        told["result"] = {key: text for key, text in result.items() if key == str(competitor_id)}
+    if told.get("competitor_id", competitor_id) != competitor_id:
+        told = {name: value for name, value in told.items() if name not in event.personal}
+    return Touch(recorded, event.tag, told)
+
+
+def _names(event: Event, competitor_id: CompetitorId) -> bool:
+    result = getattr(event, "result", None)
+    return (
+        any(getattr(event, name, None) == competitor_id for name in _ONE)
+        or any(competitor_id in getattr(event, name, ()) for name in _LISTS)
+        or any(line.competitor_id == competitor_id for name in _LINES for line in getattr(event, name, ()))
+        or (isinstance(result, dict) and competitor_id in result)
+    )
