@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long model fuzz campaign bench million docs wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -70,6 +70,10 @@ wheel: $(VENV)/.installed
 # Installs the wheels of product and client in an empty environment of each Python on this machine, and starts them.
 installed: $(VENV)/.installed-dev
 	$(BIN)/pytest -m long tests/wheel/test_installation.py
+
+# Dumps a database of this version, from which every later version is tested to upgrade: for the commit that gets the tag.
+dump: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.upgrades.dumped
 
 # Generates the client for TypeScript from a running service, has tsc look at it, and makes a round trip. It needs npm.
 typescript: $(VENV)/.installed-dev

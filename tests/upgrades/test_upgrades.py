@@ -1,0 +1,52 @@
+"""A database of any earlier version, migrated by this one, shows what it showed."""
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+import pytest
+
+from tests.conftest import Administrator, DistributedAdministrator
+from tests.project import ROOT
+from tests.running import said
+from tests.upgrades import dumped
+
+_numbers = count(1)
+_RELEASED = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
+
+
+@pytest.fixture
+def unmigrated(administrator: Administrator) -> Iterator[str]:
+    """The address of a database without anything in it."""
+    if isinstance(administrator, DistributedAdministrator):
+        pytest.skip("a distributed database is not upgraded from a dump")
+    name = f"upgraded_{next(_numbers)}"
+    administrator.run(administrator.everywhere(f"CREATE DATABASE {name} TEMPLATE template0"))
+    yield urlunsplit(urlsplit(administrator.dsn)._replace(path=f"/{name}"))
+    administrator.drop(name)
+
+
+@pytest.mark.parametrize("version", [*dumped.versions(), "this"])
+async def test_a_database_of_each_version_shows_what_it_showed(
+    version: str, dsn: str, unmigrated: str, tmp_path: Path
+) -> None:
+    directory = dumped.DUMPS
+    if version == "this":
+        directory = tmp_path
+        await dumped.fill(dsn, histories=10)
+        await dumped.dump(dsn, directory, version)
+    dumped.restore(directory, version, unmigrated)
+    for command in ("migrate", "verify"):
+        told = said(command, TALLYBOOK_DATABASE_URL=unmigrated)
+        assert told.code == 0, told
+    expected = msgspec.json.decode((directory / f"{version}.json").read_bytes())
+    assert all(expected.values())
+    assert await dumped.shown(unmigrated) == expected
+
+
+def test_each_version_that_was_released_has_a_dump() -> None:
+    released = set(_RELEASED.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")))
+    assert released <= set(dumped.versions())
