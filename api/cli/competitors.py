@@ -15,7 +15,7 @@ from api.cli.imports import register_competitors
 from api.cli.names import CompetitorText
 from api.cli.progress import progress
 from api.cli.void import DryRun
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
 from api.interface.rendering import encode
@@ -24,10 +24,12 @@ from api.interface.resources.competitor_standings import CompetitorStandingsQues
 from api.interface.resources.competitors import rankings_keeping
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
+from engine.domain.errors import TournamentStopped
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from engine.process.time_slices import TimeSlices
 from projections.past.past import Past, Span
+from projections.verification.erasures import erase_in_log
 
 CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
@@ -120,18 +122,26 @@ async def erase_competitor(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        competitor_id = Names(live.board).competitor(competitor)
-        command = EraseCompetitor(competitor_id=competitor_id)
-        decide(live.board, command)
-        kept = rankings_keeping(live.board, competitor_id)
-        sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
+    async with desk_at(where) as desk:
+        try:
+            async with tournament_at(desk, slug) as live:
+                competitor_id = Names(live.board).competitor(competitor)
+                command = EraseCompetitor(competitor_id=competitor_id)
+                decide(live.board, command)
+                kept = rankings_keeping(live.board, competitor_id)
+                sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
+        except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
+            if dry_run or not competitor.isdecimal():
+                raise
+            competitor_id, kept = CompetitorId(int(competitor)), []
+            sequence = await erase_in_log(desk.database, await known(desk.database, slug), competitor_id)
     if json:
         printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence})
         return
+    points = f"its points stay in {printing.count(len(kept), 'ranking')}" if kept else "its points stay"
     printing.say(
         f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
-        f"its parent; its points stay in {printing.count(len(kept), 'ranking')}"
+        f"its parent; {points}"
     )
 
 

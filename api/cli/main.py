@@ -80,8 +80,11 @@ competition = App(
 imports = App(name="import", group=_COMPETE, help="List imports of competitions, and undo them.")
 token = App(name="token", group=_OPERATE, help="Create, list, limit and revoke tokens.")
 webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
+erasures = App(
+    name="erasures", group=_OPERATE, help="Keep a list of erasures outside of the database, and apply it to one."
+)
 _COMPETING: Final = (tournament, competitor, ranking, participants, unity, competition, imports, points, classification)
-for part in (*_COMPETING, token, webhook):
+for part in (*_COMPETING, token, webhook, erasures):
     app.command(part)
 
 
@@ -197,7 +200,7 @@ _command(
     help="""
     Erase all names, tags and colours that a competitor ever had, and its parent. It is then #ID at every moment of the
     past, too. Points and places stay; so do names in reasons and other texts, in backups, and where events were
-    received. This cannot be undone.
+    received. This cannot be undone. If the tournament has stopped, give the id.
     """,
 )
 _command(
@@ -479,6 +482,31 @@ _command(
     "api.cli.webhooks:rotate_secret",
     name="rotate",
     help="Give a webhook a new secret, which is shown only once. For a day, messages are signed with both.",
+)
+
+
+# ── Erasures ────────────────────────────────────────────────────────────────────────────────────────────
+
+_command(
+    erasures,
+    "api.cli.erasures:keep",
+    name="keep",
+    help="""
+    Append to FILE what was erased since it was last kept there. Keep it on another machine. It names nobody: a line
+    has tournament, slug, competitor, and when that was registered and erased.
+    """,
+)
+_command(
+    erasures,
+    "api.cli.erasures:apply",
+    name="apply",
+    help="""
+    Erase again what the list in FILE says: after a restore, or the import of an older archive.
+
+    For each line the command says whether the competitor is erased now, was erased already, or is unknown here. It can
+    be repeated. A competitor that was registered at another time is somebody else, and stays. Tournaments that have
+    stopped are erased from, too.
+    """,
 )
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from engine.database.distribution import is_distributed
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
-from engine.domain.events import Event
+from engine.domain.events import COLOR_DEFAULT, Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
@@ -86,6 +86,13 @@ _CLAIM: Final = """
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id
     FOR UPDATE SKIP LOCKED
+"""
+_HOLD: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
+_FORGET: Final = """
+    UPDATE competitor
+    SET name = '#' || competitor_id, tags = '{}', color = $3, parent_id = NULL, updated_at = created_at, revised = 0,
+        erased = 0
+    WHERE tournament_id = $1 AND competitor_id = $2 AND erased IS NULL
 """
 _ADVANCE: Final = """
     UPDATE checkpoint AS c
@@ -194,6 +201,13 @@ async def claim(connection: Connection, tournament_ids: Collection[TournamentId]
     """
     rows = await connection.fetch(_CLAIM, tournament_ids)
     return {row["tournament_id"]: _checkpoint(row) for row in rows}
+
+
+async def forget(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> None:
+    """Makes the rows what they are once the log has forgotten who the competitor is, within a transaction. For a
+    tournament that no worker folds further. Waits for one that is folding it."""
+    await connection.execute(_HOLD, tournament_id)
+    await connection.execute(_FORGET, tournament_id, competitor_id, COLOR_DEFAULT)
 
 
 def _checkpoint(row: Record) -> Checkpoint:

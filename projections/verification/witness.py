@@ -74,8 +74,8 @@ async def current_notes(connection: Connection, tournament_id: TournamentId | No
     ]
 
 
-def append(path: Path, notes: Iterable[Note]) -> None:
-    """Appends the notes, whole lines, and returns when they are on disk. Raises OSError."""
+def append(path: Path, notes: Iterable[Struct]) -> None:
+    """Appends the notes, or others, whole lines, and returns when they are on disk. Raises OSError."""
     lines = b"".join(_encode(note) + b"\n" for note in notes)
     if not lines:
         return

@@ -18,8 +18,10 @@ from prometheus_client import REGISTRY
 
 from api.cli.imports import Imported, register_competitors
 from api.http.forms import fingerprint
+from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
 from projections.tables.worker import Worker
+from projections.verification.setting_aside import set_aside
 from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import Board, board, change, other_dsn
@@ -27,7 +29,9 @@ from tests.api.service import Answer, Client, Season, Service, deltas, totals
 from tests.api.streams import heard
 from tests.api.test_public import paths_of
 from tests.api.test_public_stream import listening
+from tests.poison import append_text
 from tests.projections.verified import verified
+from tests.restoring import backup
 from tests.spectator import NDJSON, Spectator
 from tests.tampering import keep_snapshot, tamper
 
@@ -301,6 +305,84 @@ async def test_nobody_who_was_erased_is_imported_again(
     assert await left_in_database(owner) == {}
     again = await imported(service, owner, file)
     assert (again.registered, again.ids) == (0, first.ids)
+
+
+# ── Copies from before ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_list_that_was_kept_elsewhere_erases_again_after_a_restore_and_an_import(
+    dsn: str, other_dsn: str, tmp_path: Path
+) -> None:
+    tallybook, other = Tallybook(dsn), Tallybook(other_dsn)
+    archive, kept = tmp_path / "archive", tmp_path / "erasures"
+    slug = await tallybook.done("tournament", "create", "Cup")
+    who = await tallybook.json("competitor", "add", slug, NAME, "--tag", TAG, "--color", COLOR)
+    await tallybook.done("competitor", "change", slug, NAME, "--name", LATER)
+    await tallybook.done("competitor", "add", slug, "Ann")
+    await tallybook.done("tournament", "export", slug, "--output", str(archive))
+    async with backup(dsn) as restore:
+        await tallybook.done("competitor", "erase", slug, LATER)
+        (line,) = await tallybook.json("erasures", "keep", str(kept))
+        assert (line["slug"], line["competitor"]) == (slug, who["id"])
+        assert given_away(kept.read_bytes()) == []
+        assert await tallybook.json("erasures", "keep", str(kept)) == []
+        await restore()
+        await other.done("tournament", "import", str(archive))
+        for of, address in ((tallybook, dsn), (other, other_dsn)):
+            assert await left_in(address)
+            assert await outcomes(of, kept, "--dry-run") == ["erased"]
+            assert await outcomes(of, kept) == ["erased"]
+            assert await outcomes(of, kept) == ["erased already"]
+            assert await left_in(address) == {}
+            assert await of.done("verify")
+            assert {one["name"] for one in await of.json("competitor", "list", slug)} == {f"#{who['id']}", "Ann"}
+    ann = (await tallybook.json("competitor", "list", slug))[1]["id"]
+    strange = [{**line, "tournament": 1}, {**line, "competitor": 99}, {**line, "competitor": ann}]
+    kept.write_text("\n".join(["{", *map(json.dumps, strange)]))
+    said = await tallybook("erasures", "apply", str(kept), "--json")
+    assert (said.code, "no erasures: 1." in said.err) == (1, True)
+    assert [one["outcome"] for one in json.loads(said.out)] == [
+        "unreadable",
+        "unknown tournament",
+        *["unknown competitor"] * 2,
+    ]
+    assert "Ann" in await tallybook.done("competitor", "list", slug)
+
+
+async def outcomes(tallybook: Tallybook, kept: Path, *options: str) -> list[str]:
+    return [one["outcome"] for one in await tallybook.json("erasures", "apply", str(kept), *options)]
+
+
+async def left_in(dsn: str) -> dict[str, list[str]]:
+    """As `left_in_database`, once the tables have followed."""
+    async with open_database(dsn, name="test", connections_max=3) as database:
+        await Worker(database).catch_up()
+    owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    try:
+        return await left_in_database(owner)
+    finally:
+        await owner.close()
+
+
+async def test_a_tournament_that_has_stopped_forgets_too(
+    shown: Season, service: Service, owner: asyncpg.Connection, tallybook: Tallybook
+) -> None:
+    tournament_id, slug, who = await tournament_of(owner), shown.client.tournament, shown.ids[-1]
+    await Worker(service.database).catch_up()
+    sequence = await append_text(owner, tournament_id, "Nonsense", "{}")
+    await Worker(service.database).catch_up()
+    assert (await shown.client.get("competitors.json")).status == 503  # the process has noticed
+    assert (await shown.client.put(f"competitors/{who}/erase.json")).status == 503
+    assert (await tallybook.refused("competitor", "erase", slug, LATER))[0]
+    await tallybook.done("competitor", "erase", slug, str(who))
+    assert await left_in_database(owner) == {}
+    assert "could be erased" in (await tallybook.refused("competitor", "erase", slug, str(who)))[0]
+    await set_aside(service.database, tournament_id, sequence)
+    await Worker(service.database).catch_up()
+    report = await verified(service.database)
+    assert report.differences == []
+    named = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+    assert named[who] == f"#{who}"
 
 
 async def imported(service: Service, owner: asyncpg.Connection, file: Path) -> Imported:

@@ -83,6 +83,8 @@ GIVEN: Final = {
     "verify": "--digests {digests}",
     "rebuild": "",
     "competitor erase": "{slug} Cid",
+    "erasures keep": "{erasures}",
+    "erasures apply": "{erasures}",
     "tournament delete": "{slug} --without-archive",
 }
 """Arguments for each command, in an order in which one may follow the other; ~ is a blank."""
@@ -111,7 +113,7 @@ def _parameters(command: Any) -> set[str]:
 async def test_with_json_a_command_prints_json_and_nothing_else(
     tallybook: Tallybook, season: Season, tmp_path: Path
 ) -> None:
-    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "picture.svg", "digests")]
+    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "picture.svg", "digests", "erasures")]
     files[0].write_text("name\nDan\nEve\n")
     files[1].write_text("date,participants,score\n2026-05-01,Ada|Cid,1:0\n")
     given = {file.stem: str(file) for file in files} | {"slug": season.client.tournament}

@@ -1,0 +1,213 @@
+"""Erasures, as a list that is kept outside of the database and applied to one that does not know them: after a restore,
+or the import of an older archive.
+
+A list is NDJSON, a line for each competitor that was erased, without a word of what was erased:
+
+    {"tournament":7,"slug":"cup","competitor":12,"registered_at":"…","erased_at":"…"}
+
+A restored database may give an id to somebody else. So a line means the competitor with this id that was registered at
+this very time.
+
+Nothing here needs a board: a tournament that has stopped forgets, too.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterable
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, NotFound, OutcomeUnknown
+from engine.domain.events import CompetitorErased
+from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.log import appending, reading, registry
+from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
+from projections.tables import snapshots, tables
+
+ERASE_ATTEMPTS_MAX: Final = 10
+"""How often an erasure is appended again because others appended meanwhile."""
+LINE_BYTES_MAX: Final = 4_096
+"""A longer line is no erasure."""
+
+# Uses the index `event_personal`.
+_REGISTERED: Final = """
+    SELECT recorded_at
+    FROM event
+    WHERE tournament_id = $1 AND kind = 'CompetitorRegistered' AND personal IS NOT NULL
+        AND (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C") = $2
+"""
+# Uses the index `event_erased`.
+_ERASED_AT: Final = """
+    SELECT recorded_at FROM event WHERE tournament_id = $1 AND kind = 'CompetitorErased' AND body = $2 LIMIT 1
+"""
+# Reads all events of the tournament: those that were erased are in no index.
+_FORGOTTEN: Final = """
+    SELECT recorded_at, left(body, 40) AS body
+    FROM event
+    WHERE tournament_id = $1 AND kind = 'CompetitorRegistered' AND personal IS NULL
+    ORDER BY sequence
+"""
+
+
+class Erasure(Struct, frozen=True, kw_only=True):
+    """A line of a list."""
+
+    tournament: TournamentId
+    slug: str
+    competitor: CompetitorId
+    registered_at: datetime
+    erased_at: datetime
+
+
+class LineOutcome(StrEnum):
+    """What applying a line did."""
+
+    ERASED = "erased"
+    ALREADY = "erased already"
+    UNKNOWN_TOURNAMENT = "unknown tournament"
+    UNKNOWN_COMPETITOR = "unknown competitor"
+    UNREADABLE = "unreadable"
+
+
+class AppliedLine(Struct, frozen=True, kw_only=True):
+    """What became of the line with this number. A line that cannot be read names nobody."""
+
+    line: int
+    outcome: LineOutcome
+    tournament: TournamentId | None = None
+    slug: str | None = None
+    competitor: CompetitorId | None = None
+
+
+# ── Keeping ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def erasures(database: Database) -> AsyncIterator[Erasure]:
+    """Every competitor that was erased, tournament by tournament."""
+    async with database.connection() as connection:
+        entries = await registry.tournaments(connection)
+    for entry in entries:
+        async with database.connection_for(entry.tournament_id) as connection:
+            erased = set(await reading.erased_since(connection, entry.tournament_id, Sequence(0)))
+            for row in await connection.fetch(_FORGOTTEN, entry.tournament_id) if erased else ():
+                competitor_id = _competitor_in(row["body"])
+                if competitor_id in erased:
+                    yield Erasure(
+                        tournament=entry.tournament_id,
+                        slug=entry.slug,
+                        competitor=competitor_id,
+                        registered_at=row["recorded_at"],
+                        erased_at=await connection.fetchval(_ERASED_AT, entry.tournament_id, _body(competitor_id)),
+                    )
+
+
+_COMPETITOR: Final = re.compile(r'\{"competitor_id":([1-9][0-9]{0,18})[,}]')
+
+
+def _competitor_in(body: str) -> CompetitorId | None:
+    found = _COMPETITOR.match(body)
+    return None if found is None else CompetitorId(int(found[1]))
+
+
+def _body(competitor_id: CompetitorId) -> str:
+    return f'{{"competitor_id":{competitor_id}}}'
+
+
+def kept_in(path: Path) -> set[Erasure]:
+    """The erasures that a list has; none if there is no file. Raises OSError."""
+    return {one for _, one in listed(path) if one is not None} if path.exists() else set()
+
+
+def listed(path: Path) -> list[tuple[int, Erasure | None]]:
+    """The lines of a list, by their numbers; None: it cannot be read. Raises OSError."""
+    with path.open("rb") as file:
+        return [(number, _read(line)) for number, line in enumerate(file, start=1) if line.strip()]
+
+
+def _read(line: bytes) -> Erasure | None:
+    try:
+        return _decode(line) if len(line) <= LINE_BYTES_MAX else None
+    except msgspec.MsgspecError:
+        return None
+
+
+_decode: Final = msgspec.json.Decoder(Erasure).decode
+
+
+# ── Applying ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def applied(
+    database: Database, lines: Iterable[tuple[int, Erasure | None]], *, dry_run: bool = False
+) -> AsyncIterator[AppliedLine]:
+    """Erases the competitors of a list that are not erased yet, one after the other, and says what became of each line.
+    With `dry_run`, it says what would. Raises as `erase_in_log`."""
+    for number, line in lines:
+        if line is None:
+            yield AppliedLine(line=number, outcome=LineOutcome.UNREADABLE)
+            continue
+        outcome = await _applied(database, line, dry_run=dry_run)
+        yield AppliedLine(
+            line=number,
+            outcome=outcome,
+            tournament=line.tournament,
+            slug=line.slug,
+            competitor=line.competitor,
+        )
+
+
+async def _applied(database: Database, line: Erasure, *, dry_run: bool) -> LineOutcome:
+    async with database.connection_for(line.tournament) as connection:
+        if await registry.slug_of(connection, line.tournament) is None:
+            return LineOutcome.UNKNOWN_TOURNAMENT
+        registered_at = await connection.fetchval(_REGISTERED, line.tournament, str(line.competitor))
+        if registered_at is None:
+            erased_at = await connection.fetchval(_ERASED_AT, line.tournament, _body(line.competitor))
+            return LineOutcome.UNKNOWN_COMPETITOR if erased_at is None else LineOutcome.ALREADY
+    if registered_at != line.registered_at:
+        return LineOutcome.UNKNOWN_COMPETITOR
+    if not dry_run:
+        await erase_in_log(database, line.tournament, line.competitor)
+    return LineOutcome.ERASED
+
+
+async def erase_in_log(database: Database, tournament_id: TournamentId, competitor_id: CompetitorId) -> Sequence:
+    """Erases a competitor in log, tables and snapshots, whether its tournament can be folded or not. Returns the
+    sequence of the event.
+
+    Raises NotFound if there is nobody with this id to be erased, Conflict if others append all the time,
+    OutcomeUnknown if the commit was not confirmed, and DatabaseUnavailable.
+    """
+    async with database.connection_for(tournament_id) as connection:
+        sequence = await _append(connection, tournament_id, competitor_id)
+        async with connection.transaction():
+            await tables.forget(connection, tournament_id, competitor_id)
+            await snapshots.erase(connection, tournament_id, [competitor_id])
+    return sequence
+
+
+async def _append(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> Sequence:
+    for _ in range(ERASE_ATTEMPTS_MAX):
+        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+        if await connection.fetchval(_REGISTERED, tournament_id, str(competitor_id)) is None:
+            raise NotFound(f"There is no competitor {competitor_id} that could be erased.")
+        block = Block(
+            tournament_id=tournament_id,
+            judged_at=head.sequence,
+            judged_digest=head.digest,
+            requests=(Request(events=(CompetitorErased(competitor_id=competitor_id),), actor=OPERATOR),),
+        )
+        try:
+            (outcome,) = await appending.append(connection, [block], wait=True)
+        except UnconfirmedCommit as error:
+            raise OutcomeUnknown from error
+        if isinstance(outcome, Appended):
+            assert outcome.last_sequence is not None
+            return outcome.last_sequence
+    raise Conflict("Others kept appending to this tournament; try again.")
