@@ -18,6 +18,10 @@ from prometheus_client import REGISTRY
 
 from api.cli.imports import Imported, register_competitors
 from api.http.forms import fingerprint
+from api.webhooks import deliverer
+from api.webhooks.webhooks import add_webhook
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
 from projections.tables.worker import Worker
@@ -25,10 +29,15 @@ from projections.verification.setting_aside import set_aside
 from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import Board, board, change, other_dsn
+from tests.api.receiver import Receiver, delivering, receiver_on
 from tests.api.service import Answer, Client, Season, Service, deltas, totals
 from tests.api.streams import heard
 from tests.api.test_public import paths_of
+from tests.api.test_public_stream import heard as heard_by_public
 from tests.api.test_public_stream import listening
+from tests.api.visitor import visiting
+from tests.api.web.test_console import at
+from tests.desks import until
 from tests.poison import append_text
 from tests.projections.verified import verified
 from tests.restoring import backup
@@ -37,6 +46,9 @@ from tests.tampering import keep_snapshot, tamper
 
 assert all((board, tallybook, other_dsn))  # fixtures
 
+PLACES: Final = {
+    *("a table", "an answer", "a page of the console", "a message", "a picture", "a stream", "a public stream"),
+}
 METRIC: Final = "tallybook_erased_competitors_total"
 NAME: Final = "Zoë Quillfeather"
 LATER: Final = "Wilhelmina Überwald"
@@ -114,6 +126,64 @@ async def answers(season: Season, board: Board) -> dict[str, bytes]:
     return said
 
 
+CONSOLE_PAGES: Final = ["", "/competitors", "/competitions", "{ranking}", "{ranking}/history", "{ranking}/add"]
+
+
+async def on_console(season: Season, service: Service) -> dict[str, bytes]:
+    """What the pages of the console say, to somebody who may see everything."""
+    below = [path.format(ranking=season.path) if "{" in path else path for path in CONSOLE_PAGES]
+    below = [f"/{path}" if path and path[0] != "/" else path for path in below]
+    below += [f"/{season.path}/competitors/{one}" for one in season.ids]
+    below += [f"/competitors/{one}/export" for one in season.ids]
+    async with visiting(service, season.client.token) as visitor:
+        return {one: (await visitor.page(at(season, one))).encode() for one in below}
+
+
+async def on_webhook(owner: asyncpg.Connection, service: Service) -> dict[str, bytes]:
+    """What a new webhook is sent of all events."""
+    head = await owner.fetchval("SELECT sequence FROM head")
+    async with receiver_on() as receiver:
+        await webhook_to(receiver, owner, service)
+        async with delivering(service.database):
+            await until(lambda: has_come(receiver, head))
+        return {f"message {got.sequence}": got.body for got in receiver.got}
+
+
+async def webhook_to(receiver: Receiver, owner: asyncpg.Connection, service: Service) -> None:
+    async with service.database.connection() as connection:
+        await add_webhook(
+            connection, await tournament_of(owner), receiver.url, kinds=None, allows_private=True, after=Sequence(0)
+        )
+
+
+async def has_come(receiver: Receiver, sequence: int) -> bool:
+    return sequence in receiver.sequences
+
+
+async def left_anywhere(
+    season: Season, board: Board, owner: asyncpg.Connection, service: Service, tallybook: Tallybook, tmp_path: Path
+) -> dict[str, dict[str, list[str]]]:
+    """What is left, by the kind of place and the place."""
+    picture = tmp_path / "chart.svg"
+    slug, ranking = season.client.tournament, str(season.ranking_id)
+    await tallybook.done("chart", slug, ranking, "--output", str(picture))
+    told = {
+        "a stream": (await heard(service, season.client)).told,
+        "a public stream": (await heard_by_public(service, board.slug)).told,
+    }
+    said = {
+        "an answer": await answers(season, board),
+        "a page of the console": await on_console(season, service),
+        "a message": await on_webhook(owner, service),
+        "a picture": {picture.name: picture.read_bytes()},
+        **{kind: {"": json.dumps(frames, ensure_ascii=False).encode()} for kind, frames in told.items()},
+    }
+    found = {kind: {place: given_away(one) for place, one in places.items()} for kind, places in said.items()}
+    found["a table"] = await left_in_database(owner)
+    whole = {kind: {place: what for place, what in places.items() if what} for kind, places in found.items()}
+    return {kind: places for kind, places in whole.items() if places}
+
+
 @pytest.fixture
 async def shown(season: Season, board: Board, owner: asyncpg.Connection, service: Service) -> Season:
     """A season with the competitor in its ranking, shown everywhere under both names."""
@@ -141,7 +211,13 @@ async def erase(season: Season) -> Any:
 
 
 async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed_by(
-    shown: Season, board: Board, owner: asyncpg.Connection, service: Service, peers_client: Client
+    shown: Season,
+    board: Board,
+    owner: asyncpg.Connection,
+    service: Service,
+    peers_client: Client,
+    tallybook: Tallybook,
+    tmp_path: Path,
 ) -> None:
     before = {name for name, said in (await answers(shown, board)).items() if given_away(said)}
     assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
@@ -158,13 +234,23 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
 
     await Worker(service.database).catch_up()
     assert REGISTRY.get_sample_value(METRIC) == (erasures or 0) + 1
-    assert await left_in_database(owner) == {}
+    assert await left_anywhere(shown, board, owner, service, tallybook, tmp_path) == {}
     report = await verified(service.database)
     assert report.differences == []
 
 
-async def test_the_search_finds_what_is_left(shown: Season, owner: asyncpg.Connection) -> None:
+async def test_the_search_finds_what_is_left(
+    shown: Season,
+    board: Board,
+    owner: asyncpg.Connection,
+    service: Service,
+    tallybook: Tallybook,
+    tmp_path: Path,
+) -> None:
     await erase(shown)
+    await shown.client.put(f"{shown.path}/information.json", {"name": NAME})  # where people write, nothing is erased
+    await Worker(service.database).catch_up()
+    assert set(await left_anywhere(shown, board, owner, service, tallybook, tmp_path)) == PLACES
     for planted in (NAME, json.dumps(LATER), TAG.encode().hex(), base64.b64encode(COLOR.encode()).decode()):
         await owner.execute("UPDATE ranking SET description = $1", f"see {planted} there")
         assert "ranking" in await left_in_database(owner), planted
@@ -209,6 +295,22 @@ async def test_the_public_forgets_at_once_even_what_a_freeze_holds(
     told = await heard(service, shown.client)
     assert given_away(json.dumps(told.told, ensure_ascii=False).encode()) == []
     assert told.told[-2][0] == "CompetitorErased"
+
+
+async def test_a_webhook_that_is_behind_forgets_what_it_has_not_sent(
+    shown: Season, owner: asyncpg.Connection, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 1)  # it reads on within 4 s in any case
+    async with receiver_on() as receiver, delivering(service.database):
+        receiver.open.clear()
+        await webhook_to(receiver, owner, service)
+        await until(lambda: has_come(receiver, 1))
+        await erase(shown)
+        await Worker(service.database).catch_up()
+        receiver.open.set()
+        head = await owner.fetchval("SELECT sequence FROM head")
+        await until(lambda: has_come(receiver, head))
+    assert [got.sequence for got in receiver.got if given_away(got.body)] == []
 
 
 async def test_only_an_event_that_says_so_erases_and_only_what_it_is_about(
@@ -361,6 +463,65 @@ async def left_in(dsn: str) -> dict[str, list[str]]:
     try:
         return await left_in_database(owner)
     finally:
+        await owner.close()
+
+
+OPERATIONS_PAGE: Final = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
+
+
+def documented_cleaning() -> list[str]:
+    """The statements that clean PostgreSQL's files, of the documentation."""
+    page = OPERATIONS_PAGE.read_text(encoding="utf-8")
+    part = page[page.index("### Cleaning PostgreSQL's files") : page.index("## Failing over")]
+    return [line.strip().removesuffix(";") for line in part.split("\n") if line.startswith("    ")]
+
+
+def left_in_files(data_dir: Path) -> dict[str, list[str]]:
+    """By file, what is left in a data directory, in which texts lie in UTF-8."""
+    files = [path for path in data_dir.rglob("*") if path.is_file()]
+    found = {path.relative_to(data_dir).as_posix(): given_away(path.read_bytes()) for path in files}
+    return {path: what for path, what in found.items() if what}
+
+
+@pytest.mark.long
+@pytest.mark.one_postgresql("it is about the files of an embedded one")
+async def test_after_the_documented_cleaning_no_file_of_postgresql_has_a_name(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    async with embedded_postgres(data_dir) as embedded:
+        await migrate(embedded.dsn)
+        tallybook = Tallybook(embedded.dsn)
+        slug = await tallybook.done("tournament", "create", "Cup")
+        who = await tallybook.json("competitor", "add", slug, NAME, "--tag", TAG, "--color", COLOR)
+        await tallybook.done("competitor", "change", slug, NAME, "--name", LATER)
+        for n in range(20):  # rows enough for statistics of names
+            await tallybook.done("competitor", "add", slug, f"Player {n % 4}")
+        owner = await asyncpg.connect(embedded.dsn, server_settings={"search_path": "tallybook"})
+        tournament_id = await tournament_of(owner)
+        async with open_database(embedded.dsn, name="test", connections_max=3) as database:
+            await Worker(database).catch_up()
+            await keep_snapshot(owner, tournament_id, await owner.fetchval("SELECT sequence FROM head"))
+            await owner.execute("ANALYZE")
+            await tallybook.done("competitor", "erase", slug, str(who["id"]))
+            await Worker(database).catch_up()
+        assert await left_in_database(owner) == {}
+        await owner.execute("CHECKPOINT")
+        before = left_in_files(data_dir)
+        assert {path.split("/")[1] for path in before} == {"base", "pg_wal"}
+        statistics = await owner.fetchval("SELECT pg_relation_filepath('pg_statistic')")
+        assert f"postgres/{statistics}" in before
+        *cleaning, switch, checkpoint = documented_cleaning()
+        cleaned_at = await owner.fetchval("SELECT now()")
+        for statement in cleaning:
+            await owner.execute(statement)
+        while True:
+            await owner.execute(switch)
+            await owner.execute(checkpoint)
+            if await owner.fetchval("SELECT min(modification) FROM pg_ls_waldir()") > cleaned_at:
+                break
+        assert left_in_files(data_dir) == {}
+        await owner.execute("COMMENT ON TABLE event IS $c$Zoë Quillfeather$c$")
+        await owner.execute(checkpoint)
+        assert {path.split("/")[1] for path in left_in_files(data_dir)} == {"base", "pg_wal"}
         await owner.close()
 
 
