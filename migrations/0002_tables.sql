@@ -248,6 +248,54 @@ GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
 COMMENT ON VIEW competition_sum IS
     'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too. Without what is undone or struck.';
 
+-- Read from the log each time, as the sums of competitions. Of results that count, it is the first of the best, or the
+-- first of the equal ones at the end.
+CREATE FUNCTION reached(p_tournament_id bigint, p_unity_id bigint)
+RETURNS TABLE (competitor_id bigint, sequence bigint)
+LANGUAGE sql STABLE SET search_path = tallybook, pg_temp AS $$
+    SELECT changed.competitor_id, max(changed.sequence)
+    FROM (
+        SELECT (d.delta ->> 0)::bigint AS competitor_id, e.sequence
+        FROM event AS e
+        CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
+        WHERE e.tournament_id = p_tournament_id AND e.kind IN ('PointsAdded', 'PointsReversed')
+            AND (d.delta ->> 1)::bigint = p_unity_id
+            AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
+        GROUP BY 1, 2
+        HAVING sum((d.delta ->> 2)::bigint) <> 0
+    ) AS changed
+    GROUP BY 1
+    UNION ALL
+    SELECT given.competitor_id, min(given.sequence)
+    FROM (
+        SELECT
+            t.competitor_id,
+            e.sequence,
+            (d.result ->> 2)::bigint = shown_total(t.total, u.counts, u.sort) AS is_total,
+            u.counts = 'last' AND bool_or((d.result ->> 2)::bigint <> shown_total(t.total, u.counts, u.sort)) OVER (
+                PARTITION BY t.competitor_id ORDER BY e.sequence DESC, d.n DESC
+            ) AS is_before_another
+        FROM event AS e
+        CROSS JOIN LATERAL json_array_elements(e.body::json -> 'results') WITH ORDINALITY AS d (result, n)
+        JOIN unity AS u ON u.tournament_id = e.tournament_id AND u.unity_id = (d.result ->> 1)::bigint
+        JOIN ranking AS r ON r.tournament_id = e.tournament_id AND r.ranking_id = u.ranking_id
+        JOIN total AS t
+            ON t.tournament_id = e.tournament_id AND t.unity_id = u.unity_id
+                AND t.competitor_id = (d.result ->> 0)::bigint
+        LEFT JOIN competition AS c
+            ON c.tournament_id = e.tournament_id
+                AND c.competition_id = (e.body::json ->> 'competition_id')::bigint
+        WHERE e.tournament_id = p_tournament_id AND e.kind = 'PointsAdded' AND u.unity_id = p_unity_id
+            AND NOT r.undone ? e.sequence::text AND c.voided_at IS NULL
+            AND NOT coalesce(t.competitor_id = ANY (c.struck), false)
+            AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
+    ) AS given
+    WHERE given.is_total AND NOT given.is_before_another
+    GROUP BY 1
+$$;
+COMMENT ON FUNCTION reached IS
+    'The event since which competitors have had their totals in a unity; no row: it has not changed.';
+
 -- The lines of a ranking's classification, in no order. projections/board/classification.py has the rule; a test compares
 -- both.
 --
@@ -276,6 +324,9 @@ DECLARE
     v_of       bigint[];
     v_in       bigint[];
     v_amounts  numeric[];
+    v_reached_in bigint[];   -- the unities of what is reached first, like the next two
+    v_reached_by bigint[];
+    v_reached_at bigint[];
     v_part     record;
     v_next     jsonb;
 BEGIN
@@ -291,7 +342,9 @@ BEGIN
     FROM ranking AS r
     WHERE r.tournament_id = p_tournament_id AND r.ranking_id = p_ranking_id;
     v_count := jsonb_array_length(v_criteria);
-    SELECT array_agg(u.counts ORDER BY c.n), array_agg(u.sort ORDER BY c.n)
+    SELECT  -- what is reached first is a sequence, and the lower is better
+        array_agg(CASE WHEN c.criterion ? 'first' THEN 'sum' ELSE u.counts END ORDER BY c.n),
+        array_agg(CASE WHEN c.criterion ? 'first' THEN 'ASC' ELSE u.sort END ORDER BY c.n)
     INTO v_counts, v_sorts
     FROM jsonb_array_elements(v_criteria) WITH ORDINALITY AS c (criterion, n)
     JOIN unity AS u ON u.tournament_id = p_tournament_id AND u.unity_id = (c.criterion ->> 'unity_id')::bigint;
@@ -301,6 +354,16 @@ BEGIN
         INTO v_unities, v_of, v_in, v_amounts
         FROM competition_sum AS cs
         WHERE cs.tournament_id = p_tournament_id AND cs.ranking_id = p_ranking_id;
+    END IF;
+    IF v_criteria @? '$[*].first' THEN
+        SELECT array_agg(c.unity_id), array_agg(f.competitor_id), array_agg(f.sequence)
+        INTO v_reached_in, v_reached_by, v_reached_at
+        FROM (
+            SELECT DISTINCT (one ->> 'unity_id')::bigint AS unity_id
+            FROM jsonb_array_elements(v_criteria) AS one
+            WHERE one ? 'first'
+        ) AS c
+        CROSS JOIN LATERAL reached(p_tournament_id, c.unity_id) AS f;
     END IF;
     SELECT jsonb_build_array(
         jsonb_build_object('ids', jsonb_agg(e.competitor_id ORDER BY e.number), 'above', 0, 'reached', 0,
@@ -354,11 +417,16 @@ BEGIN
                 SELECT
                     g.id,
                     g.n,
-                    CASE WHEN v_among IS NULL THEN coalesce(t.total, 0) - coalesce(s.total, 0) ELSE 0 END
-                        + coalesce(s.kept, 0) AS value
+                    CASE
+                        WHEN v_criteria -> v_reached ? 'first' THEN coalesce(f.sequence, 0)
+                        WHEN v_among IS NULL THEN coalesce(t.total, 0) - coalesce(s.total, 0)
+                        ELSE 0
+                    END + coalesce(s.kept, 0) AS value
                 FROM unnest(v_ids) WITH ORDINALITY AS g (id, n)
                 LEFT JOIN total AS t
                     ON t.tournament_id = p_tournament_id AND t.unity_id = v_unity AND t.competitor_id = g.id
+                LEFT JOIN unnest(v_reached_in, v_reached_by, v_reached_at) AS f (unity_id, competitor_id, sequence)
+                    ON f.unity_id = v_unity AND f.competitor_id = g.id AND v_criteria -> v_reached ? 'first'
                 LEFT JOIN (
                     SELECT
                         o.competitor_id,

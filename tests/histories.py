@@ -37,8 +37,8 @@ from engine.domain.terms import (
     Sequence,
     Sort,
 )
-from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums
-from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums, left_out
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
 from projections.board.results import Results, noting
@@ -436,6 +436,8 @@ def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Com
             best=draw(_perhaps(st.integers(1, 3))),
             among=draw(_perhaps(_tied)),
         )
+        if draw(st.integers(0, 3))
+        else Criterion(unity_id=_one_of(draw, ranking.unities), first=True)
         for _ in range(draw(st.integers(0, 4)))
     ]
     return commands.DeclareClassification(ranking_id=ranking_id, criteria=tuple(criteria))
@@ -668,7 +670,7 @@ def result_histories() -> st.SearchStrategy[list[Event]]:
     """Histories in which unities count sums, best and last results, which are given, voided, struck and undone."""
     others = _void_competition, _unvoid_competition, _strike_competitors, _unstrike_competitors
     made = _add_unity_of_results, _create_ranking_of_results, _add_competition, _change_competition
-    lists = _change_participants, _add_points_to_rankings
+    lists = _change_participants, _add_points_to_rankings, _declare_classification
     return histories(asked=st.sampled_from([*[_add_points] * 6, *[_reverse_points] * 3, *made, *others, *lists]))
 
 
@@ -792,14 +794,15 @@ def board_of(log: Iterable[Recorded]) -> Board:
     return board
 
 
-def with_sums(board: Board, history: Iterable[Event]) -> Board:
-    """Gives all rankings of `board` their sums of competitions, as if somebody had asked for them after `history`."""
-    sums = {ranking_id: CompetitionSums() for ranking_id in board.rankings}
-    for event in history:
-        if isinstance(event, Points):
-            sums[event.ranking_id].count(event)
-    for ranking_id, its in sums.items():
-        give_sums(board, ranking_id, its)
+def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
+    """Gives all rankings of `board` their sums of competitions, as if somebody had asked for them after `history`,
+    which begins with this sequence."""
+    log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=first)]
+    for ranking_id in board.rankings:
+        sums = CompetitionSums()
+        for _ in counting(sums, ranking_id, log, left_out(board, ranking_id)):
+            pass
+        give_sums(board, ranking_id, sums)
     return board
 
 

@@ -32,7 +32,7 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId
 from projections.board.board import Board
-from projections.board.classification import in_force
+from projections.board.classification import in_force, value_notations
 
 
 async def show_classification(
@@ -89,7 +89,7 @@ def _print(board: Board, question: TableQuestion, shown: ClassificationShape) ->
     ranking = board.rankings[question.ranking_id]
     criteria = in_force(ranking)
     names = [criterion_text(ranking, criterion) for criterion in criteria]
-    notations = [ranking.unities[criterion.unity_id].notation for criterion in criteria]
+    notations = value_notations(ranking, criteria)
     lines = [
         [
             *place(line),
@@ -110,8 +110,8 @@ async def declare_classification(
     ----------
     criteria
         The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if only the
-        N best competitions count, or by :among=tied if only points among the tied count. Without any, the declaration
-        is removed.
+        N best competitions count, by :among=tied if only points among the tied count, or by :first if who reached that
+        total first stands before. Without any, the declaration is removed.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)
@@ -122,7 +122,7 @@ async def declare_classification(
     printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is classified by {said}")
 
 
-_BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied))\Z")
+_BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied)|(first))\Z")
 
 
 def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tuple[Criterion, ...]:
@@ -132,14 +132,15 @@ def criteria_of(names: Names, ranking_id: RankingId, texts: Iterable[str]) -> tu
 
 def _criterion(names: Names, ranking_id: RankingId, text: str) -> Criterion:
     """Raises Unacceptable and NotFound."""
-    name, best, among = text, None, None
+    name, best, among, first = text, None, None, None
     while found := _BEHIND.search(name):
         name = name[: found.start()]
-        if (found[1] and best) or (found[2] and among):
+        if (found[1] and best) or (found[2] and among) or (found[3] and first):
             raise Unacceptable(f"The criterion {text!r} says the same thing twice.")
-        best, among = found[1] or best, found[2] or among
+        best, among, first = found[1] or best, found[2] or among, found[3] or first
     return Criterion(
         unity_id=names.unity(ranking_id, name),
         best=None if best is None else int(best),
         among="tied" if among else None,
+        first=first is not None,
     )

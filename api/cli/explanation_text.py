@@ -18,6 +18,7 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
+from projections.board.classification import value_notations
 from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
 from projections.past.history import Reversal
 from projections.past.past import DatedPlace, Explanation
@@ -129,7 +130,7 @@ class ExplanationText:
             by = criterion_text(self._ranking, criterion)
             if criterion.among is None:
                 values = [line.values[below.decided_by] for line in (above, below)]
-                text = self._ranking.unities[criterion.unity_id].notation.text
+                text = value_notations(self._ranking, [criterion])[0].text
                 by += f", {' to '.join(text(one) for one in values if one is not None)}"
             sentences.append(f"{one} stands above {other} by {by}.")
         return sentences

@@ -107,6 +107,7 @@ class _Criterion(Struct):
     unity_id: int
     best: int | None | UnsetType = UNSET
     among: str | None | UnsetType = UNSET
+    first: bool | UnsetType = UNSET
 
 
 class _ClassificationDeclared(_OfRanking):

@@ -28,7 +28,7 @@ from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
-from projections.board.classification import Classified, in_force
+from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.standing import Standing
@@ -264,19 +264,23 @@ def is_folded(ranking: Ranking) -> bool:
 def _columns(words: Words, ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
     """What the values of a line are called, those that decide first. A unity may be in several criteria."""
     if unity_id is None:
-        named = [(_criterion(words, ranking, one), ranking.unities[one.unity_id]) for one in in_force(ranking)]
+        criteria = in_force(ranking)
+        texts = [_criterion(words, ranking, one) for one in criteria]
+        named = list(zip(texts, value_notations(ranking, criteria), strict=True))
     else:
-        named = [(ranking.unities[unity_id].name, ranking.unities[unity_id])]
+        named = [(ranking.unities[unity_id].name, ranking.unities[unity_id].notation)]
     others = [ranking.unities[one] for one in _others(ranking, unity_id)]
     return [
-        *[ValueColumn(name, True, unity.notation) for name, unity in named],
+        *[ValueColumn(name, True, notation) for name, notation in named],
         *[ValueColumn(unity.name, False, unity.notation) for unity in others],
     ]
 
 
 def _criterion(words: Words, ranking: Ranking, criterion: Criterion) -> str:
-    """The name of the unity, among whom it counts, and of how many competitions."""
+    """The name of the unity, and what of it decides."""
     text = ranking.unities[criterion.unity_id].name
+    if criterion.first:
+        return words("reached_first", unity=text)
     if criterion.among:
         text = words("among_tied", unity=text)
     return text if criterion.best is None else words("best_of", unity=text, number=criterion.best)
@@ -285,12 +289,12 @@ def _criterion(words: Words, ranking: Ranking, criterion: Criterion) -> str:
 def _sole(ranking: Ranking) -> UnityId | None:
     """The unity whose totals alone decide the classification."""
     first, *more = in_force(ranking)
-    return None if more or first.best or first.among else first.unity_id
+    return None if more or not compares_totals(first) else first.unity_id
 
 
 def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:
     """The unities whose totals decide nothing in the table, and are shown in it."""
-    plain = {one.unity_id for one in in_force(ranking) if one.best is None and one.among is None}
+    plain = {one.unity_id for one in in_force(ranking) if compares_totals(one)}
     deciding = plain if unity_id is None else {unity_id}
     return [one for one in ranking.unities if one not in deciding][:OTHER_COLUMNS_MAX]
 

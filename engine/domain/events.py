@@ -260,12 +260,13 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
     `best`: how many of a competitor's results in competitions count, the best ones; points given without a competition
     always count. `among` "tied": only points from competitions of the tied competitors count
-    (`projections/board/classification.py`).
+    (`projections/board/classification.py`). `first`: who reached their total first stands before.
     """
 
     unity_id: _Unity
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
     among: Literal["tied"] | None = None
+    first: bool = False
 
 
 class ClassificationDeclared(EventBase, frozen=True, kw_only=True):

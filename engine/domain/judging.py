@@ -846,6 +846,8 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
             faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
         if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
             faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
+        if criterion.first and (criterion.best is not None or criterion.among is not None):
+            faults.append(Fault(f"criteria[{number}].first", "must be sent without best and among"))
         if criterion.unity_id in ranking.of_results:
             faults += [
                 Fault(f"criteria[{number}].{name}", "is for unities that count sums")

@@ -125,8 +125,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
     classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
     event that undid them. `of_results` has the unities that count results; `results` is kept current after the first
-    reversal of one. `competition_sums` are kept current after the first request for them, until points are undone
-    or redone; None: they must be read from the log.
+    reversal of one. `competition_sums` are kept current after the first request for them, until something changes that
+    they do not follow; None: they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
     `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
@@ -208,7 +208,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     now = recorded.recorded_at
     match event:
         case events.PointsAdded():
-            add_points(board, event)
+            add_points(board, recorded.sequence, event)
             if event.results:
                 add_results(board, recorded.sequence, event)
         case events.PointsReversed():
@@ -344,21 +344,22 @@ def fold_all(
         event = recorded.event
         try:
             if type(event) is events.PointsAdded and not event.results:  # nearly always
-                add_points(board, event)
+                add_points(board, recorded.sequence, event)
             else:
                 fold(board, revisions, recorded)
         except Exception as error:
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
 
 
-def add_points(board: Board, event: events.Points) -> None:
+def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     ranking = board.rankings[event.ranking_id]
     unities = ranking.unities
     deltas = event.deltas
     if len(deltas) == 1:  # nearly always; the code for several takes as long as all the rest
-        unity = unities[deltas[0].unity_id]
-        unity.totals.add(deltas[0].competitor_id, deltas[0].amount)
+        delta = deltas[0]
+        unity = unities[delta.unity_id]
+        unity.totals.add(delta.competitor_id, delta.amount)
         unity.version += 1
     elif deltas:
         for delta in deltas:
@@ -366,7 +367,7 @@ def add_points(board: Board, event: events.Points) -> None:
         for unity_id in {delta.unity_id for delta in deltas}:
             unities[unity_id].version += 1
     if ranking.competition_sums is not None:
-        ranking.competition_sums.count(event)
+        ranking.competition_sums.count(sequence, event)
 
 
 def add_results(board: Board, sequence: Sequence, event: events.PointsAdded) -> None:
@@ -400,20 +401,19 @@ def _raise_versions(
 
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
     """As `add_points`. The sums of competitions are dropped if it undoes or redoes points: what is undone has no part
-    in them, not even a sum of 0."""
-    add_points(board, event)
+    in them, not even a sum of 0; and if it changes since when a result is the total."""
+    add_points(board, sequence, event)
     ranking = board.rankings[event.ranking_id]
     for line in event.totals:
         unity = ranking.unities[line.unity_id]
         unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
     _raise_versions(ranking, event.deltas, event.totals)
-    if event.undone is None:
-        return
     if event.undone:
         ranking.undone[event.reverses] = sequence
-    else:
+    elif event.undone is not None:
         ranking.undone.pop(event.reverses, None)
-    if ranking.competition_sums is not None:
+    sums = ranking.competition_sums
+    if sums is not None and (event.undone is not None or any(line.unity_id in sums.first for line in event.totals)):
         board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
 
 
@@ -472,7 +472,15 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[Compe
 
 def left_out(board: Board, ranking_id: RankingId) -> LeftOut:
     """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes."""
-    return LeftOut(frozenset(board.rankings[ranking_id].undone), board.struck.copy())
+    ranking = board.rankings[ranking_id]
+    first = reached_first(ranking.criteria)
+    voided = frozenset(board.voided if first & ranking.of_results else ())
+    return LeftOut(frozenset(ranking.undone), board.struck.copy(), voided, first)
+
+
+def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:
+    """The unities in which those stand before who reached their total first."""
+    return frozenset([criterion.unity_id for criterion in criteria if criterion.first])
 
 
 def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
@@ -585,7 +593,10 @@ def _own_fields(
         case events.ClassificationDeclared():
             if missing := [one.unity_id for one in event.criteria if one.unity_id not in ranking.unities]:
                 raise KeyError(missing[0])
-            return {"criteria": event.criteria}
+            sums = ranking.competition_sums
+            if sums is None or reached_first(event.criteria) <= sums.first:
+                return {"criteria": event.criteria}
+            return {"criteria": event.criteria, "competition_sums": None}
         case events.RankingClosed():
             return {"closed_at": now}
         case events.RankingReopened():

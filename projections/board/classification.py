@@ -13,6 +13,10 @@ their participants. Consecutive such criteria are a block. The group that is tie
 for every criterion in it. If the block splits it, each smaller group that is still tied starts the block again, among
 its own members. If not, the group continues after the block.
 
+FIRST. With `first: true`, a competitor's value is the sequence of the event since which their total has been what it
+is, and the lower value is better; 0: it has not changed. For a unity that counts results, that is the event of the
+result: of those that count, the first of the best ones, or the first of the equal ones at the end.
+
 So each run over a block ends the group, makes it smaller, or moves past the block, and the procedure terminates. The
 values of a line are those of the last run over each criterion, None where the line stood alone before it.
 
@@ -30,6 +34,7 @@ from msgspec import Struct
 
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
+from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.competition_sums import SumsByCompetition
@@ -66,6 +71,11 @@ class Counted:
         assert self._sums is not None
         return self._sums.of(unity_id, competitor_id)
 
+    def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+        """Since which event a competitor has had this total, as it is when this is called."""
+        assert self._sums is not None
+        return self._sums.reached(unity_id, competitor_id)
+
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return competition_id in self._voided
 
@@ -81,16 +91,26 @@ def in_force(ranking: Ranking) -> tuple[Criterion, ...]:
 
 def leading(criteria: Items[Criterion]) -> int:
     """How many leading criteria are plain totals."""
-    return len(list(takewhile(lambda criterion: criterion.best is None and criterion.among is None, criteria)))
+    return len(list(takewhile(compares_totals, criteria)))
+
+
+def compares_totals(criterion: Criterion) -> bool:
+    """Whether its values are totals."""
+    return criterion.best is None and criterion.among is None and not criterion.first
 
 
 def by_totals_alone(criteria: Items[Criterion]) -> bool:
-    """Whether the values of all criteria are totals, and none is counted from sums of competitions."""
+    """Whether the values of all criteria are totals."""
     return leading(criteria) == len(criteria)
 
 
+def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notation]:
+    """How people are shown the values of these criteria."""
+    return [WHOLE if one.first else ranking.unities[one.unity_id].notation for one in criteria]
+
+
 def lacks_sums(ranking: Ranking) -> bool:
-    """Whether values of its criteria are counted from sums of competitions, which it does not have."""
+    """Whether values of its criteria are made from sums of competitions, which it does not have."""
     return ranking.competition_sums is None and not by_totals_alone(ranking.criteria)
 
 
@@ -295,7 +315,8 @@ class _Classifying:
         for member in members:
             self._give(number, member, (yield from value(CompetitorId(group.competitor_ids[member]))))
         its_value = group.values[number].__getitem__
-        best_first = self._counted.sort(self._criteria[number].unity_id) is Sort.DESC
+        criterion = self._criteria[number]
+        best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
         runs = []
         for start in range(0, len(members), _STEP_SORTED):
             runs.append(sorted(members[start : start + _STEP_SORTED], key=its_value, reverse=best_first))
@@ -326,6 +347,12 @@ class _Classifying:
             in_all, in_best = yield from self._added_up(criterion, competitor_id, self._counting_not_voided)
             return counted.total(unity_id, competitor_id) - in_all + in_best
 
+        def reached(competitor_id: CompetitorId) -> Generator[None, None, int]:
+            yield
+            return counted.reached(unity_id, competitor_id)
+
+        if criterion.first:
+            return reached
         return total if criterion.best is None else free_and_best
 
     def _value_among(self, criterion: Criterion, counting: _Counting) -> _Value:

@@ -24,6 +24,7 @@ from projections.board.classification import (
     Counted,
     by_totals_alone,
     classified,
+    compares_totals,
     in_force,
     leading,
 )
@@ -100,7 +101,7 @@ class ClassifiedLines:
 
     def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
         """The lines with all values that are totals, needed or not, for tables in which people compare them."""
-        totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if one.best is None and one.among is None]
+        totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if compares_totals(one)]
         found = []
         for line in lines:
             found.append(self._completed(line, totals))

@@ -19,7 +19,7 @@ of numbers, and a collection holds up all requests.
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Set
 from collections.abc import Sequence as Items
 from typing import Final, TypeAlias, cast
 
@@ -37,14 +37,18 @@ _Pairs: TypeAlias = bytearray | list[int]
 _PAIR: Final = struct.Struct("=qq")
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
+_REACHED_BYTES: Final = 130
 
 
 class LeftOut(Struct, frozen=True):
     """What has no part in the sums of a ranking: the events whose points are `undone`, and the competitors `struck`
-    from competitions."""
+    from competitions. `first`: the unities for which it is kept since when totals are what they are; if one of them
+    counts results, those of `voided` competitions have no part in that."""
 
     undone: Collection[Sequence] = ()
     struck: Mapping[CompetitionId, Collection[CompetitorId]] = {}
+    voided: Collection[CompetitionId] = frozenset()
+    first: Collection[UnityId] = frozenset()
 
 
 class CompetitionSums:
@@ -54,9 +58,13 @@ class CompetitionSums:
         self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}
         self._pairs_count = 0
         self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
+        self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {}
+        self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
 
     def __eq__(self, other: object) -> bool:
-        return self._pairs == other._pairs if isinstance(other, CompetitionSums) else NotImplemented
+        if not isinstance(other, CompetitionSums):
+            return NotImplemented
+        return (self._pairs, self._reached) == (other._pairs, other._reached)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -97,10 +105,25 @@ class CompetitionSums:
                 yield
         return named
 
+    def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+        """The event since which a competitor has had their total in a unity for which that is kept; 0: it has never
+        changed."""
+        return self._reached[unity_id].get(competitor_id, 0)
+
+    @property
+    def first(self) -> Set[UnityId]:
+        """The unities for which it is kept since when totals are what they are."""
+        return self._reached.keys()
+
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES + self._pairs_count * _PAIR_BYTES
+        kept = sum(map(len, self._reached.values())) + sum(map(len, self._marks.values()))
+        return (
+            sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES
+            + self._pairs_count * _PAIR_BYTES
+            + kept * _REACHED_BYTES
+        )
 
     def _of(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Pairs:
         of_unity = self._pairs.get(unity_id)
@@ -108,9 +131,53 @@ class CompetitionSums:
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def count(self, points: Points, struck: Collection[CompetitorId] = ()) -> None:
-        """Adds the deltas of an event of the ranking, if they name a competition, without the `struck` competitors. In
-        a unity that was `declared` to count results, what is kept is the mark of the best or last in a competition."""
+    def count(self, sequence: Sequence, points: Points, struck: Collection[CompetitorId] = ()) -> None:
+        """Adds the deltas of the event `sequence` of the ranking, without the `struck` competitors. In a unity that
+        was `declared` to count results, what is kept is the mark of the best or last in a competition."""
+        if self._reached:
+            self._note_sums(sequence, points)
+            if isinstance(points, PointsAdded):
+                self._note_results(sequence, points, struck)
+        self._count(points, struck)
+
+    def count_again(self, sequence: Sequence, points: Points, without: LeftOut) -> None:
+        """As `count`, of an event from before the moment at which this is left out."""
+        competition_id = points.competition_id
+        struck = () if competition_id is None else without.struck.get(competition_id, ())
+        is_undone = root(sequence, points) in without.undone
+        if self._reached:
+            self._note_sums(sequence, points)
+            if isinstance(points, PointsAdded) and not is_undone and competition_id not in without.voided:
+                self._note_results(sequence, points, struck)
+        if not is_undone:
+            self._count(points, struck)
+
+    def keep_first(self, unities: Iterable[UnityId]) -> None:
+        """Keeps from the next event on since when totals of these unities are what they are."""
+        for unity_id in unities:
+            self._reached.setdefault(unity_id, {})
+
+    def _note_sums(self, sequence: Sequence, points: Points) -> None:
+        changes: dict[tuple[UnityId, CompetitorId], int] = {}
+        for delta in points.deltas:
+            if delta.unity_id in self._reached:
+                named = delta.unity_id, delta.competitor_id
+                changes[named] = changes.get(named, 0) + delta.amount
+        for (unity_id, competitor_id), change in changes.items():
+            if change:
+                self._reached[unity_id][competitor_id] = sequence
+
+    def _note_results(self, sequence: Sequence, points: PointsAdded, struck: Collection[CompetitorId]) -> None:
+        for result in points.results:
+            if result.unity_id in self._reached and result.competitor_id not in struck:
+                marks = self._marks.setdefault(result.unity_id, {})
+                before = marks.get(result.competitor_id, 0)
+                after = mark_after(before, result.amount, *self._of_results[result.unity_id])
+                if after != before:
+                    marks[result.competitor_id] = after
+                    self._reached[result.unity_id][result.competitor_id] = sequence
+
+    def _count(self, points: Points, struck: Collection[CompetitorId]) -> None:
         if points.competition_id is None:
             return
         if isinstance(points, PointsAdded) and points.results:
@@ -178,15 +245,11 @@ def counting(
 ) -> Generator[None, None, None]:
     """Counts those of the events that change points of the ranking, step by step, and takes note of its unities.
     `without`: what is left out at the moment that the sums are of."""
+    sums.keep_first(without.first)
     for recorded in events:
         event = recorded.event
-        if (
-            isinstance(event, Points)
-            and event.ranking_id == ranking_id
-            and root(recorded.sequence, event) not in without.undone
-        ):
-            struck = () if event.competition_id is None else without.struck.get(event.competition_id, ())
-            sums.count(event, struck)
+        if isinstance(event, Points) and event.ranking_id == ranking_id:
+            sums.count_again(recorded.sequence, event, without)
         elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
             sums.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
         elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event
+from engine.domain.events import Event, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, lacks_sums, leading
@@ -30,6 +30,14 @@ KNOWN_LINES_MAX: Final = 200_000
 _NONE: Final[SumsByCompetition] = ((), ())
 
 
+class _Noted(Struct, frozen=True):
+    """What a competitor had in a unity, before it changed."""
+
+    total: int
+    sums: SumsByCompetition
+    reached: int
+
+
 class HeldCounts(Counted):
     """What the values of a ranking are counted from, as it is when this is made. If the board lacks the ranking's sums
     of competitions, `give` it those of that moment before they are read."""
@@ -39,7 +47,7 @@ class HeldCounts(Counted):
         super().__init__(board, ranking)
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
-        self._noted: dict[tuple[UnityId, CompetitorId], tuple[int, SumsByCompetition]] = {}
+        self._noted: dict[tuple[UnityId, CompetitorId], _Noted] = {}
         self._board = board
         self._given: CompetitionSums | None = None
 
@@ -53,20 +61,33 @@ class HeldCounts(Counted):
                 for delta in events.changed_by(event):
                     key = delta.unity_id, delta.competitor_id
                     if delta.unity_id in self._unities and key not in self._noted:
-                        self._noted[key] = super().total(*key), _NONE if self._sums is None else super().sums(*key)
+                        self._noted[key] = self._as_now(*key)
             case events.CompetitionVoided() | events.CompetitionUnvoided():
                 if self._voided is self._board.voided:
                     self._voided = frozenset(self._voided)
 
+    def _as_now(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Noted:
+        total = super().total(unity_id, competitor_id)
+        if self._sums is None:
+            return _Noted(total, _NONE, 0)
+        reached = super().reached(unity_id, competitor_id) if unity_id in self._sums.first else 0
+        return _Noted(total, super().sums(unity_id, competitor_id), reached)
+
     def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         noted = self._noted.get((unity_id, competitor_id))
-        return super().total(unity_id, competitor_id) if noted is None else noted[0]
+        return super().total(unity_id, competitor_id) if noted is None else noted.total
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         if self._given is not None:
             return self._given.of(unity_id, competitor_id)
         noted = self._noted.get((unity_id, competitor_id))
-        return super().sums(unity_id, competitor_id) if noted is None else noted[1]
+        return super().sums(unity_id, competitor_id) if noted is None else noted.sums
+
+    def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+        if self._given is not None:
+            return self._given.reached(unity_id, competitor_id)
+        noted = self._noted.get((unity_id, competitor_id))
+        return super().reached(unity_id, competitor_id) if noted is None else noted.reached
 
 
 class _Known(Struct):
@@ -88,10 +109,10 @@ class Classifications:
         self.held: list[HeldCounts] = []
         """The data that running computations read."""
 
-    def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+    def note(self, recorded: Recorded) -> None:
+        """Notes what will change. Call it before the event is folded into the board."""
         for counts in self.held:
-            counts.note(event)
+            counts.note(recorded.event)
 
     def clear(self) -> None:
         """Drops all lines. Call it when the board is replaced."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
-from engine.domain.events import Event, Points
+from engine.domain.events import Points, Recorded
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, give_sums, left_out
@@ -23,7 +23,7 @@ class FollowedSums:
         self._board = board
         self._sequence = sequence
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
-        self._missed: dict[RankingId, deque[Points]] = {}
+        self._missed: dict[RankingId, deque[tuple[Sequence, Points]]] = {}
         self._followed: set[RankingId] = set()
 
     def clear(self) -> None:
@@ -36,22 +36,23 @@ class FollowedSums:
         followed = [self._board().rankings[one].competition_sums for one in self._followed]
         return sum([sums.size_bytes for sums in followed if sums is not None])
 
-    def note(self, event: Event) -> None:
+    def note(self, recorded: Recorded) -> None:
         """Call it for each folded event, which a running reader of the log would miss."""
+        event = recorded.event
         if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
-            self._missed[event.ranking_id].append(event)
+            self._missed[event.ranking_id].append((recorded.sequence, event))
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
         """Returns when the board has the ranking's sums of competitions. Raises the errors of `read`."""
         async with self._asking.setdefault(ranking_id, asyncio.Lock()):
             while (board := self._board()).rankings[ranking_id].competition_sums is None:
-                missed = self._missed[ranking_id] = deque[Points]()
+                missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
                 without = left_out(board, ranking_id)
                 try:
                     sums = await read(ranking_id, self._sequence(), without)
                     time_slice = TimeSlice()
                     while missed:
-                        sums.count(missed.popleft())
+                        sums.count(*missed.popleft())
                         if time_slice.over:
                             await time_slice.give_way()
                     # A board that was replaced has changes that were not noted. If something else is left out by now,

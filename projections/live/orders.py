@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from msgspec import UNSET, Struct, field
 
 from engine.domain import events
-from engine.domain.events import Event
+from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, Unity
@@ -80,10 +80,11 @@ class Orders:
         self._sizes: dict[UnityIds, int] = {}
         self._asking: WeakValueDictionary[UnityIds, asyncio.Lock] = WeakValueDictionary()
 
-    def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+    def note(self, recorded: Recorded) -> None:
+        """Notes what will change. Call it before the event is folded into the board."""
         if not self._kept:
             return
+        event = recorded.event
         match event:
             case events.PointsAdded() | events.PointsReversed():
                 for delta in events.changed_by(event):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
-from engine.domain.events import Event
+from engine.domain.events import Recorded
 from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.board.selection import CHANGES, ListFilter, Selection
@@ -38,8 +38,9 @@ class Selections:
     def size_bytes(self) -> int:
         return sum([selection.size_bytes for selection in self._kept.values()])
 
-    def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+    def note(self, recorded: Recorded) -> None:
+        """Notes what will change. Call it before the event is folded into the board."""
+        event = recorded.event
         if not isinstance(event, CHANGES):
             return
         for selection in self._alive.values():

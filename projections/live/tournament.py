@@ -61,8 +61,8 @@ class MadeOfBoard(Protocol):
 
     @property
     def size_bytes(self) -> int: ...
-    def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+    def note(self, recorded: Recorded) -> None:
+        """Notes what will change. Call it before the event is folded into the board."""
 
     def clear(self) -> None:
         """Drops the data. Call it when the board is replaced."""
@@ -120,7 +120,7 @@ class LiveTournament:
             try:
                 event = recorded.event
                 for made in self._made:
-                    made.note(event)
+                    made.note(recorded)
                 if not isinstance(event, Points):
                     self._note(event)
                 fold(self.board, self.revisions, recorded)

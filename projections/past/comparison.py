@@ -15,7 +15,7 @@ from engine.domain import events
 from engine.domain.events import Event, changed_by
 from engine.domain.judging import total_of_results
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, reverse_points
+from projections.board.board import Board, Ranking, reached_first, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
@@ -28,6 +28,8 @@ from projections.past.history import finished
 _STEP_LINES: Final = 500
 _UNKNOWN: Final = Sequence(0)
 """The sequence of an event that was not appended."""
+_AFTER_ALL: Final = 2**62
+"""Comes after every sequence of the log."""
 
 
 class Move(Struct, frozen=True):
@@ -131,15 +133,17 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
     """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking of
-    which points would be undone or redone, or competitors struck or unstruck, has no sums of competitions."""
+    which points would be undone or redone, or competitors struck or unstruck, or whose results change since when totals
+    are what they are, has no sums of competitions."""
     ahead = Board()
     for event in decided:
         if isinstance(event, events.PointsReversed):
             if event.ranking_id not in ahead.rankings:
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             reverse_points(ahead, _UNKNOWN, event)
-            if event.struck is not None:
-                ranking = ahead.rankings[event.ranking_id]
+            ranking = ahead.rankings[event.ranking_id]
+            first = reached_first(ranking.criteria)
+            if event.struck is not None or any(line.unity_id in first for line in event.totals):
                 ahead.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
     return ahead.rankings
 
@@ -154,7 +158,15 @@ def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event]) ->
             struck[event.competition_id] = (
                 before.union(event.competitors) if is_struck else before - {*event.competitors}
             )
-    return LeftOut(frozenset(after.undone), struck)
+    if not (first := reached_first(after.criteria)):
+        return LeftOut(frozenset(after.undone), struck)
+    voided = set(board.voided)
+    for event in decided:
+        if isinstance(event, events.CompetitionVoided):
+            voided.add(event.competition_id)
+        elif isinstance(event, events.CompetitionUnvoided):
+            voided.discard(event.competition_id)
+    return LeftOut(frozenset(after.undone), struck, voided, first)
 
 
 class ForeseenCounts(Counted):
@@ -166,11 +178,15 @@ class ForeseenCounts(Counted):
         super().__init__(board, after)
         self._before = before
         self._given: CompetitionSums | None = None
-        self._given_back = [
-            event
-            for event in decided
-            if isinstance(event, events.PointsReversed) and False in (event.undone, event.struck)
-        ]
+        reversals = [one for one in decided if isinstance(one, events.PointsReversed)]
+        self._given_back = [one for one in reversals if True not in (one.undone, one.struck)]
+        self._will_be_reached: dict[tuple[UnityId, CompetitorId], int] = {}
+        for number, one in enumerate(reversals, start=_AFTER_ALL):
+            changes: dict[tuple[UnityId, CompetitorId], int] = {}
+            for delta in one.deltas:
+                named = delta.unity_id, delta.competitor_id
+                changes[named] = changes.get(named, 0) + delta.amount
+            self._will_be_reached |= {named: number for named, change in changes.items() if change}
         self._will_be_voided = {
             event.competition_id: isinstance(event, events.CompetitionVoided)
             for event in decided
@@ -179,7 +195,7 @@ class ForeseenCounts(Counted):
 
     def give(self, sums: CompetitionSums) -> None:
         for event in self._given_back:
-            sums.count(event)
+            sums.count(_UNKNOWN, event)
         self._given = sums
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
@@ -193,6 +209,10 @@ class ForeseenCounts(Counted):
         for competition_id, amount in zip(*added, strict=True):
             found[competition_id] = found.get(competition_id, 0) + amount
         return list(found), list(found.values())
+
+    def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+        before = self._before if self._given is None else self._given
+        return self._will_be_reached.get((unity_id, competitor_id)) or before.reached(unity_id, competitor_id)
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))

@@ -111,7 +111,7 @@ def series_by_date(
     yield from give_totals(board, Board(), ranking_id)
     for recorded in _replayed(board, ranking_id, steps, None):
         assert isinstance(recorded.event, PointsAdded)
-        add_points(board, recorded.event)
+        add_points(board, recorded.sequence, recorded.event)
         series.follow(board, recorded)
         yield
     return series.points

@@ -204,7 +204,7 @@ class BlockChecks:
                 elif progress.foldable:
                     # as `fold` does, but it needs a time: making one takes a tenth of all
                     if isinstance(event, PointsAdded):
-                        add_points(board, event)
+                        add_points(board, sequence, event)
                         if event.results:
                             self._add_results(sequence, event)
                     else:

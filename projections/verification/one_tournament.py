@@ -35,7 +35,7 @@ from engine.log import reading
 from engine.log.reading import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
-from projections.board.classification import Counted, classified, lacks_sums
+from projections.board.classification import Counted, classified, lacks_sums, value_notations
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
 from projections.board.order import OrderedLines
@@ -518,6 +518,7 @@ class TournamentVerification:
             )
         except TooMuchWork:
             return None
+        notations = value_notations(ranking, ranking.criteria)
         return [
             ClassificationRow(
                 ranking_id,
@@ -525,8 +526,8 @@ class TournamentVerification:
                 line.position,
                 tuple(
                     [
-                        None if value is None else ranking.unities[criterion.unity_id].notation.shown(value)
-                        for criterion, value in zip(ranking.criteria, line.values, strict=True)
+                        None if value is None else notation.shown(value)
+                        for notation, value in zip(notations, line.values, strict=True)
                     ]
                 ),
                 line.decided_by,

@@ -25,6 +25,11 @@ async def give(client: Client, path: str, *lines: tuple[int, int, int], **fields
     return await client.put(f"{path}/add.json", {"participants_delta": deltas(*lines)} | fields)
 
 
+def sequence_of(answer: Answer) -> int:
+    assert answer.status == 200, answer.body
+    return int(answer.headers["Tallybook-Sequence"])
+
+
 def table(answer: Answer, number: int = 0) -> list[tuple[int, int, int | None]]:
     lines = answer.json["ranking"]["unities"][number]["competitors_ranking"]
     return [(line["competitor_id"], line["position"], line["total"]) for line in lines]
@@ -94,3 +99,54 @@ async def test_what_does_not_fit_is_refused(season: Season) -> None:
     assert (await client.put(f"{path}/unities/{unities['laps']}.json", {"sort": "DESC"})).status == 422
     criteria = json.dumps([{"unity": unities["score"], "best": 2}])
     assert (await client.put(f"{path}/classification.json", {"criteria": criteria})).status == 422
+
+
+async def test_who_reached_a_total_first_stands_before(service: Service, season: Season) -> None:
+    """Of results, by the one that the total stands on; of sums, by the last change, reversals included."""
+    client, (ada, bob, cid) = season.client, season.ids
+    path, unities = await make(season)
+    score, points = unities["score"], unities["points"]
+    at: dict[tuple[int, str], int] = {}
+    for who, result, gained in (ada, 10, 10), (bob, 20, 20), (cid, 20, 20), (ada, 20, 10), (bob, 20, 20):
+        for name, amount in ("score", result), ("points", gained):
+            given = sequence_of(await give(client, path, (who, unities[name], amount)))
+            if (who, name) not in at or who == ada:
+                at[who, name] = given
+    undone = sequence_of(await client.put(f"{path}/reverse.json", {"sequence": given}))
+
+    async def by(unity_id: int, query: str = "") -> list[tuple[int, int, list[int | None]]]:
+        criteria = json.dumps([{"unity": unity_id}, {"unity": unity_id, "first": True}])
+        await client.put(f"{path}/classification.json", {"criteria": criteria})
+        return await lines(query)
+
+    async def lines(query: str = "") -> list[tuple[int, int, list[int | None]]]:
+        shown = (await client.get(f"{path}/classification.json{query}")).json["classification"]["standings"]
+        return [(line["competitor_id"], line["position"], line["values"]) for line in shown]
+
+    whole = [(bob, 1, [20, at[bob, "score"]]), (cid, 2, [20, at[cid, "score"]]), (ada, 3, [20, at[ada, "score"]])]
+    assert await by(score) == whole
+    assert await lines(f"?around={cid}&span=0") == whole[1:2]
+    assert await lines("?on=2999-01-01") == whole
+    assert await by(points) == [
+        (cid, 1, [20, at[cid, "points"]]),
+        (ada, 2, [20, at[ada, "points"]]),
+        (bob, 3, [20, undone]),
+    ]
+    declared = sequence_of(await give(client, path, (cid, points, 5))) - 1
+    now = sequence_of(await give(client, path, (cid, points, -5)))
+    assert (await lines())[-1] == (cid, 3, [20, now])
+    assert (await lines(f"?at_sequence={declared}"))[0] == (cid, 1, [20, at[cid, "points"]])
+
+    await by(score)
+    first = (await client.get(f"{path}/history.json?competitor={bob}&unity={score}&limit=1")).json["history"][0]
+    preview = await client.get(f"{path}/reverse.json?sequence={first['sequence']}")
+    moves = preview.json["rankings"][0]["classification"]
+    assert {move["competitor_id"]: move["position_after"] for move in moves} == {cid: 1, ada: 2, bob: 3}
+    await client.put(f"{path}/reverse.json", {"sequence": first["sequence"]})
+    assert [line[0] for line in await lines()] == [cid, ada, bob]
+    await Worker(service.database).catch_up()
+    assert not (await verified(service.database)).differences
+    refused = await client.put(
+        f"{path}/classification.json", {"criteria": json.dumps([{"unity": points, "first": True, "best": 2}])}
+    )
+    assert (refused.status, "criteria[0].first" in refused.body.decode()) == (422, True)

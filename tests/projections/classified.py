@@ -31,7 +31,8 @@ criteria_lists = st.lists(
         unity_id=st.sampled_from(list(UNITIES)),
         best=st.none() | st.integers(1, 3),
         among=st.none() | st.just("tied"),
-    ),
+    )
+    | st.builds(Criterion, unity_id=st.sampled_from(list(UNITIES)), first=st.just(True)),
     max_size=5,
 ).map(tuple)
 

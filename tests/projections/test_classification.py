@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
-from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, Sort, UnityId
+from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Board, give_sums
 from projections.board.classification import Classified, ClassifiedGroup, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums
@@ -57,7 +57,13 @@ class Naive:
         self.met: dict[CompetitionId, tuple[CompetitorId, ...]] = {}
         self.voided: set[CompetitionId] = set()
         self.given: list[tuple[UnityId, CompetitorId, CompetitionId | None, int]] = []
-        for event in history:
+        self.reached: dict[tuple[UnityId, CompetitorId], int] = {}
+        for sequence, event in enumerate(history, start=1):
+            if isinstance(event, events.Points):
+                changes: dict[tuple[UnityId, CompetitorId], int] = defaultdict(int)
+                for delta in event.deltas:
+                    changes[delta.unity_id, delta.competitor_id] += delta.amount
+                self.reached |= {named: sequence for named, change in changes.items() if change}
             match event:
                 case events.RankingCreated():
                     self.list = event.participants
@@ -120,13 +126,15 @@ class Naive:
         for one, other in permutations(part, 2):
             if values[one] != values[other]:
                 self.parted.setdefault(frozenset((one, other)), n)
-        best_first = self.sorts[self.criteria[n].unity_id] == Sort.DESC
+        best_first = self.sorts[self.criteria[n].unity_id] == Sort.DESC and not self.criteria[n].first
         return [
             {competitor for competitor in part if values[competitor] == value}
             for value in sorted(set(values.values()), reverse=best_first)
         ]
 
     def value(self, competitor: CompetitorId, criterion: Criterion, among: set[CompetitorId] | None) -> int:
+        if criterion.first:
+            return self.reached.get((criterion.unity_id, competitor), 0)
         free = 0
         sums: dict[CompetitionId, int] = defaultdict(int)
         for unity, who, competition, amount in self.given:
@@ -310,7 +318,8 @@ def test_what_is_kept_of_a_classification_is_no_work_for_the_garbage_collector()
     for number, competitor_id in enumerate(crowd):
         for competition_id in map(CompetitionId, (5_000, 5_001)):
             deltas = (Delta(competitor_id, unity_id, number),)
-            sums.count(events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id))
+            given = events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id)
+            sums.count(Sequence(1), given)
     give_sums(board, RANKING, sums)
     group = finished(classified(Counted(board, board.rankings[RANKING]), criteria, crowd))
     gc.collect()

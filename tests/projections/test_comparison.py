@@ -12,9 +12,8 @@ from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Event
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
-from projections.board.board import Board, give_sums
+from projections.board.board import Board, give_sums, left_out
 from projections.board.classification import Counted
-from projections.board.competition_sums import LeftOut
 from projections.past import comparison
 from projections.past.comparison import ClassifiedMove, ForeseenCounts, classified_move_steps, copied, foreseen, without
 from projections.past.history import finished
@@ -86,7 +85,7 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     if after is None:
         return
     before = copied(live.board.rankings[RANKING], after.participants)
-    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence, LeftOut()))
+    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence, left_out(live.board, RANKING)))
     if is_followed:
         give_sums(live.board, RANKING, sums)
     with live.classifications.counts(RANKING) as counted:

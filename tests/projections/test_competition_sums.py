@@ -82,10 +82,13 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
 
 
 def drops_sums(recorded: Recorded, ranking_id: RankingId) -> bool:
-    """Whether an event undoes or redoes points of the ranking, or strikes or unstrikes competitors."""
+    """Whether an event undoes or redoes points of the ranking, strikes or unstrikes competitors, or declares that it
+    must be known who reached a total first."""
     event = recorded.event
     if isinstance(event, CompetitorsStruck | CompetitorsUnstruck):
         return True
+    if isinstance(event, events.ClassificationDeclared) and event.ranking_id == ranking_id:
+        return any(criterion.first for criterion in event.criteria)
     return isinstance(event, PointsReversed) and event.undone is not None and event.ranking_id == ranking_id
 
 
@@ -111,7 +114,7 @@ def test_sums_are_exact_in_any_order_and_beyond_64_bits(added: list[events.Point
     sums = CompetitionSums()
     expected: dict[CompetitionId, int] = defaultdict(int)
     for event in added:
-        sums.count(event)
+        sums.count(Sequence(1), event)
         expected[event.competition_id or COMPETITIONS[0]] += event.deltas[0].amount
     competition_ids, given_sums = sums.of(next(iter(UNITIES)), COMPETITORS[0])
     assert dict(zip(competition_ids, given_sums, strict=True)) == expected

@@ -15,7 +15,8 @@ from engine.domain.events import Event, Recorded
 from engine.domain.rejudging import impossible
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log import codec
-from projections.board.board import Board, Revisions, fold
+from projections.board.board import Board, Revisions, fold, give_sums, left_out
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
 from projections.board.results import Results, noting
@@ -50,12 +51,16 @@ class Model:
     def __init__(self) -> None:
         self.how: dict[UnityId, tuple[Counts, Sort]] = {}
         self.given: list[tuple[Sequence, int | None, Key, int]] = []
-        self.sums: dict[Key, int] = {}
+        self.changed: dict[Key, int] = {}
         self.undone: set[Sequence] = set()
         self.voided: set[int] = set()
         self.struck: set[tuple[int, int]] = set()
 
     def take(self, recorded: Recorded) -> None:
+        if isinstance(recorded.event, events.Points):
+            for named in {(d.unity_id, d.competitor_id) for d in recorded.event.deltas}:
+                if sum(d.amount for d in recorded.event.deltas if (d.unity_id, d.competitor_id) == named):
+                    self.changed[recorded.event.ranking_id, *named] = recorded.sequence
         match recorded.event:
             case events.RankingCreated() as e:
                 self.how[e.main_unity_id] = e.main_unity_counts, e.main_unity_sort
@@ -77,16 +82,29 @@ class Model:
             case events.CompetitorsUnstruck() as e:
                 self.struck -= {(e.competition_id, who) for who in e.competitors}
 
-    def total(self, key: Key, shown: Any = lambda _sequence, _competition: True) -> int | None:
-        counting = [
-            result
+    def counting(self, key: Key) -> list[tuple[Sequence, int | None, int]]:
+        return [
+            (sequence, competition, result)
             for sequence, competition, its, result in self.given
             if its == key
             and sequence not in self.undone
             and competition not in self.voided
             and (competition, key[2]) not in self.struck
-            and shown(sequence, competition)
         ]
+
+    def reached(self, key: Key) -> int:
+        """Since which event the total is what it is; 0: it never changed."""
+        if self.how[key[1]][0] is Counts.SUM:
+            return self.changed.get(key, 0)
+        run = [(sequence, result) for sequence, _, result in self.counting(key)]
+        total = self.total(key)
+        if self.how[key[1]][0] is Counts.LAST:
+            while any(result != total for _, result in run):
+                run.pop(0)
+        return min([sequence for sequence, result in run if result == total], default=0)
+
+    def total(self, key: Key, shown: Any = lambda _sequence, _competition: True) -> int | None:
+        counting = [result for sequence, competition, result in self.counting(key) if shown(sequence, competition)]
         counts, sort = self.how[key[1]]
         if not counting:
             return None
@@ -134,6 +152,37 @@ def test_totals_are_those_of_the_results_that_count(history: list[Event]) -> Non
         if settled(history, run, number):
             for key in of_results(board):
                 assert shown_on(board, key) == model.total(key)
+
+
+@unhurried
+@given(result_histories(), st.data())
+def test_it_is_known_since_when_totals_are_what_they_are(history: list[Event], data: st.DataObject) -> None:
+    """Whether the sums were read at the end or before, then followed; where they could not be, they are not there."""
+    run = recorded_of(history)
+    moment = data.draw(st.integers(0, len(run)))
+    for ranking_id in folded(run[:moment]).rankings:
+        board = folded(run[:moment])
+        unities = frozenset(folded(run).rankings[ranking_id].unities)
+        give_sums(board, ranking_id, sums_of(run[:moment], board, ranking_id, unities))
+        model = Model()
+        for recorded in run:
+            model.take(recorded)
+            if recorded.sequence > moment:
+                fold(board, Revisions(), recorded)
+        read = sums_of(run, board, ranking_id, unities)
+        for unity_id in unities:
+            for competitor_id in board.rankings[ranking_id].participants:
+                reached = read.reached(unity_id, competitor_id)
+                assert reached == model.reached((ranking_id, unity_id, competitor_id))
+        followed = board.rankings[ranking_id].competition_sums
+        assert followed is None or followed == read
+
+
+def sums_of(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
+    sums, without = CompetitionSums(), left_out(board, ranking_id)
+    without = msgspec.structs.replace(without, first=first, voided=frozenset(board.voided))
+    finished(counting(sums, ranking_id, run, without))  # type: ignore[arg-type]
+    return sums
 
 
 @unhurried

@@ -152,6 +152,7 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
         "genesis_digest",
         "import_block",
         "open_tournament",
+        "reached",
         "refuse_all_but_emptying",
         "refuse_all_but_erasure",
         "refuse_change",

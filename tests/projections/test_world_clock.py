@@ -99,7 +99,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                 assert laid_out(then.board) == laid_out(board)  # all else is of the moment of the log
                 without = left_out_in(whole[:sequence])
                 for event in clock.points(ranking_id, without=without.undone):
-                    sums.count(event, without.struck.get(event.competition_id, ()))
+                    sums.count(Sequence(1), event, without.struck.get(event.competition_id, ()))
                 read = await past.competition_sums(tournament_id, ranking_id, then.sequence, without, then.clock)
                 assert read == sums
 

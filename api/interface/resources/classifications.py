@@ -34,7 +34,7 @@ from engine.domain.notation import Notation
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
-from projections.board.classification import Classified, in_force, lacks_sums
+from projections.board.classification import Classified, in_force, lacks_sums, value_notations
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.selection import Selection
 from projections.board.sub_table import SubTable
@@ -50,6 +50,9 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     unity: Annotated[int, Meta(ge=1, le=ID_MAX)]
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
     among: Annotated[Literal["tied"], Meta(extra_json_schema={"type": "string"})] | None = None
+    first: Annotated[
+        bool, Meta(description="who reached their total first stands before; its value is the sequence of that event")
+    ] = False
 
 
 Criteria = list[CriterionShape]
@@ -104,7 +107,7 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
     keys = sum([len(found) for found in msgspec.json.decode(text, type=list[dict[str, msgspec.Raw]])])
     if text.count(":") != keys:  # JSON lets an object repeat a key; each brings a colon, and no value has one
         raise FieldMisread("must not hold a key twice in one object")
-    return tuple([Criterion(unity_id=UnityId(one.unity), best=one.best, among=one.among) for one in shapes])
+    return tuple([Criterion(UnityId(one.unity), one.best, one.among, one.first) for one in shapes])
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
@@ -120,13 +123,15 @@ def render_declared(_view: View, answer: Answer, event: OfDeclaration) -> bytes:
 
 
 def criterion_text(ranking: Ranking, criterion: Criterion) -> str:
-    """A criterion in words: "points", "goals among the tied, best 18"."""
+    """A criterion in words: "points", "goals among the tied, best 18", "score, reached first"."""
     name, best = ranking.unities[criterion.unity_id].name, criterion.best
+    if criterion.first:
+        return f"{name}, reached first"
     return f"{name}{' among the tied' if criterion.among else ''}{'' if best is None else f', best {best}'}"
 
 
 def criteria_shape(criteria: Items[Criterion]) -> Criteria:
-    return [CriterionShape(one.unity_id, one.best, one.among) for one in criteria]
+    return [CriterionShape(one.unity_id, one.best, one.among, one.first) for one in criteria]
 
 
 async def answer_classification(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
@@ -167,7 +172,7 @@ async def _fill(
     if selection is None:
         shape.standings = _lines(ranking, in_force(ranking), await in_time_slices(_window(question, lines)))
         return
-    notations = [ranking.unities[one.unity_id].notation for one in in_force(ranking)]
+    notations = value_notations(ranking, in_force(ranking))
     table = await _sub_table(lines, selection)
     shape.lines = len(table)
     shape.standings = [
@@ -229,7 +234,7 @@ def neighbours_shape(ranking: Ranking, neighbours: Neighbours) -> NeighboursShap
 
 
 def _lines(ranking: Ranking, criteria: Items[Criterion], lines: Items[Classified]) -> list[ClassificationLineShape]:
-    notations = [ranking.unities[one.unity_id].notation for one in criteria]
+    notations = value_notations(ranking, criteria)
     return [
         ClassificationLineShape(
             line.competitor_id, line.position, shown_values(notations, line.values), line.decided_by

@@ -21,8 +21,9 @@ from projections.board.board import Board, Ranking
 CRITERIA_NAME: Final = DECLARE.fields[0].name
 FREE_CRITERIA: Final = 4
 """Empty lines below the criteria that are declared."""
-_PARTS: Final = ("unity", "best", "among")
+_PARTS: Final = ("unity", "best", "among", "first")
 _BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
+_COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
 
 
@@ -41,6 +42,7 @@ def _texts(number: int, criterion: Criterion) -> dict[str, str]:
         _name(number, "unity"): str(criterion.unity_id),
         _name(number, "best"): "" if criterion.best is None else str(criterion.best),
         _name(number, "among"): criterion.among or "",
+        _name(number, "first"): "first" if criterion.first else "",
     }
 
 
@@ -70,6 +72,7 @@ def criteria_form(sent: Form) -> Form:
             faults.append(Fault(_name(number, "best"), f"must be a number from 1 to {BEST_MAX:,}, or empty"))
             best = ""
         criterion: dict[str, Any] = {"unity": int(unity) if parse_id(unity) else unity}
+        criterion |= {"first": True} if sent[_name(number, "first")] else {}
         criteria.append(criterion | ({"best": int(best)} if best else {}) | ({"among": among} if among else {}))
     if faults:
         raise Unacceptable("The classification cannot be declared like this; correct the fields named.", faults)
@@ -82,7 +85,13 @@ def classification_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: 
     unities = [Option("", ""), *[Option(str(one), unity.name) for one, unity in ranking.unities.items()]]
     used = [number for number in range(CRITERIA_MAX) if filling.given.get(_name(number, "unity"))]
     count = min(max(used, default=-1) + 1 + FREE_CRITERIA, CRITERIA_MAX)
-    heads = [("#", "position"), ("Unity", "chosen"), ("Best", "entry"), ("Compared among", "chosen")]
+    heads = [
+        ("#", "position"),
+        ("Unity", "chosen"),
+        ("Compared by", "chosen"),
+        ("Best", "entry"),
+        ("Compared among", "chosen"),
+    ]
     rows = [_line(number, unities, filling) for number in range(count)]
     shown = [_name(number, part) for number in range(count) for part in _PARTS]
     shown += [f"{CRITERIA_NAME}[{number}]" for number in range(count)]
@@ -119,6 +128,7 @@ def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
     return [
         number + 1,
         joined((_select(number, "unity", "Unity", unities, filling), _fault(number, "unity", filling))),
+        joined((_select(number, "first", "Compared by", _COMPARED, filling), _fault(number, "first", filling))),
         joined((best, _fault(number, "best", filling))),
         joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
     ]

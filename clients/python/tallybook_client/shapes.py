@@ -56,11 +56,12 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
 
 class Criterion(Struct, frozen=True, omit_defaults=True):
     """One step of a classification: the totals of a unity; of only the `best` so many competitions, or of those `among`
-    the tied."""
+    the tied; or `first`: who reached their total first."""
 
     unity: int
     best: int | None = None
     among: Literal["tied"] | None = None
+    first: bool = False
 
 
 # ── Which lines, and when ───────────────────────────────────────────────────────────────────────────────

@@ -33,20 +33,28 @@ async def test_what_is_declared_on_the_command_line_is_shown_as_over_http(tallyb
 
     before = (await over_http())["sequence"]
     said = await tallybook(
-        "classification", "declare", *of(league), "points:best=18", f"{league.fouls}", "points:among=tied"
+        "classification",
+        "declare",
+        *of(league),
+        "points:best=18",
+        f"{league.fouls}",
+        "points:among=tied",
+        "fouls:first",
     )
-    assert said.err == f"ranking {of(league)[1]} is classified by points, best 18; fouls; points among the tied\n"
+    chain = "points, best 18; fouls; points among the tied; fouls, reached first"
+    assert said.err == f"ranking {of(league)[1]} is classified by {chain}\n"
     shown = await over_http()
     assert shown["criteria"] == [
         {"unity": league.points, "best": 18},
         {"unity": league.fouls},
         {"unity": league.points, "among": "tied"},
+        {"unity": league.fouls, "first": True},
     ]
     assert await tallybook.json("classification", "show", *of(league)) == shown
     then = await tallybook.json("classification", "show", *of(league), "--at-sequence", str(before))
     assert then == await over_http(f"?at_sequence={before}")
     table = await tallybook.done("classification", "show", *of(league))
-    assert re.search(r"2 +│ Ben +│ 3 +│ 4 +│ +│ fouls", table), table
+    assert re.search(r"2 +│ Ben +│ 3 +│ 4 +│ +│ +│ fouls", table), table
     await tallybook("classification", "declare", *of(league))
     assert (await over_http())["criteria"] == [{"unity": league.points}]
 
