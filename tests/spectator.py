@@ -16,7 +16,7 @@ SSE: Final = "text/event-stream"
 NDJSON: Final = "application/x-ndjson"
 AGAIN_SECONDS: Final = 0.05
 """A client waits so long before it connects again."""
-Lines = list[tuple[int, int, int]]
+Lines = list[tuple[int, int, int | None]]
 """The standings of a unity: position, competitor and total of each."""
 
 
@@ -34,6 +34,7 @@ class Spectator:
         self._lists: dict[int, list[int]] = {}
         self._unities: dict[int, dict[int, dict[str, str]]] = {}
         self._totals: dict[tuple[int, int], int] = defaultdict(int)
+        self._results: dict[tuple[int, int], int | None] = {}  # the totals of unities that count results
 
     def start_over(self) -> None:
         """Forgets everything, as `reset` demands."""
@@ -88,8 +89,8 @@ class Spectator:
                 self._names[data["competitor_id"]] = data.get("name", "erased")
             case "RankingCreated":
                 self._lists[data["ranking_id"]] = data["participants"]
-                main = {data["main_unity_id"]: {"name": data["main_unity_name"], "sort": "DESC"}}
-                self._unities[data["ranking_id"]] = main
+                main = {key: data.get(f"main_unity_{key}", default) for key, default in _UNITY.items()}
+                self._unities[data["ranking_id"]] = {data["main_unity_id"]: main}
             case "RankingModified":
                 self._lists[data["ranking_id"]] = data["participants"]
                 next(iter(self._unities[data["ranking_id"]].values()))["name"] = data["main_unity_name"]
@@ -98,7 +99,7 @@ class Spectator:
                 stay += [one for one in data.get("added", ()) if one not in stay]
                 self._lists[data["ranking_id"]] = stay
             case "UnityAdded":
-                unity = {"name": data["name"], "sort": data.get("sort", "DESC")}
+                unity = {key: data.get(key, default) for key, default in _UNITY.items()}
                 self._unities[data["ranking_id"]][data["unity_id"]] = unity
             case "UnityChanged":
                 changed = {key: data[key] for key in ("name", "sort") if key in data}
@@ -106,23 +107,44 @@ class Spectator:
             case "PointsAdded" | "PointsReversed":
                 for competitor_id, unity_id, amount in data["deltas"]:
                     self._totals[unity_id, competitor_id] += amount
+                for competitor_id, unity_id, result in data.get("results", ()):
+                    self._take_result(self._unities[data["ranking_id"]][unity_id], (unity_id, competitor_id), result)
+                for competitor_id, unity_id, total in data.get("totals", ()):
+                    self._results[unity_id, competitor_id] = total
+
+    def _take_result(self, unity: dict[str, str], line: tuple[int, int], result: int) -> None:
+        before = self._results.get(line)
+        if unity["counts"] == "last" or before is None:
+            self._results[line] = result
+        else:
+            self._results[line] = max(before, result) if unity["sort"] == "DESC" else min(before, result)
 
     def standings(self, only: int | None = None) -> dict[tuple[int, str], Lines]:
         """The standings of every unity, by its ranking and its name; of one ranking alone, if it is named."""
         return {
-            (ranking_id, unity["name"]): self._lines(ranking_id, unity_id, unity["sort"])
+            (ranking_id, unity["name"]): self._lines(ranking_id, unity_id, unity)
             for ranking_id, unities in self._unities.items()
             for unity_id, unity in unities.items()
             if only in (None, ranking_id)
         }
 
-    def _lines(self, ranking_id: int, unity_id: int, sort: str) -> Lines:
-        sign = -1 if sort == "DESC" else 1
-        totals = {one: self._totals.get((unity_id, one), 0) for one in self._lists[ranking_id]}
+    def _lines(self, ranking_id: int, unity_id: int, unity: dict[str, str]) -> Lines:
+        sign, listed = -1 if unity["sort"] == "DESC" else 1, self._lists[ranking_id]
+        if unity["counts"] != "sum":
+            known = {one: self._results.get((unity_id, one)) for one in listed}
+            order = sorted(known.items(), key=lambda line: (line[1] is None, sign * (line[1] or 0)))
+            with_total = [total for _, total in order if total is not None]
+            last = 1 + len(with_total)
+            return [(last if t is None else 1 + with_total.index(t), one, t) for one, t in order]
+        totals = {one: self._totals.get((unity_id, one), 0) for one in listed}
         in_order = sorted(totals.items(), key=lambda line: sign * line[1])
         return [
             (1 + sum(sign * other < sign * total for other in totals.values()), one, total) for one, total in in_order
         ]
+
+
+_UNITY: Final = {"name": "", "sort": "DESC", "counts": "sum"}
+"""What is known of a unity, and the defaults, which events leave out."""
 
 
 def _is_of_log(name: str) -> bool:

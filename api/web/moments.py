@@ -33,7 +33,7 @@ from api.web.words import Words
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
@@ -94,12 +94,12 @@ class CompetitorOfPassage(Struct, frozen=True, array_like=True, gc=False):
 class StepOfPassage(Struct, frozen=True, array_like=True, gc=False):
     """An event that gave points. `clock`: when its competition began, without one when it was recorded, in seconds
     since 1970, as `recorded_at`. `deltas`: pairs of the numbers of competitor and unity in the passage, and the delta;
-    those of whom the table does not show are left out."""
+    those of whom the table does not show are left out. A delta that scripts would round, of marks, is a text."""
 
     sequence: int
     recorded_at: int
     clock: int
-    deltas: list[tuple[int, int, int]]
+    deltas: list[tuple[int, int, int | str]]
 
 
 class PassageShape(Struct, frozen=True, kw_only=True):
@@ -191,14 +191,19 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
         return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
     if not is_folded(ranking):
         raise Unacceptable(f"Passages are told of at most {PASSAGE_TOTALS_MAX:,} totals: competitors times unities.")
+    return await in_time_slices(told(found, ranking))
+
+
+def told(found: Passage, ranking: Ranking) -> Generator[None, None, PassageShape]:
+    """The passage of this ranking, in time slices."""
     ids = ranking.participants.listed()
     return PassageShape(
         first=found.first,
         last=found.last,
-        competitors=await in_time_slices(_competitors(found.board, ids)),
-        unities=await in_time_slices(_unities(ranking, ids)),
+        competitors=(yield from _competitors(found.board, ids)),
+        unities=(yield from _unities(ranking, ids)),
         criteria=_criteria(ranking),
-        steps=await in_time_slices(_steps(found, ranking, ids)),
+        steps=(yield from _steps(found, ranking, ids)),
     )
 
 
@@ -249,7 +254,9 @@ def _steps_in_time(
     unities = {one: number for number, one in enumerate(ranking.unities)}
     encoded = []
     for number, step in enumerate(steps, start=1):
-        deltas = [(competitors[c], unities[u], d) for (c, u), d in step.deltas.items() if d and c in competitors]
+        deltas = [
+            (competitors[c], unities[u], _exact(d)) for (c, u), d in step.deltas.items() if d and c in competitors
+        ]
         at, clock = int(step.recorded_at.timestamp()), int(step.at.timestamp())
         encoded.append(_encoded(StepOfPassage(number, at, clock, deltas)))
         yield
@@ -280,6 +287,10 @@ def _criteria(ranking: Ranking) -> list[int] | None:
     return [unities.index(one.unity_id) for one in criteria]
 
 
+def _exact(delta: int) -> int | str:
+    return delta if -RESULT_MAX <= delta <= RESULT_MAX else str(delta)
+
+
 def _encoded(value: object) -> Raw:
     return Raw(encode(value))
 
@@ -292,7 +303,7 @@ def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Genera
         event = recorded.event
         assert isinstance(event, Points)
         deltas = [
-            (competitors[one.competitor_id], unities[one.unity_id], one.amount)
+            (competitors[one.competitor_id], unities[one.unity_id], _exact(one.amount))
             for one in effects.of(event)
             if one.competitor_id in competitors
         ]
