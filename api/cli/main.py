@@ -532,7 +532,8 @@ _command(
     Show who led a ranking from when to when, how long each competitor led, and where the published leaders differ from
     those by the dates of competitions.
 
-    Competitors that share the first place all lead. Before the first points, nobody leads.
+    Competitors that share the first place all lead. Before the first points, or without a result,
+    nobody leads.
     """,
 )
 _command(

@@ -1,9 +1,9 @@
 """Who led a unity from when to when, on both clocks.
 
 Pure. The leaders of a moment are the competitors that share position 1 of its table. Nobody leads before the first
-points, nor while more than SHARED_MAX share the first place. On the log's clock a moment is a time of recording, with
-the list and the sort of then. On the world's clock it is a time at which points took place (`world_clock.py`), with the
-list and the sort of the board given; what is voided or undone there is in none.
+points, without a result where results count, nor while more than SHARED_MAX share the first place. On the log's clock a
+moment is a time of recording, with the list and the sort of then. On the world's clock it is a time at which points
+took place (`world_clock.py`), with the list and the sort of the board given; what is voided or undone there is in none.
 """
 
 from array import array
@@ -181,10 +181,14 @@ def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[
     return found
 
 
-def _leaders(order: OrderedLines) -> Leaders:
-    if not len(order):
+def _leaders(order: OrderedLines, unity: Unity) -> Leaders:
+    first = order.run(0, 1)
+    if not first:
         return ()
-    _, stop = order.level(order.run(0, 1)[0][0])
+    [(line, competitor_id)] = first
+    if unity.notation.shown(unity.totals.get(competitor_id, 0)) is None:
+        return ()
+    _, stop = order.level(line)
     return () if stop > SHARED_MAX else tuple(sorted(CompetitorId(one) for one in order.competitors(0, stop)))
 
 
@@ -232,7 +236,7 @@ class PublishedLeaders:
             self._order = yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort)
         else:
             yield from self._order.replace_all(self._changed.keys(), self._changed.values())
-        self.reigns.lead(self._at, _leaders(self._order), self._new_competitions)
+        self.reigns.lead(self._at, _leaders(self._order, unity), self._new_competitions)
         self._may_differ, self._changed, self._new_competitions = False, {}, 0
 
     def _note(self, event: events.Event) -> None:
@@ -340,7 +344,7 @@ class TrueLeaders:
                 order.replace(line, order.line(competitor_id))
                 competitions.add(self._causes[number])
                 yield
-            self.reigns.lead(_EPOCH + at * _MICROSECOND, _leaders(order), len(competitions) - before)
+            self.reigns.lead(_EPOCH + at * _MICROSECOND, _leaders(order, unity), len(competitions) - before)
 
     def _change(self, unity: Unity, competitor_id: CompetitorId, number: int) -> int:
         """By how much the line changes the competitor's total. Of results that took place, the last in the order of the

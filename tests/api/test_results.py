@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from projections.tables.worker import Worker
+from tests.api.asking import refused
 from tests.api.service import Answer, Client, Season, Service, deltas
 from tests.projections.verified import verified
 
@@ -60,6 +61,8 @@ async def test_results_are_taken_back_and_given_back(service: Service, season: S
     await client.put(f"competitions/{competition}/void.json")
     undone = await client.put(f"{path}/reverse.json", {"sequence": sequence})
     assert {total for _, _, total in table(undone)} == {None}
+    reigns = (await client.get(f"{path}/leaders.json")).json["leaders"]["reigns"]
+    assert [reign["competitors"] for reign in reigns] == [[ada], []]
     await client.put(f"competitions/{competition}/unvoid.json")
     shown = await client.get(f"{path}/standings.json")
     assert [table(shown, n)[0] for n in range(3)] == [(ada, 1, 1_240), (ada, 1, 61), (ada, 1, 80)]
@@ -94,7 +97,8 @@ async def test_what_does_not_fit_is_refused(season: Season) -> None:
     for form in ({"main_unity_counts": "most"},):
         fields = {"name": "x", "main_unity_name": "y", "participants": ada}
         assert (await client.post("rankings.json", fields | form)).status == 422
-    assert (await give(client, path, (ada, unities["score"], MOST + 1))).status == 422
+    (fault,) = refused(await give(client, path, (ada, unities["score"], MOST + 1)), 422, "participants_delta")
+    assert fault.endswith(f"within ±2147483647; a result, within ±{MOST}")
     assert (await give(client, path, (ada, unities["points"], 2**31))).status == 422
     assert (await client.put(f"{path}/unities/{unities['laps']}.json", {"sort": "DESC"})).status == 422
     criteria = json.dumps([{"unity": unities["score"], "best": 2}])
