@@ -96,11 +96,17 @@ class GivenResult(Protocol):
     def result(self) -> int: ...
 
 
-class ResultsState(Protocol):
-    """The results of a ranking. `of` has those of a competitor in a unity, whether they count or not; the total is the
-    first of them that counts."""
+Line = tuple[Sequence, int, int]
+"""A result that an event gave: its sequence, the number of the line in it, and the result."""
 
-    def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> Iterator[GivenResult]: ...
+
+class ResultsState(Protocol):
+    """The results of a ranking. `of` has those of a competitor in a unity, with the lines `given_back`; the total is
+    the first of them that counts. Those that do not count may be missing."""
+
+    def of(
+        self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[Line] = ()
+    ) -> Iterator[GivenResult]: ...
 
 
 class RankingState(Protocol):
@@ -539,7 +545,7 @@ def _reversals(
             "more than can be reversed at once."
         )
     afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
-    totals = _totals(state, counting.values(), afterwards)
+    totals = _totals(state, counting, afterwards)
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
@@ -585,10 +591,12 @@ def total_of_results(
     unity_id: UnityId,
     competitor_id: CompetitorId,
     afterwards: Afterwards = _AS_NOW,
+    given_back: Iterable[Line] = (),
 ) -> int | None:
-    """The total of a competitor in a unity that counts results, of these `results` of the ranking."""
+    """The total of a competitor in a unity that counts results, of these `results` of the ranking. `given_back`: those
+    that count afterwards and do not count now."""
     undone, competition_id = state.rankings[ranking_id].undone, afterwards.competition_id
-    for one in results.of(unity_id, competitor_id):
+    for one in results.of(unity_id, competitor_id, given_back):
         if one.sequence in afterwards.sequences:
             if not afterwards.counts:
                 continue
@@ -611,17 +619,23 @@ def total_of_results(
 _Totals = Mapping[tuple[UnityId, CompetitorId], Total]
 
 
-def _totals(state: State, points: Iterable[events.PointsAdded], afterwards: Afterwards) -> _Totals:
-    """The totals of all who have a result in one of these events. Raises LacksResults."""
-    rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points for d in one.results}
+def _totals(state: State, points: commands.CausedPoints, afterwards: Afterwards) -> _Totals:
+    """The totals of all who have a result in one of these events, whose lines start or stop counting. Raises
+    LacksResults."""
+    rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
     results = {one: state.rankings[one].results for one in rankings.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
         raise LacksResults(missing)
+    given_back: dict[tuple[UnityId, CompetitorId], list[Line]] = {named: [] for named in rankings}
+    if afterwards.counts:
+        for sequence, one in points.items():
+            for number, result in enumerate(one.results):
+                given_back[result.unity_id, result.competitor_id].append((sequence, number, result.amount))
     totals = {}
     for (unity_id, competitor_id), ranking_id in rankings.items():
-        its = results[ranking_id]
+        its, back = results[ranking_id], given_back[unity_id, competitor_id]
         assert its is not None
-        total = total_of_results(state, ranking_id, its, unity_id, competitor_id, afterwards)
+        total = total_of_results(state, ranking_id, its, unity_id, competitor_id, afterwards, back)
         totals[unity_id, competitor_id] = Total(competitor_id, unity_id, total)
     return totals
 
@@ -648,7 +662,7 @@ def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Even
         raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
     reversals: list[Event] = []
     counting = {sequence: _counting(state, points) for sequence, points in roots.items()}
-    totals = _totals(state, counting.values(), Afterwards(sequences=roots, counts=not undo))
+    totals = _totals(state, counting, Afterwards(sequences=roots, counts=not undo))
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
             raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")

@@ -408,6 +408,8 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
         unity = ranking.unities[line.unity_id]
         unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
     _raise_versions(ranking, event.deltas, event.totals)
+    if event.totals and ranking.results is not None:
+        ranking.results.reverse(event)
     if event.undone:
         ranking.undone[event.reverses] = sequence
     elif event.undone is not None:

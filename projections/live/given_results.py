@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import aclosing
 
-from engine.domain.events import PointsAdded, Recorded
+from engine.domain.events import Recorded
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
 from projections.board.board import give_results
-from projections.board.results import Results, noting
+from projections.board.results import Results, following
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
@@ -29,14 +29,12 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
             try:
                 async with aclosing(live_pool.chunks(live, Sequence(0))) as chunks:
                     async for events in chunks:
-                        for _ in noting(results, unities, ranking_id, events):
+                        for _ in following(results, unities, ranking_id, events):
                             if time_slice.over:
                                 await time_slice.give_way()
                 while missed:
-                    recorded = missed.popleft()
-                    event = recorded.event
-                    if isinstance(event, PointsAdded) and event.ranking_id == ranking_id:
-                        results.note(unities, recorded.sequence, event)
+                    for _ in following(results, unities, ranking_id, (missed.popleft(),)):
+                        pass
                     if time_slice.over:
                         await time_slice.give_way()
             finally:

@@ -47,7 +47,7 @@ from projections.live.tournament import LiveTournament
 from tests.api.crowds import NOBODY, all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
-from tests.histories import caused_of, logs, unhurried
+from tests.histories import caused_of, logs, result_histories, unhurried
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
@@ -123,7 +123,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
 
 
 @unhurried
-@given(logs(), st.data())
+@given(logs() | logs(of=result_histories()), st.data())
 def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Recorded], data: st.DataObject) -> None:
     begun_at = data.draw(st.integers(0, len(log)))
     short = {name: whole(body) for name, body in asked(live_of(log[:begun_at])).items()}

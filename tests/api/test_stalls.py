@@ -40,7 +40,9 @@ from engine.domain.events import (
     Event,
     PointsAdded,
     RankingCreated,
+    Scored,
     TournamentPublished,
+    UnityAdded,
 )
 from engine.domain.terms import (
     DELTAS_MAX,
@@ -49,6 +51,7 @@ from engine.domain.terms import (
     PARTICIPANTS_MAX,
     CompetitionId,
     CompetitorId,
+    Counts,
     RankingId,
     Sequence,
     UnityId,
@@ -569,6 +572,58 @@ def test_classifying_thousands_by_more_than_totals_holds_up_nobody(watched: Watc
             assert lines["lines"] == 10_000
             assert len(lines["standings"]) == 20
         found[name] = min(seen)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+
+
+@pytest.mark.parametrize(
+    ("competitors", "given"), [(20, 1_200), pytest.param(10_000, 100_000, marks=[pytest.mark.long])]
+)
+@pytest.mark.timeout(600)
+def test_reversing_one_of_many_results_of_a_competitor_holds_up_nobody(
+    competitors: int, given: int, watched: Watched, dsn: str
+) -> None:
+    """Also where most of them, the best ones, do not count."""
+    best, last, beaten, won = UnityId(1_001), UnityId(1_002), CompetitionId(1), CompetitionId(2)
+
+    def results(number: int, competition_id: CompetitionId | None = None) -> Event:
+        scored = tuple([Scored(CompetitorId(1), unity_id, number) for unity_id in (best, last)])
+        return PointsAdded(ranking_id=RankingId(1), competition_id=competition_id, deltas=(), results=scored)
+
+    facts = [
+        *crowd(competitors),
+        UnityAdded(ranking_id=RankingId(1), unity_id=best, name="best", counts=Counts.BEST),
+        UnityAdded(ranking_id=RankingId(1), unity_id=last, name="last", counts=Counts.LAST),
+        *(CompetitionAdded(competition_id=one, group_id=1) for one in (beaten, won)),
+        *(results(n) for n in range(given // 2)),
+        *(results(n + given, beaten) for n in range(given // 2)),
+        results(2 * given, won),
+    ]
+    asyncio.run(append(dsn, watched.slug, facts))
+    found: dict[str, float] = {}
+
+    def change(name: str, path: str, *, measured: bool = True, **form: object) -> list[int | None]:
+        """Totals in both unities after it."""
+        watched.stall_seconds = 0.0
+        assert watched.ask("PUT", path, form)["status"] == 200
+        if measured:
+            found[name] = watched.stall_seconds
+        windows = [watched.ask("GET", f"rankings/1/standings.json?unity={u}&competitors=1") for u in (best, last)]
+        return [window["ranking"]["unities"][0]["competitors_ranking"][0]["total"] for window in windows]
+
+    for n in range(2):
+        assert change(f"void {n}", "competitions/2/void.json") == [given + given // 2 - 1] * 2
+        assert change(f"unvoid {n}", "competitions/2/unvoid.json") == [2 * given] * 2
+    assert change("", "competitions/1/void.json", measured=False) == [2 * given] * 2
+    for n in range(2):
+        assert change(f"strike {n}", "competitions/2/strike.json", competitors=1) == [given // 2 - 1] * 2
+        assert change(f"unstrike {n}", "competitions/2/unstrike.json", competitors=1) == [2 * given] * 2
+    standings = "rankings/1/standings.json"
+    asked = {
+        "a result": adding(watched, (1, best, 5), (1, last, 5)),
+        "standings": watched.head("GET", standings),
+        "a window": watched.head("GET", f"{standings}?unity={best}&around=1&span=50"),
+    }
+    found |= stalls(watched, asked)
     assert max(found.values()) < STALL_SECONDS_MAX, found
 
 
