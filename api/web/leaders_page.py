@@ -5,6 +5,7 @@ from collections.abc import Sequence as Items
 from datetime import datetime, timedelta
 from typing import Final
 
+from api.interface.fields import Field, one_of
 from api.interface.resources.leaders import LeadersShape
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
@@ -13,6 +14,7 @@ from engine.domain.terms import CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
 _CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
+CLOCK: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it took place; absent: world")
 
 
 def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: RankingId, query: Query) -> bytes:

@@ -48,6 +48,7 @@ from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormR
 from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
+from api.interface.resources.leaders import LeadersQuestion, leaders_of
 from api.interface.resources.standings import recorded_at_head
 from api.interface.resources.voiding import COMPARED, answer_preview
 from api.web.console import competition_import_pages
@@ -93,6 +94,7 @@ from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
+from api.web.leaders_page import CLOCK, leaders_page
 from api.web.page import Query, Site, number_text
 from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
@@ -210,6 +212,7 @@ class ConsoleHandlers:
         of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _ADDED, _OFFSET, _UNITY)
         of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT, _DONE)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _TO_EVENT)
+        of_tournament("/rankings/{ranking_id}/leaders", self._leaders, _UNITY, CLOCK)
 
     # ── Every request ───────────────────────────────────────────────────────────────────────────────────
 
@@ -449,6 +452,13 @@ class ConsoleHandlers:
         )
         site = _RankingSite(venue.name, venue.slug, self._static, ranking_id=ranking_id)
         return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
+
+    async def _leaders(self, context: RecallContext, _viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+        ranking_id = RankingId(asked.ids["ranking_id"])
+        question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id)
+        shown = await leaders_of(context, question, last=True)
+        site = _RankingSite(venue.name, venue.slug, self._static, ranking_id=ranking_id)
+        return leaders_page(site, context.live.board, shown, ranking_id, asked.query)
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -732,7 +742,7 @@ def _refuse_unless_may_create(viewer: Viewer) -> None:
 
 
 class _RankingSite(Site, frozen=True, kw_only=True):
-    """A ranking in the console, for the page that explains its lines: to that, it is as a board."""
+    """A ranking in the console, for the pages of boards that it has too: to them, it is as a board."""
 
     ranking_id: RankingId
 

@@ -33,7 +33,7 @@ _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, query: Query) -> bytes:
     ranking = board.rankings[RankingId(table.ranking_id)]
     below = f"/rankings/{table.ranking_id}"
-    links = [way("History", venue.address(f"{below}/history"))]
+    links = [way("History", venue.address(f"{below}/history")), way("Leaders", venue.address(f"{below}/leaders"))]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and is_open:
         links.insert(0, way("Add points", venue.address(f"{below}/add", _kept(query)), chief=True))

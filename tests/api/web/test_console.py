@@ -499,6 +499,19 @@ async def test_the_public_is_held_at_an_event_and_shown_what_follows_up_to_anoth
     assert (await shown())["public_end"] == head - 1
 
 
+async def test_who_led_a_ranking_is_told_by_both_clocks(visitor: Visitor, season: Season) -> None:
+    ranking, ada = at(season, f"/rankings/{season.ranking_id}"), season.ids[0]
+    form = {"participants_delta": deltas((ada, season.unity_id, 3)), "competition_id": season.competition_id}
+    assert (await season.client.put(f"{season.path}/add.json", form)).status == 200
+    address = f"{ranking}/leaders"
+    assert f'href="{address}"' in await visitor.page(ranking)
+    page = await visitor.page(address)
+    assert "Ada" in words(page)
+    other = f"{address}?clock=log"
+    assert f'href="{other}"' in page
+    assert f'href="{ranking}"' in await visitor.page(other)
+
+
 async def test_a_classification_is_declared_criterion_by_criterion(visitor: Visitor, season: Season) -> None:
     ranking = at(season, f"/rankings/{season.ranking_id}")
     found = (await season.client.get(f"rankings/{season.ranking_id}/classification.json")).json["classification"]
