@@ -59,7 +59,7 @@ from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pict
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
-from api.web.leaders_page import CLOCK, leaders_page
+from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
@@ -115,7 +115,7 @@ _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
     Field("to", FROM_1, "up to this event"),
 )
-_LEADERS_FIELDS: Final[Fields] = (*_TABLE_FIELDS[:2], CLOCK, _LANG)
+_LEADERS_FIELDS: Final[Fields] = (*_TABLE_FIELDS[:2], CLOCK_FIELD, _LANG)
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
     Field("at", FROM_1, "the passage that shows this event", required=True),

@@ -14,7 +14,7 @@ from engine.domain.terms import CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
 _CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
-CLOCK: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it took place; absent: world")
+CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it took place; absent: world")
 
 
 def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: RankingId, query: Query) -> bytes:

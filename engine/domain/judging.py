@@ -96,7 +96,7 @@ class GivenResult(Protocol):
     def result(self) -> int: ...
 
 
-Line = tuple[Sequence, int, int]
+ResultLine = tuple[Sequence, int, int]
 """A result that an event gave: its sequence, the number of the line in it, and the result."""
 
 
@@ -105,7 +105,7 @@ class ResultsState(Protocol):
     the first of them that counts. Those that do not count may be missing."""
 
     def of(
-        self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[Line] = ()
+        self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
     ) -> Iterator[GivenResult]: ...
 
 
@@ -591,7 +591,7 @@ def total_of_results(
     unity_id: UnityId,
     competitor_id: CompetitorId,
     afterwards: Afterwards = _AS_NOW,
-    given_back: Iterable[Line] = (),
+    given_back: Iterable[ResultLine] = (),
 ) -> int | None:
     """The total of a competitor in a unity that counts results, of these `results` of the ranking. `given_back`: those
     that count afterwards and do not count now."""
@@ -626,7 +626,7 @@ def _totals(state: State, points: commands.CausedPoints, afterwards: Afterwards)
     results = {one: state.rankings[one].results for one in rankings.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
         raise LacksResults(missing)
-    given_back: dict[tuple[UnityId, CompetitorId], list[Line]] = {named: [] for named in rankings}
+    given_back: dict[tuple[UnityId, CompetitorId], list[ResultLine]] = {named: [] for named in rankings}
     if afterwards.counts:
         for sequence, one in points.items():
             for number, result in enumerate(one.results):

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from engine.domain.events import PointsAdded, PointsReversed, Recorded
-from engine.domain.judging import Line
+from engine.domain.judging import ResultLine
 from engine.domain.terms import (
     DELTAS_MAX,
     RESULT_MAX,
@@ -66,7 +66,9 @@ class Results:
         self._given: dict[Sequence, PointsAdded] = {}
         self._count = 0
 
-    def of(self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[Line] = ()) -> Iterator[Given]:
+    def of(
+        self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
+    ) -> Iterator[Given]:
         """A competitor's results in one unity, with the lines `given_back`: the best first and, of equal ones, the
         earliest; or the last first."""
         numbers: Iterable[int] = self._numbers.get((unity_id, competitor_id), ())

@@ -94,7 +94,7 @@ from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
-from api.web.leaders_page import CLOCK, leaders_page
+from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.page import Query, Site, number_text
 from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
@@ -212,7 +212,7 @@ class ConsoleHandlers:
         of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _ADDED, _OFFSET, _UNITY)
         of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT, _DONE)
         of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _TO_EVENT)
-        of_tournament("/rankings/{ranking_id}/leaders", self._leaders, _UNITY, CLOCK)
+        of_tournament("/rankings/{ranking_id}/leaders", self._leaders, _UNITY, CLOCK_FIELD)
 
     # ── Every request ───────────────────────────────────────────────────────────────────────────────────
 
