@@ -38,6 +38,7 @@ from tests.api.test_public_stream import listening
 from tests.api.visitor import visiting
 from tests.api.web.test_console import at
 from tests.desks import until
+from tests.leftovers import forms_of, found_in, rows
 from tests.poison import append_text
 from tests.projections.verified import verified
 from tests.restoring import backup
@@ -59,16 +60,7 @@ REQUEST: Final = {"name": NAME, "tags": TAG, "color": COLOR}
 
 def traces(slug: str = "") -> dict[str, bytes]:
     """What would give somebody away, by what it is. `slug`: of the tournament in which they were registered."""
-    found: dict[str, bytes] = {}
-    for text in (NAME, LATER, TAG, COLOR):
-        encoded = text.encode()
-        found |= {
-            f"{text} as it is": encoded,
-            f"{text} in JSON": json.dumps(text)[1:-1].encode(),
-            f"{text} in base64": base64.b64encode(encoded).rstrip(b"=")[:-1],
-            f"{text} in hexadecimal": encoded.hex().encode(),
-            f"SHA-256 of {text}": sha256(encoded).hexdigest().encode(),
-        }
+    found = {what: form for text in (NAME, LATER, TAG, COLOR) for what, form in forms_of(text).items()}
     if slug:
         path = f"/tournament/{slug}/competitors.json"
         found["SHA-256 of the request"] = fingerprint("POST", path, REQUEST).hex().encode()
@@ -79,17 +71,16 @@ def traces(slug: str = "") -> dict[str, bytes]:
 
 def given_away(said: bytes, slug: str = "") -> list[str]:
     """What of it is in some bytes, which may be in hexadecimal."""
-    return [what for what, trace in traces(slug).items() if trace in said or trace.hex().encode() in said]
+    return found_in(said, traces(slug))
 
 
 async def left_in_database(owner: asyncpg.Connection) -> dict[str, list[str]]:
     """By table, what is left in any of its rows, in whatever column."""
     found: dict[str, list[str]] = {}
     slug = await owner.fetchval("SELECT slug FROM tournament")
-    for (table,) in await owner.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'tallybook'"):
-        for (row,) in await owner.fetch(f"SELECT t::text FROM {table} AS t"):
-            if what := given_away(row.replace(r"\\", "\\").encode(), slug):
-                found[table] = what
+    async for table, row in rows(owner):
+        if what := given_away(row, slug):
+            found[table] = what
     return found
 
 

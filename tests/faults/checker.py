@@ -26,9 +26,9 @@ import asyncpg
 from msgspec import Struct, field
 
 from api.desk.desk import SUBMIT_SECONDS_MAX
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log import codec, digest
-from tests.faults.clients import NAMES, Arena
+from tests.faults.clients import KEY, NAMES, Arena
 from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, sums
 
 INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
@@ -44,6 +44,7 @@ CHANGES_OF_STATE: Final = {
     Kind.REOPEN: "RankingReopened",
     Kind.VOID: "CompetitionVoided",
     Kind.UNVOID: "CompetitionUnvoided",
+    Kind.ERASE: "CompetitorErased",
 }
 """What has nothing to be marked by: its event is known by its key, or by what it is about."""
 _REFUSED: Final = (409, 422)
@@ -181,6 +182,7 @@ def judge(evidence: Evidence) -> Verdicts:
     verdicts = Verdicts()
     folds = [_fold(log) for log in evidence.logs]
     wishes = _wishes(evidence.history)
+    _recall_names(wishes, evidence.logs)
     _check_wishes(verdicts, wishes, evidence.logs)
     _check_invented(verdicts, wishes, evidence.logs)
     _check_ids(verdicts, evidence.logs)
@@ -265,6 +267,8 @@ def _mark(event: Stored) -> tuple[Kind, object] | None:
             return (kind, int(mark)) if name == NAMES[kind] and mark.isdecimal() else None
         case "RankingClosed" | "RankingReopened" | "CompetitionVoided" | "CompetitionUnvoided":
             return _STATES[event.kind], event.key or event.body.get("ranking_id") or event.body["competition_id"]
+        case "CompetitorErased" if event.actor != OPERATOR and (event.key or KEY).startswith(KEY):
+            return Kind.ERASE, event.key or event.body["competitor_id"]
         case "PointsAdded":
             return Kind.ADD, abs(event.lines[0][2])
         case "CompetitionAdded":
@@ -272,6 +276,26 @@ def _mark(event: Stored) -> tuple[Kind, object] | None:
         case "RankingModified":
             return Kind.REVISE, int(event.body.get("description") or 0)
     return None
+
+
+def _recall_names(wishes: list[_Wish], logs: list[Log]) -> None:
+    """Gives registrations whose names were erased the name of the wish that they are by their key, or by the id that
+    was answered: what has no name has no mark. Only who was erased may lack one."""
+    registered = [wish for wish in wishes if wish.asked.kind is Kind.REGISTER]
+    by_key = {wish.asked.key: wish for wish in registered if wish.asked.key is not None}
+    by_id = {
+        (wish.asked.tournament, attempt.made): wish
+        for wish in registered
+        for attempt in wish.attempts
+        if wish.asked.key is None
+    }
+    for place, log in enumerate(logs):
+        erased = {event.body["competitor_id"] for event in log.events if event.kind == "CompetitorErased"}
+        for event in log.events:
+            competitor_id = event.body.get("competitor_id")
+            if event.kind == "CompetitorRegistered" and competitor_id in erased:
+                wish = by_id.get((place, competitor_id)) if event.key is None else by_key.get(event.key)
+                event.body["name"] = "" if wish is None else f"{NAMES[Kind.REGISTER]}-{wish.asked.mark}"
 
 
 def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
@@ -299,7 +323,7 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
             if asked.kind is Kind.ADD:
                 verdicts.look("I3", event.lines == asked.lines, f"other lines in event {event.sequence}: {asked}")
             if asked.target:
-                about = (event.body.get("competition_id"), event.body.get("ranking_id"))
+                about = [event.body.get(name) for name in ("competition_id", "ranking_id", "competitor_id")]
                 verdicts.look("I3", asked.target in about, f"event {event.sequence} is about {about}: {asked}")
         sequences = {attempt.sequence for attempt in wish.sure}
         if events and sequences:
@@ -445,12 +469,14 @@ def _check_ids(verdicts: Verdicts, logs: list[Log]) -> None:
 
 def lost(evidence: Evidence) -> int:
     """How many changes were acknowledged and are not in the log, because the database was put back to before them."""
+    wishes = _wishes(evidence.history)
+    _recall_names(wishes, evidence.logs)
     found = [{_mark(event) for event in log.events} for log in evidence.logs]
     return sum(
         wish.certain is None
         and any(a.outcome is Outcome.OK for a in wish.attempts)
         and wish.mark not in found[wish.asked.tournament]
-        for wish in _wishes(evidence.history)
+        for wish in wishes
         if not wish.alike
     )
 

@@ -37,10 +37,13 @@ MIXED: Final = PLAIN | {
     Kind.CLOSE: 2,
     Kind.VOID: 5,
     Kind.UNVOID: 4,
+    Kind.ERASE: 3,
 }
-"""With creations, with voids and unvoids, with closings, each of which is followed by a reopening."""
+"""With creations, erasures, voids and unvoids, with closings, each of which is followed by a reopening."""
 NAMES: Final = {Kind.REGISTER: "competitor", Kind.RANKING: "ranking", Kind.UNITY: "unity"}
 """What is made gets a name of this and its mark."""
+KEY: Final = "k"
+"""What keys of clients begin with. Others are of cases themselves."""
 LATEST: Final = 10
 """So many of what was created last are made use of."""
 FOR_A_COMPETITION: Final = 0.4
@@ -164,14 +167,14 @@ class Client:
         target = 0
         if self._closed is not None and tournament is None:
             (place, target), self._closed, kind = self._closed, None, Kind.REOPEN
-        elif kind in (Kind.CLOSE, Kind.REOPEN, Kind.UNITY, Kind.VOID, Kind.UNVOID):
+        elif kind in (Kind.CLOSE, Kind.REOPEN, Kind.UNITY, Kind.VOID, Kind.UNVOID, Kind.ERASE):
             kind, target = self._about(place, kind)
         elif kind is Kind.ADD and Kind.VOID in self.mix and self.random.random() < FOR_A_COMPETITION:
             target = self._latest(place, Kind.COMPETITION)
         if kind is Kind.CLOSE:
             self._closed = place, target
         keyed = self.random.random() >= self.keyless if keyed is None else keyed
-        key = f"k{number}-{self.random.getrandbits(32):08x}" if keyed and kind is not Kind.LIST else None
+        key = f"{KEY}{number}-{self.random.getrandbits(32):08x}" if keyed and kind is not Kind.LIST else None
         lines: list[tuple[int, int, int]] = []
         mark = MARKS_FROM + number
         if kind is Kind.ADD:
@@ -185,7 +188,10 @@ class Client:
         return Asked(number, self.number, place, kind, key, tuple(lines), mark, target)
 
     def _about(self, place: int, kind: Kind) -> tuple[Kind, int]:
-        """What is closed, reopened, voided, or gets a unity; where there is nothing yet, it is made instead."""
+        """What is closed, reopened, voided, erased, or gets a unity; where there is nothing yet, it is made instead."""
+        if kind is Kind.ERASE:
+            target = self._latest(place, Kind.REGISTER)
+            return (kind, target) if target else (Kind.REGISTER, 0)
         if kind in (Kind.VOID, Kind.UNVOID):
             target = self._latest(place, Kind.COMPETITION)
             return (kind, target) if target else (Kind.COMPETITION, 0)
@@ -255,6 +261,8 @@ def request_of(asked: Asked, arena: Arena) -> tuple[str, str, dict[str, object] 
             return "PUT", f"{below}/rankings/{asked.target}/{asked.kind}.json", {}
         case Kind.VOID | Kind.UNVOID:
             return "PUT", f"{below}/competitions/{asked.target}/{asked.kind}.json", {}
+        case Kind.ERASE:
+            return "PUT", f"{below}/competitors/{asked.target}/erase.json", {}
 
 
 def _name(asked: Asked) -> str:
@@ -280,7 +288,7 @@ def _note(attempt: Attempt, answer: Answer) -> None:
                 attempt.shown = shown_by(answer.body)
             case Kind.COMPETITION | Kind.REGISTER | Kind.RANKING | Kind.UNITY:
                 (attempt.made,) = (made["id"] for made in json.loads(answer.body).values() if isinstance(made, dict))
-            case Kind.CLOSE | Kind.REOPEN | Kind.VOID | Kind.UNVOID:
+            case Kind.CLOSE | Kind.REOPEN | Kind.VOID | Kind.UNVOID | Kind.ERASE:
                 pass
 
 

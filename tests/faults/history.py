@@ -30,6 +30,7 @@ class Kind(StrEnum):
     REOPEN = "reopen"
     VOID = "void"
     UNVOID = "unvoid"
+    ERASE = "erase"
 
 
 class Outcome(StrEnum):
@@ -41,7 +42,7 @@ class Outcome(StrEnum):
 class Asked(Struct, frozen=True, gc=False):
     """One thing that a client wants. Asked for again it is the same. `mark`: what its event can be known by, even
     without a key; for a revision the text, for an add its first amount, for what has a name a part of that. `target`:
-    the competition, or the ranking, that it is about; 0: none, or that of the arena."""
+    the competition, the ranking or the competitor that it is about; 0: none, or that of the arena."""
 
     number: int
     client: int

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from benchmarks.machine import rss_bytes
 from tests.desks import until
+from tests.faults.clients import MIXED
 from tests.faults.history import Attempt, Outcome, percentile
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, case
@@ -128,7 +129,7 @@ async def soak(trial: Trial, minutes: float) -> None:
         faults: list[Any] = [_reset, _clog, _end_sessions, _crash, _pause]
         deadline = time.monotonic() + 60 * minutes
         count = 0
-        async with stage.load(lines_max=30):
+        async with stage.load(lines_max=30, mix=MIXED):
             while time.monotonic() < deadline:
                 await asyncio.sleep(min(10, 10 * trial.scale) * trial.random.uniform(0.8, 1.2))
                 await trial.random.choice(faults)(stage, trial)

@@ -379,14 +379,14 @@ async def synchronous_failover(trial: Trial) -> None:
             ended_with(stack, stage),
         ):
             for _ in range(min(left, FAILOVERS_OF_A_STAGE)):
-                await _failover(trial, stage)
+                await failover(trial, stage)
                 left, done = left - 1, done + 1
             await trial.judge(stage)
     wrong = {name: len(faults) for name, faults in trial.verdicts.wrong.items()}
     trial.tell(f"{done} failovers at random moments: wrong {wrong or 'nothing'}")
 
 
-async def _failover(trial: Trial, stage: Stage) -> None:
+async def failover(trial: Trial, stage: Stage) -> None:
     """A new standby takes the place of the primary, which is killed under load."""
     primary = stage.cluster
     other = await standby_of(trial, stage)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults import campaign, crashes, floods, networks, races, replaced
+from tests.faults import campaign, crashes, erasing, floods, networks, races, replaced
 from tests.faults.loads import soak
 from tests.faults.table import CASES, CONTROLS, CannotBeMade, Trial
 
@@ -17,6 +17,7 @@ SHARE = {11: 0.03, 27: 0.05, 28: 0.02, 30: 0.05, 31: 0.05, 32: 0.25} | {
     61: 0.02,
     62: 0.06,
     63: 0.06,
+    78: 0.1,
 }
 """By case, the size."""
 SHORT = {11, 31, 63}
@@ -40,7 +41,7 @@ async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial])
     assert one.outcomes
 
 
-@pytest.mark.parametrize("run", QUICK_CONTROLS)
+@pytest.mark.parametrize("run", [*QUICK_CONTROLS, pytest.param(erasing.planted, marks=pytest.mark.long)])
 async def test_what_is_broken_on_purpose_is_found(
     run: Callable[[Trial], object], trial: Callable[[float], Trial]
 ) -> None:
@@ -57,7 +58,7 @@ async def test_after_faults_at_random_nothing_has_leaked(trial: Callable[[float]
 
 
 def test_the_table_says_of_each_case_who_makes_it() -> None:
-    assert all((crashes, floods, networks, replaced))
+    assert all((crashes, erasing, floods, networks, replaced))
     assert {1, 39, *SHARE} <= CASES.keys()
 
 

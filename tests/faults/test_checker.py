@@ -142,7 +142,7 @@ def record_what_was_unknown_and_then_refused(evidence: Evidence) -> None:
 
 
 def make_something_else_than_was_answered(evidence: Evidence) -> None:
-    next(a for a in evidence.history.ok() if a.made).made += 1
+    next(a for a in evidence.history.ok() if a.made and a.asked.kind is Kind.COMPETITION).made += 1
 
 
 def resume_late(evidence: Evidence) -> None:
