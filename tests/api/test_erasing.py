@@ -201,6 +201,16 @@ async def erase(season: Season) -> Any:
     return answer.json["competitor"]
 
 
+OPERATIONS_PAGE: Final = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
+
+
+def documented_finding() -> str:
+    """The statement of the documentation that finds a person by any name that they had."""
+    page = OPERATIONS_PAGE.read_text(encoding="utf-8")
+    begin = page.index("SELECT DISTINCT tournament_id")
+    return page[begin : page.index("\n\n", begin)].replace("lovelace", "quillfeather")
+
+
 async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed_by(
     shown: Season,
     board: Board,
@@ -214,6 +224,8 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
     assert len(before) > 20
     assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency"}
+    found = [tuple(row) for row in await owner.fetch(documented_finding())]
+    assert found == [(await tournament_of(owner), str(shown.ids[-1]))]
     await peers_client.get("competitors.json")
 
     erased, erasures = await erase(shown), REGISTRY.get_sample_value(METRIC)
@@ -455,9 +467,6 @@ async def left_in(dsn: str) -> dict[str, list[str]]:
         return await left_in_database(owner)
     finally:
         await owner.close()
-
-
-OPERATIONS_PAGE: Final = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
 
 
 def documented_cleaning() -> list[str]:
