@@ -33,6 +33,7 @@ from benchmarks.questions import (
     adds,
     any_size,
     appends,
+    best_results,
     catching_up,
     classifications,
     growth,
@@ -40,6 +41,7 @@ from benchmarks.questions import (
     latency,
     leaderboards,
     long_log,
+    many_boards,
     memory,
     overload,
     reads,
@@ -69,6 +71,8 @@ QUESTIONS: Final = (
     classifications,
     streams,
     overload,
+    best_results,
+    many_boards,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)

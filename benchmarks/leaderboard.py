@@ -57,7 +57,15 @@ def around_query(member: int) -> str:
 
 async def counted(connection: asyncpg.Connection, tournament: Tournament) -> Board:
     """The board of the tournament's ranking in its main unity, from the log."""
-    totals = await ledger.log_totals(connection, [tournament])
+    return _board(tournament, await ledger.log_totals(connection, [tournament]))
+
+
+async def best_counted(connection: asyncpg.Connection, tournament: Tournament) -> Board:
+    """As `counted`, where the best result of each counts."""
+    return _board(tournament, await ledger.log_bests(connection, [tournament]))
+
+
+def _board(tournament: Tournament, totals: ledger.Totals) -> Board:
     main = tournament.unity_ids[0]
     return Board(tournament.competitor_ids, {c: total for (unity_id, c), total in totals.items() if unity_id == main})
 

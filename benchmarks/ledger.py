@@ -47,6 +47,14 @@ _SUMS: Final = """
     WHERE e.kind = 'PointsAdded'
     GROUP BY 1, 2
 """
+_BESTS: Final = """
+    SELECT (d.result ->> 1)::bigint AS unity_id, (d.result ->> 0)::bigint AS competitor_id,
+        max((d.result ->> 2)::bigint) AS total
+    FROM event AS e
+    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'results') AS d (result)
+    WHERE e.tournament_id = ANY($1::bigint[]) AND e.kind = 'PointsAdded'
+    GROUP BY 1, 2
+"""
 _TOTALS: Final = """
     SELECT unity_id, competitor_id, total
     FROM total
@@ -128,6 +136,12 @@ async def log_totals(connection: asyncpg.Connection, tournaments: list[Tournamen
     """The sums of all deltas in the log."""
     ids = _ids(tournaments)
     rows = await connection.fetch(_SUMS, ids, [0] * len(ids))
+    return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
+
+
+async def log_bests(connection: asyncpg.Connection, tournaments: list[Tournament]) -> Totals:
+    """The highest of all results in the log."""
+    rows = await connection.fetch(_BESTS, _ids(tournaments))
     return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
 
 

@@ -83,16 +83,20 @@ class Setting(Struct, frozen=True, kw_only=True):
             yield Peer(process.said[1], process.pid)
 
     @asynccontextmanager
-    async def redis(self, fsync: str = "always", *, is_killed: bool = False) -> AsyncIterator[Redis]:
-        """A Redis with an append-only file: `fsync` "always", it syncs before it confirms; "everysec", each second.
-        It finds what an earlier one of that kind has left. `is_killed`: it is to be killed within the context."""
-        directory = self.directory / f"redis-{fsync}"
+    async def redis(
+        self, fsync: str | None = "always", *, is_killed: bool = False, name: str = ""
+    ) -> AsyncIterator[Redis]:
+        """A Redis with an append-only file: `fsync` "always", it syncs before it confirms; "everysec", each second;
+        None: it writes nothing. It finds what an earlier one of that kind, or `name`, has left. `is_killed`: it is to
+        be killed within the context."""
+        name = name or f"{fsync}"
+        directory = self.directory / f"redis-{name}"
         directory.mkdir(exist_ok=True)
         socket = str(directory / "s")
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", str(directory)]
-        durable = ["--appendonly", "yes", "--appendfsync", fsync, "--save", ""]
+        durable = ["--save", "", *(["--appendonly", "yes", "--appendfsync", fsync] if fsync else [])]
         ready = "ready to accept connections"
-        log = self.log(f"redis-{fsync}")
+        log = self.log(f"redis-{name}")
         async with running([*command, *durable], log=log, ready=ready, is_killed=is_killed) as process:
             yield Redis(socket, process.pid)
 

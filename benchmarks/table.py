@@ -102,6 +102,12 @@ ROWS: Final = (
     Row(key="23f", question="that client's p99, on a kept connection", must=400, aim=100, at_most=True, unit="ms"),
     Row(key="23g", question="p99 of one that connects each time", must=1_500, at_most=True, unit="ms"),
     Row(key="23h", question="memory with 11,000 connections, beyond that with 64", must=120, at_most=True, unit="MiB"),
+    Row(key="24a", question="best results of a million / redis, ZADD GT with AOF always", must=1.5),
+    Row(key="24b", question="the same, five lines around a member / redis", must=0.9),
+    Row(key="24c", question="the same, top ten / redis", must=0.9),
+    Row(key="25a", question="10,000 boards of 10, ten results or the top two / redis with AOF always", must=1),
+    Row(key="25b", question="the same, boards of 100 / redis", must=1),
+    Row(key="25c", question="the same, boards of 1,000 / redis", must=1),
 )
 
 

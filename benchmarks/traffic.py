@@ -22,6 +22,9 @@ PER_PAGE: Final = 100
 MOVE_MAX: Final = 5_000
 """Deltas on a leaderboard are within ±MOVE_MAX; a million totals are spread over a million."""
 
+RESULT_SHOWN_MAX: Final = 1_000_000
+"""Results on a leaderboard are from 0 to this, as the totals are that it begins with."""
+
 _HEAD: Final = (
     "{method} {path} HTTP/1.1\r\n"
     "Host: 127.0.0.1\r\n"
@@ -124,6 +127,23 @@ def leaderboard_adds(tournament: Tournament, token: str, *, count: int, seed: in
     return [
         put(tournament.add_path, token, encoded([delta], None, style=_as_requests), minimal=True) for delta in deltas
     ]
+
+
+def leaderboard_results(tournament: Tournament, token: str, *, count: int, seed: int) -> list[Request]:
+    """As `leaderboard_adds`, of results, about half of which improve nothing."""
+    draw = random.Random(seed)
+    members, (unity_id, *_) = tournament.competitor_ids, tournament.unity_ids
+    results = [(draw.choice(members), unity_id, draw.randint(0, RESULT_SHOWN_MAX)) for _ in range(count)]
+    return [
+        put(tournament.add_path, token, encoded([result], None, style=_as_requests), minimal=True) for result in results
+    ]
+
+
+def board_results(board: Tournament, token: str, draw: random.Random, count: int) -> Request:
+    """One add.json with a result for each of `count` members of the board."""
+    members, (unity_id, *_) = draw.sample(board.competitor_ids, count), board.unity_ids
+    results: list[Delta] = [(member, unity_id, draw.randint(0, RESULT_SHOWN_MAX)) for member in members]
+    return put(board.add_path, token, encoded(results, None, style=_as_requests), minimal=True)
 
 
 def keyed_add(tournament: Tournament, token: str, member: int, points: int, *, key: str) -> Request:

@@ -5,7 +5,7 @@ fairly: the parser in C (hiredis), a unix socket, a pool of connections.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from aiohttp import web
@@ -21,6 +21,9 @@ BOARD: Final = "board"
 
 class SortedSet:
     """The store."""
+
+    command = "zincrby"
+    """What changes it."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -40,15 +43,20 @@ class SortedSet:
 
     async def recorded(self) -> int:
         statistics = await self._redis.info("commandstats")
-        return int(statistics.get("cmdstat_zincrby", {"calls": 0})["calls"])
+        return int(statistics.get(f"cmdstat_{self.command}", {"calls": 0})["calls"])
 
     async def _lines(self, first: int, last: int) -> list[Line]:
         found = await self._redis.zrevrange(BOARD, first, last, withscores=True)
         return [Line(place, int(member), int(total)) for place, (member, total) in enumerate(found, start=first + 1)]
 
 
+def application(settings: Settings) -> AbstractAsyncContextManager[web.Application]:
+    return serving(settings, SortedSet)
+
+
 @asynccontextmanager
-async def application(settings: Settings) -> AsyncIterator[web.Application]:
+async def serving(settings: Settings, kind: type[SortedSet]) -> AsyncIterator[web.Application]:
+    """The server of such a set."""
     pool = BlockingConnectionPool(
         connection_class=UnixDomainSocketConnection, path=settings.database, max_connections=CONNECTIONS
     )
@@ -56,7 +64,7 @@ async def application(settings: Settings) -> AsyncIterator[web.Application]:
     members = settings.members
     for start in range(0, len(members), MEMBERS_AT_ONCE):
         await redis.zadd(BOARD, {str(member): total for member, total in members[start : start + MEMBERS_AT_ONCE]})
-    yield leaderboard(settings, SortedSet(redis))
+    yield leaderboard(settings, kind(redis))
     await redis.aclose()
     await pool.aclose()
 

@@ -40,7 +40,9 @@ from benchmarks.sizes import worlds
 from benchmarks.sizes.measuring import wait_for_tables
 from benchmarks.sizes.worlds import Size, World
 from benchmarks.table import Findings
-from benchmarks.world import seeding, settle
+from benchmarks.traffic import Request
+from benchmarks.world import Tournament, seeding, settle
+from engine.domain.terms import Counts
 
 NUMBERS: Final = (20,)
 NEEDS: Final = ("wrk",)
@@ -62,7 +64,35 @@ TABLE: Final = "an indexed table"
 WRITES: Final = "points for a member"
 AROUND: Final = "around a member"
 TOP: Final = "top ten"
-_ROWS: Final = {"20a": WRITES, "20b": AROUND, "20c": TOP}
+Written = Callable[..., list[Request]]
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What a board counts, against whom. `kinds`: of requests, by row. `redis`: the peer's module, and for each name of
+    a contestant when it syncs. `writes` makes the requests, and `counted` the board from the log."""
+
+    name: str
+    number: int
+    counts: Counts
+    kinds: dict[str, str]
+    redis: str
+    syncs: dict[str, str]
+    has_table: bool
+    writes: Written
+    counted: Callable[[asyncpg.Connection, Tournament], Awaitable[leaderboard.Board]]
+
+
+SUMS: Final = Rules(
+    name="leaderboard",
+    number=20,
+    counts=Counts.SUM,
+    kinds={"20a": WRITES, "20b": AROUND, "20c": TOP},
+    redis="leaderboard_redis",
+    syncs={ALWAYS: "always", EVERYSEC: "everysec"},
+    has_table=True,
+    writes=traffic.leaderboard_adds,
+    counted=leaderboard.counted,
+)
 
 
 class Contestant(Struct, frozen=True, kw_only=True):
@@ -78,30 +108,34 @@ class Contestant(Struct, frozen=True, kw_only=True):
 
 
 async def measure(setting: Setting) -> Findings:
+    return await raced(setting, SUMS)
+
+
+async def raced(setting: Setting, rules: Rules) -> Findings:
     members = setting.scaled(MEMBERS, quick=QUICK_MEMBERS)
     size = Size(competitors=0, participants=members, rankings=0, competitions=1, events=0, tournaments=1, keys=0)
-    dsn = await setting.database("leaderboard")
+    dsn = await setting.database(rules.name)
     async with seeding(dsn) as connection:
-        world = await worlds.make(connection, size)
+        world = await worlds.make(connection, size, counts=rules.counts)
     await settle(dsn)
-    async with setting.service(dsn, "leaderboard") as service, AsyncExitStack() as stack:
+    async with setting.service(dsn, rules.name) as service, AsyncExitStack() as stack:
         if refusal := await _enrolled(service, world):
-            return Findings(missing=dict.fromkeys(_ROWS, refusal))
-        race = _Race(setting, service, world)
+            return Findings(missing=dict.fromkeys(rules.kinds, refusal))
+        race = _Race(setting, service, world, rules)
         await race.enter(stack)
         await race.warm_up()
         loads = await interleaved(setting.rounds, dict(race.runs()))
-        findings = _findings(loads, setting.rounds)
+        findings = _findings(loads, rules)
         await race.check(loads)
         async with owner(service.dsn) as connection:
-            board = await leaderboard.counted(connection, world.tournament)
+            board = await rules.counted(connection, world.tournament)
         await leaderboard.check(service, world.tournament, board, around=CHECKED)
         await race.weigh(findings)
         await race.kill_all(findings)
     if ALWAYS not in race.contestants:
-        findings.missing |= dict.fromkeys(_ROWS, missing_redis() or "")
+        findings.missing |= dict.fromkeys(rules.kinds, missing_redis() or "")
     if setting.quick:
-        findings.notes.append(f"20: scaled down, {members:,} members instead of {MEMBERS:,}")
+        findings.notes.append(f"{rules.number}: scaled down, {members:,} members instead of {MEMBERS:,}")
     return findings
 
 
@@ -123,8 +157,9 @@ async def _enrolled(service: Service, world: World) -> str:
 class _Race:
     """Who runs, and on what."""
 
-    def __init__(self, setting: Setting, service: Service, world: World) -> None:
+    def __init__(self, setting: Setting, service: Service, world: World, rules: Rules) -> None:
         self.contestants: dict[str, Contestant] = {}
+        self._rules = rules
         self._setting = setting
         self._service = service
         self._world = world
@@ -134,7 +169,7 @@ class _Race:
     async def enter(self, stack: AsyncExitStack) -> None:
         """Starts the peers, which run for as long as `stack` is open."""
         async with owner(self._service.dsn) as connection:
-            board = await leaderboard.counted(connection, self._world.tournament)
+            board = await self._rules.counted(connection, self._world.tournament)
         self._members = [(line.competitor_id, line.total) for line in board.lines]
         self.contestants[OURS] = Contestant(
             url=self._service.url,
@@ -145,8 +180,14 @@ class _Race:
             recorded=self._events,
         )
         if missing_redis() is None:
-            for name, fsync in ((ALWAYS, "always"), (EVERYSEC, "everysec")):
+            for name, fsync in self._rules.syncs.items():
                 await self._enter_redis(stack, name, fsync)
+        if self._rules.has_table:
+            await self._enter_table(stack)
+        for name, contestant in self.contestants.items():
+            self._before[name] = await contestant.recorded()
+
+    async def _enter_table(self, stack: AsyncExitStack) -> None:
         dsn = await self._setting.cluster.database("leaderboard_table")
         peer = await self._peer(stack, "leaderboard_table", dsn)
         self.contestants[TABLE] = Contestant(
@@ -157,12 +198,10 @@ class _Race:
             revive=_nothing,
             recorded=partial(self._counted, peer.url),
         )
-        for name, contestant in self.contestants.items():
-            self._before[name] = await contestant.recorded()
 
     async def _enter_redis(self, stack: AsyncExitStack, name: str, fsync: str) -> None:
         redis = await stack.enter_async_context(self._setting.redis(fsync, is_killed=True))
-        peer = await self._peer(stack, "leaderboard_redis", redis.socket)
+        peer = await self._peer(stack, self._rules.redis, redis.socket)
 
         async def revive() -> None:
             await stack.enter_async_context(self._setting.redis(fsync))
@@ -246,20 +285,20 @@ class _Race:
         tournament, token = self._world.tournament, self._service.token
         members = Random(SEED).choices(tournament.competitor_ids, k=REQUESTS)
         requests = {
-            WRITES: traffic.leaderboard_adds(tournament, token, count=REQUESTS, seed=SEED),
+            WRITES: self._rules.writes(tournament, token, count=REQUESTS, seed=SEED),
             AROUND: traffic.windows(tournament, token, map(leaderboard.around_query, members)),
             TOP: traffic.windows(tournament, token, [leaderboard.top_query()]),
         }
         return {kind: self._setting.requests(f"leaderboard-{kind[:3]}", some) for kind, some in requests.items()}
 
 
-def _findings(loads: dict[str, list[Load]], rounds: int) -> Findings:
+def _findings(loads: dict[str, list[Load]], rules: Rules) -> Findings:
     findings = Findings()
     for name, runs in loads.items():
-        findings.figure(f"leaderboard, {name}", "a second", [load.rate for load in runs])
+        findings.figure(f"{rules.name}, {name}", "a second", [load.rate for load in runs])
     for name, runs in loads.items():
-        findings.figure(f"leaderboard, {name}: p99", "ms", [load.p99_us / 1e3 for load in runs])
-    for key, kind in _ROWS.items():
+        findings.figure(f"{rules.name}, {name}: p99", "ms", [load.p99_us / 1e3 for load in runs])
+    for key, kind in rules.kinds.items():
         if f"{kind}, {ALWAYS}" in loads:
             ours, redis = loads[f"{kind}, {OURS}"], loads[f"{kind}, {ALWAYS}"]
             findings.ratio(key, [load.rate for load in ours], [load.rate for load in redis])

@@ -25,6 +25,7 @@ from engine.domain.events import (
     Event,
     PointsAdded,
     RankingCreated,
+    Scored,
     TournamentOpened,
     UnityAdded,
 )
@@ -33,6 +34,7 @@ from engine.domain.terms import (
     OPERATOR,
     CompetitionId,
     CompetitorId,
+    Counts,
     RankingId,
     UnityId,
 )
@@ -132,6 +134,8 @@ class World(Struct, frozen=True, kw_only=True):
     other_unities: tuple[UnityId, ...]
     elsewhere: str
     """A path that reads one competitor of another tournament."""
+    counts: Counts = Counts.SUM
+    """What the main unity of the first ranking counts."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]:
@@ -150,9 +154,11 @@ def chunks(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
         yield chunk
 
 
-async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = True) -> World:
+async def make(
+    connection: asyncpg.Connection, size: Size, *, scores: bool = True, counts: Counts = Counts.SUM
+) -> World:
     """A new tournament of this size, and the others next to it. `connection` is one of `world.seeding`. `scores`: each
-    participant that is enrolled has points."""
+    participant that is enrolled has points, which the main unity `counts`."""
     ids = iter(
         await registry.next_ids(
             connection,
@@ -177,17 +183,18 @@ async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = Tru
         other_rankings=tuple(map(RankingId, islice(ids, size.rankings))),
         other_unities=tuple(map(UnityId, islice(ids, size.rankings))),
         elsewhere=await _others(connection, size.tournaments, CompetitorId(next(ids))),
+        counts=counts,
     )
     await append(connection, tournament, _founding(made))
     if scores:
-        await append(connection, tournament, _scores(tournament, made.participants[:ENROLLED_AT_ONCE]))
+        await append(connection, tournament, _scores(made, made.participants[:ENROLLED_AT_ONCE]))
     await _add_points(connection, made)
     return made
 
 
 async def score_all(connection: asyncpg.Connection, made: World) -> None:
     """Gives points to those that the service has enrolled."""
-    await append(connection, made.tournament, _scores(made.tournament, made.participants[ENROLLED_AT_ONCE:]))
+    await append(connection, made.tournament, _scores(made, made.participants[ENROLLED_AT_ONCE:]))
 
 
 async def append(connection: asyncpg.Connection, tournament: Tournament, events: Iterable[Event]) -> None:
@@ -241,6 +248,7 @@ def _founding(made: World) -> Iterator[Event]:
         participants=participants[:ENROLLED_AT_ONCE],
         main_unity_id=tournament.unity_ids[0],
         main_unity_name="points",
+        main_unity_counts=made.counts,
     )
     for n, unity_id in enumerate(tournament.unity_ids[1:], start=1):
         yield UnityAdded(ranking_id=tournament.ranking_id, unity_id=unity_id, name=f"column {n}")
@@ -256,11 +264,16 @@ def _founding(made: World) -> Iterator[Event]:
         )
 
 
-def _scores(tournament: Tournament, competitor_ids: Iterable[CompetitorId]) -> Iterator[Event]:
+def _scores(made: World, competitor_ids: Iterable[CompetitorId]) -> Iterator[Event]:
     """Points for each of these competitors in the main unity, in no order."""
+    ranking_id, unity_id = made.tournament.ranking_id, made.tournament.unity_ids[0]
     for some in chunks(competitor_ids, DELTAS_MAX):
-        deltas = tuple(Delta(c, tournament.unity_ids[0], c * SPREAD % TOTALS) for c in some)
-        yield PointsAdded(ranking_id=tournament.ranking_id, deltas=deltas)
+        if made.counts is Counts.SUM:
+            deltas = tuple(Delta(c, unity_id, c * SPREAD % TOTALS) for c in some)
+            yield PointsAdded(ranking_id=ranking_id, deltas=deltas)
+        else:
+            results = tuple(Scored(c, unity_id, c * SPREAD % TOTALS) for c in some)
+            yield PointsAdded(ranking_id=ranking_id, deltas=(), results=results)
 
 
 async def _add_points(connection: asyncpg.Connection, made: World) -> None:

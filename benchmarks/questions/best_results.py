@@ -1,0 +1,31 @@
+"""Question 24: a leaderboard of a million of which the best result of each counts: what do changes and windows cost?
+
+As question 20, next to a sorted set of Redis with `ZADD GT` and AOF always. About half of the results improve nothing;
+the product records and judges them all the same.
+"""
+
+from typing import Final
+
+from benchmarks import leaderboard, traffic
+from benchmarks.questions.leaderboards import ALWAYS, AROUND, TOP, WRITES, Rules, raced
+from benchmarks.setting import Setting
+from benchmarks.table import Findings
+from engine.domain.terms import Counts
+
+NUMBERS: Final = (24,)
+NEEDS: Final = ("wrk",)
+BESTS: Final = Rules(
+    name="best_results",
+    number=24,
+    counts=Counts.BEST,
+    kinds={"24a": WRITES, "24b": AROUND, "24c": TOP},
+    redis="leaderboard_redis_best",
+    syncs={ALWAYS: "always"},
+    has_table=False,
+    writes=traffic.leaderboard_results,
+    counted=leaderboard.best_counted,
+)
+
+
+async def measure(setting: Setting) -> Findings:
+    return await raced(setting, BESTS)
