@@ -259,6 +259,8 @@ def _by(explanation: Explanation) -> str:
 
 
 def _stood(stand: DatedPlace, text: Callable[[int | None], str]) -> str:
+    if stand.recorded_at is None:
+        return "was not in the list"
     if stand.place.position is None:
         return f"was not in the list, with {text(stand.place.total)}"
     return f"stood {ordinal(stand.place.position)} with {text(stand.place.total)}"

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from engine.domain.presentation import ZONE_DEFAULT, zone_fault
 
 NEAR_ZONES_MAX: Final = 3
+_NOT_EVERYWHERE: Final = frozenset({"localtime", "Factory"})
+"""Names that Python lists, though the first has the days of the machine, and browsers know neither."""
 
 
 class Day(datetime):
@@ -46,7 +48,7 @@ def unknown_zone(name: str) -> str | None:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(available_timezones())
+    return frozenset(available_timezones() - _NOT_EVERYWHERE)
 
 
 def _near(name: str) -> list[str]:

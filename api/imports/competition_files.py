@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from api.http.zones import zone_of
 from api.interface.cells import csv_rows
-from api.interface.fields import FieldMisread, begin_of_time
+from api.interface.fields import FieldMisread, begin_of_time, misread
 from api.interface.lookup import ranking_of
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
@@ -30,6 +30,9 @@ IMPORT_COMPETITIONS_MAX: Final = 100_000
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
+FORM_OF_DATES: Final = (
+    "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
+)
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -235,8 +238,8 @@ def _parts(field: str) -> list[str]:
 def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
     try:
         return begin_of_time(text, zone)
-    except FieldMisread as misread:
-        faults += [Fault("date", fault) for fault in misread.faults]
+    except FieldMisread:
+        faults += [Fault("date", fault) for fault in misread(text, FORM_OF_DATES).faults]
         return datetime.min
 
 

@@ -37,6 +37,8 @@ def test_a_zone_that_nobody_knows_is_refused_with_near_names() -> None:
     assert unknown_zone("Europe/Berlin") is None
     assert "Europe/Berlin" in (unknown_zone("berlin") or "")
     assert "America/New_York" in (unknown_zone("New York") or "")
+    for not_everywhere in ("localtime", "Factory"):
+        assert unknown_zone(not_everywhere) is not None
 
 
 async def test_days_of_questions_are_those_of_the_tournament(season: Season) -> None:

@@ -17,10 +17,9 @@ import pytest
 from api.cli.files import read_text
 from api.desk.desk import Desk
 from api.imports import competition_imports
-from api.imports.competition_files import IMPORT_COMPETITIONS_MAX, Reader, Scoring, read
+from api.imports.competition_files import FORM_OF_DATES, IMPORT_COMPETITIONS_MAX, Reader, Scoring, read
 from api.imports.competition_imports import ImportedCompetitions, play_competitions
 from api.imports.outcomes import Interrupted
-from api.interface.fields import FORM_OF_TIMES
 from api.interface.names import Names
 from engine.domain.terms import OPERATOR
 from engine.log import registry
@@ -295,8 +294,8 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
     two = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
     faults = await imported.faults("\n".join(rows))
     assert faults == [
-        f"line 3, date: '2024-02-30' must be {FORM_OF_TIMES}",
-        f"line 4, date: '' must be {FORM_OF_TIMES}",
+        f"line 3, date: '2024-02-30' must be {FORM_OF_DATES}",
+        f"line 4, date: '' must be {FORM_OF_DATES}",
         "line 4, group: 'one' is not a whole number",
         "line 4, participants: This tournament has no competitor 'Zenit'.",
         f"line 4, score: {two}",

@@ -342,7 +342,7 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
     assert said == (
         "Ada in Season: points\n"
         "\n"
-        "Before the first event, Ada was not in the list, with 0.\n"
+        "Before the first event, Ada was not in the list.\n"
         f"After event {last}, recorded at <time> UTC, Ada stood 3rd with 2.\n"
         "\n"
         "In between: 2 changes of the total (3 gained, 1 lost, +2 in all); passed somebody 1 time, "
