@@ -41,7 +41,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
     if reader is not None and reader.at == NOBODY and reader.left:
         for p, process in enumerate(world.processes):
             if process.is_ready:
-                yield _read(protocol, world, p)
+                yield read(protocol, world, p)
 
 
 def may_ask(protocol: Protocol, r: int, client: Client) -> bool:
@@ -122,7 +122,7 @@ def _expired(protocol: Protocol, world: World, r: int) -> Steps:
                 )
 
 
-def _read(protocol: Protocol, world: World, p: int) -> Step:
+def read(protocol: Protocol, world: World, p: int) -> Step:
     reader = world.reader
     assert reader is not None
     joins = protocol.mistake is Mistake.BARRIER_JOINED and world.processes[p].query is not None

@@ -21,6 +21,9 @@ model accepts the trace of each tournament, and refuses it with one line changed
                                a key was refused, as one of so many refusals; or an event that it was used for exists
     answered   case, said, sequence
                                the case is answered; with which event, if there is one
+    read                       it is asked for a list, and waits for the barrier
+    shown      sequence, digest
+                               the list shows the log up to this head
 
     recorder.py     what writes the lines, within the processes; `startup` loads it if the environment says so
     playing.py      the processes, the clients and what happens to them

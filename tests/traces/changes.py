@@ -8,6 +8,7 @@ A changed trace that processes which obey the protocol could have left as well i
   the lock.
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
   may have more of them already.
+- A process that dies may have been asked for a list that it never showed, or not.
 - What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
   a refusal.
 """
@@ -77,6 +78,10 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what in (DROPPED, TWICE)
         case Did.NOTED:
             return line.sequence > 0 or what == MORE or (what == DROPPED and dies)
+        case Did.READ:
+            return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
+        case Did.SHOWN:
+            return what == DROPPED and dies and not _lives_on(trace, change)
         case Did.COMMITTED | Did.ANSWERED:
             return what == DROPPED and dies
 
@@ -84,6 +89,20 @@ def is_legal(trace: Trace, change: Change) -> bool:
 def _dies_later(trace: Trace, change: Change) -> bool:
     later = trace.lines[change.place + 1 :]
     return any(line.did is Did.STARTED and line.process == change.line.process for line in later)
+
+
+def _is_never_shown(trace: Trace, change: Change) -> bool:
+    """Whether the process died before it showed what this line asks it for."""
+    later = [line for line in trace.lines[change.place + 1 :] if line.process == change.line.process]
+    return next((line.did for line in later if line.did in (Did.SHOWN, Did.STARTED)), None) is Did.STARTED
+
+
+def _lives_on(trace: Trace, change: Change) -> bool:
+    """Whether the process does something in this life after the reader has asked for the next list."""
+    later = trace.lines[change.place + 1 :]
+    again = next((place for place, line in enumerate(later) if line.did is Did.READ), len(later))
+    after = [line for line in later[again:] if line.process == change.line.process]
+    return bool(after) and after[0].did is not Did.STARTED
 
 
 def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Iterator[tuple[str, tuple[Line, ...]]]:
@@ -94,6 +113,7 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
             (line.did is Did.JUDGED and cause.did is Did.ASKED and cause.case in line.taken)
             or (line.did is Did.COMMITTED and cause.did is Did.JUDGED and cause.taken)
             or (line.did is Did.ANSWERED and line.said is Said.OK and cause.did is Did.COMMITTED)
+            or (line.did is Did.SHOWN and cause.did is Did.READ)
         ):
             yield "before what it follows from", (*before[:place], line, *before[place:], *after)
             return
@@ -102,6 +122,8 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
 def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
     """The line with something else in it."""
     yield ELSEWHERE, replace(line, process=1 - line.process)
+    if line.did is Did.SHOWN and (older := _older_head(trace, line)):
+        yield "a head before what was acknowledged", replace(line, sequence=older, digest=trace.log.digests[older])
     if line.sequence:
         yield "a sequence more", replace(line, sequence=line.sequence + 1)
         yield "a sequence less", replace(line, sequence=line.sequence - 1)
@@ -128,3 +150,11 @@ def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
             yield MORE, replace(line, refusals=line.refusals + 1)
         case Did.JUDGED | Did.NOTED:
             yield MORE, replace(line, refusals=line.refusals + 1)
+
+
+def _older_head(trace: Trace, line: Line) -> int:
+    """The last end of a block that lacks what was acknowledged before the read; 0: there is none."""
+    before = trace.lines[: trace.lines.index(line)]
+    read = max(place for place, one in enumerate(before) if one.did is Did.READ)
+    acknowledged = max((one.sequence for one in before[:read] if one.did is Did.ANSWERED), default=0)
+    return max([end for end in trace.log.digests if trace.log.begin <= end < acknowledged], default=0)

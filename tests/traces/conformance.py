@@ -11,6 +11,8 @@ LOCKED     the block was judged again under the lock, by the log that ends there
 COMMITTED  the block's transaction has ended, with these answers, and the log then ended there
 NOTED      the log has these refusals, or the key was used by the request that is named
 ANSWERED   the case is answered: as the line says, with the event that it names
+READ       the reader asks the process, which has the tournament in memory
+SHOWN      the process has the barrier's answer, and the list ended in this sequence and digest
 
 Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
 gives up what a dead process sent; an answer of the server arrives; a process reads the log or asks for its head; loads
@@ -22,13 +24,13 @@ Real processes take time for what is one step of the model, so some things are f
 - What a process reads of the log may be older than the log is when the step ends, though never older than what its live
   shows, or the head that its barrier saw.
 - A live may show what a barrier has read before those who wait for it go on; and who came first may go on last, as if
-  it had waited for the next barrier.
+  it had waited for the next barrier. So may the reader.
 - What a request knows of refusals is what its line says, if that is no more than the process could know. Keys that are
   refused together get one number, as in `refuse_keys`.
 - A process that noted a refusal and died may not have answered it.
 
-Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; failovers, readers,
-listeners and workers, which the searches have; a request without a key that is asked again.
+Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; failovers, listeners
+and workers, which the searches have; a request without a key that is asked again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,12 +45,14 @@ from tests.model.protocol import Protocol
 from tests.model.scenario import Scenario
 from tests.model.search import normal
 from tests.model.state import (
+    NOBODY,
     Beside,
     Case,
     Client,
     Database,
     Left,
     Process,
+    Reader,
     Request,
     Stage,
     Told,
@@ -196,11 +200,14 @@ class Conformance:
 
     def _take_shape(self) -> set[tuple[int, int, str]]:
         """Which keys each life has noted. What the model's steps do not show is looked at here: of each life, a block
-        is under way until it has committed, and no other is taken meanwhile; a key is noted for somebody who asked with
-        it, once; and before a case with a key is refused, its key is noted."""
+        is under way until it has committed, and no other is taken meanwhile; the reader asks again when it has its
+        answer, or when the process has died; a key is noted for somebody who asked with it, once; and before a case
+        with a key is refused, its key is noted."""
         under_way: dict[tuple[int, int], tuple[int, ...]] = {}
         wanted = [(*life, self._protocol.requests[case.request].name) for (*life, _), case in self._cases.items()]
         noted: list[tuple[int, int, str]] = []
+        reading: tuple[int, int] | None = None
+        lasts = {life: place for place, (life, _) in enumerate(self._of_lives())}
         for place, (life, line) in enumerate(self._of_lives()):
             if (line.did is Did.JUDGED and line.taken and life in under_way) or (
                 line.did in (Did.LOCKED, Did.COMMITTED) and life not in under_way
@@ -210,6 +217,14 @@ class Conformance:
                 del under_way[life]
             elif line.did is Did.JUDGED and line.taken:
                 under_way[life] = line.taken
+            elif line.did is Did.READ:
+                if reading is not None and (lasts[reading] > place or self._is_last(reading)):
+                    raise Contradiction(f"{line} is before the end of another read")
+                reading = life
+            elif line.did is Did.SHOWN:
+                if reading != life:
+                    raise Contradiction(f"{line} shows what nobody has asked for")
+                reading = None
             elif line.did is Did.NOTED:
                 noted.append((*life, line.request))
                 if noted.count(noted[-1]) > wanted.count(noted[-1]):
@@ -220,9 +235,15 @@ class Conformance:
                 request = self._protocol.requests[self._case(place, line, line.case).request]
                 if request.keyed and (*life, request.name) not in noted:
                     raise Contradiction(f"{line} refuses a key that was not noted")
-        if any(life == self._lives[-1][process] for life, process in under_way):
+        if any(self._is_last(life) for life in under_way):
             raise Contradiction("a block never ended")
+        if reading is not None and self._is_last(reading):
+            raise Contradiction("a read never ended")
         return set(noted)
+
+    def _is_last(self, life: tuple[int, int]) -> bool:
+        number, process = life
+        return number == self._lives[-1][process]
 
     def _of_lives(self) -> Iterator[tuple[tuple[int, int], Line]]:
         """Each line, with the life and the process that it is of."""
@@ -238,7 +259,7 @@ class Conformance:
             dying[line.process] = line.did is Did.STARTED
             if line.did is Did.STARTED:
                 heads[line.process] = _MANY
-            elif line.did in (Did.JUDGED, Did.LOCKED):
+            elif line.did in (Did.JUDGED, Did.LOCKED, Did.SHOWN):
                 heads[line.process] = self._ends.get(line.sequence, -1)
             self._is_dying.append(tuple(dying))
             self._next_heads.append(tuple(heads))
@@ -254,6 +275,7 @@ class Conformance:
             processes=(Process(), Process()),
             clients=(Client(),) * count,
             left=self._protocol.scenario.left,
+            reader=Reader(_MANY) if any(line.did is Did.READ for line in self._lines) else None,
         )
         nodes, known, farthest = [(0, first)], {(0, first)}, 0
         while nodes:
@@ -321,6 +343,8 @@ class Conformance:
                     late = replace(asking[0], stage=Stage.WAITS)
                     beside = tuple([late if one is asking[0] else one for one in process.beside])
                     yield with_process(world, p, replace(process, beside=beside))
+                if asking and world.reader is not None and world.reader.at == p and world.reader.asking:
+                    yield replace(world, reader=replace(world.reader, asking=False))
         ends = [len(process.live) for process in world.processes if process.live is not None and _reads(process)]
         for end in range(min(ends, default=len(log)), len(log) + 1):
             past = world if end == len(log) else replace(world, database=replace(world.database, log=log[:end]))
@@ -360,6 +384,13 @@ class Conformance:
                     yield world
             case Did.ANSWERED:
                 if self._is_answered(world, self._case(place, line, line.case), line):
+                    yield world
+            case Did.READ:
+                reader = world.reader
+                if process.is_ready and reader is not None and reader.at == NOBODY:
+                    yield clients.read(self._protocol, world, line.process)[1]
+            case Did.SHOWN:
+                if self._is_shown(world, line):
                     yield world
 
     def _asked(self, world: World, case: Case, line: Line) -> Iterator[World]:
@@ -426,6 +457,14 @@ class Conformance:
             return False
         event = world.database.log[place - 1]
         return event.request == case.request and (event.attempt == case.attempt) == (line.said is Said.OK)
+
+    def _is_shown(self, world: World, line: Line) -> bool:
+        """Whether the reader has its answer, and the list showed just these events."""
+        reader = world.reader
+        if reader is None or reader.at != NOBODY:
+            return False
+        shown = self._ends.get(line.sequence)
+        return shown == reader.shown.bit_count() and self._log.digests.get(line.sequence) == line.digest
 
     def _is_head(self, log: ModelLog, line: Line) -> bool:
         """Whether the log ends where the line says, and has that digest there."""

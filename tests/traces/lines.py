@@ -17,6 +17,8 @@ class Did(StrEnum):
     COMMITTED = "committed"
     NOTED = "noted"
     ANSWERED = "answered"
+    READ = "read"
+    SHOWN = "shown"
 
 
 class Said(StrEnum):

@@ -2,7 +2,7 @@
 
 In half of the tournaments a ranking is closed and reopened among adds, in the others a competition is voided. Clients
 ask for points with a key and without. With a key they ask again after a 503, a 500 and a cut connection, and sometimes
-at the other process while they still wait for the first answer.
+at the other process while they still wait for the first answer. Another client reads, of one process or the other.
 """
 
 import asyncio
@@ -50,6 +50,8 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
                 for player in players
                 for n in range(clients)
             ]
+            for player in players:
+                tasks.create_task(player.read(playing))
             for _ in range(kills):
                 lines = _text(folder).count(b"\n") + trial.random.randint(20, 60)
                 await until(lambda n=lines: all(one.done() for one in playing) or _text(folder).count(b"\n") >= n, 60)
@@ -100,6 +102,17 @@ class _Player:
             kind = self._kind(n, step, clients, requests)
             key = f"{self.place}-{n}-{step}" if kind is not Kind.POINTS or random.random() < 0.7 else None
             await self._ask(kind, key, callers, random)
+        for caller in callers:
+            caller.close()
+
+    async def read(self, others: list[asyncio.Task[None]]) -> None:
+        """Asks for a list of either process, one after the other, until the others have done."""
+        callers = [self._stage.caller(service) for service in range(2)]
+        random, path = Random(f"reader {self.place}"), f"/tournament/{self.arena.slug}/rankings.json"
+        while not all(one.done() for one in others):
+            answer = await _answer(callers[random.randrange(2)], "GET", path, None, None)
+            assert answer is None or answer.status in (200, 503), answer
+            await asyncio.sleep(_PAUSE_SECONDS)
         for caller in callers:
             caller.close()
 
@@ -158,7 +171,9 @@ def _text(folder: Path) -> bytes:
     return b"".join([path.read_bytes() for path in folder.glob("*.ndjson")])
 
 
-async def _answer(caller: Caller, method: str, path: str, form: dict[str, object], key: str | None) -> Answer | None:
+async def _answer(
+    caller: Caller, method: str, path: str, form: dict[str, object] | None, key: str | None
+) -> Answer | None:
     """None: nobody knows."""
     with suppress(NotSent, OSError, EOFError):
         return await caller.ask(method, path, form, key)

@@ -7,6 +7,7 @@ is killed leaves what it did until then.
 
 import os
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from engine.domain.terms import TournamentId
 from engine.log import appending
 from engine.log.appender import Outcome
 from engine.log.appending import Appended, Block, KeyOutcome
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
 from tests.model.state import Kind
 from tests.traces.lines import Did, Line, Said
 
@@ -81,6 +84,7 @@ def record() -> None:
     recorder = Recorder(Path(os.environ[PLACE]))
     _wrap_docket(recorder)
     _wrap_case(recorder)
+    _wrap_barrier(recorder)
     refuse_keys = appending.refuse_keys
 
     async def noting(connection: Connection, tournament_id: TournamentId, keys: list[str]) -> list[KeyOutcome]:
@@ -176,6 +180,24 @@ def _wrap_case(recorder: Recorder) -> None:
 
     Case.succeed = succeeding
     Case.fail = failing
+
+
+def _wrap_barrier(recorder: Recorder) -> None:
+    """Of the barrier, reads by clients; whether it holds for refusals shows where they are judged again."""
+    make_current = LivePool.make_current
+
+    def making_current(self: LivePool, live: LiveTournament, node: Any = None, *, is_read: bool = False) -> Any:
+        if not is_read:
+            return make_current(self, live, node)
+        recorder.write(live.tournament_id, Did.READ)
+        return showing(live, make_current(self, live, node, is_read=True))
+
+    async def showing(live: LiveTournament, current: Awaitable[None]) -> None:
+        await current
+        head = live.head
+        recorder.write(live.tournament_id, Did.SHOWN, sequence=head.sequence, digest=head.digest.hex())
+
+    LivePool.make_current = making_current  # type: ignore[method-assign]
 
 
 def _said(error: BaseException) -> Said:
