@@ -1,5 +1,6 @@
 """The share of the model's searches that ordinary tests have; `make model` makes all of them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from tests.model.mistakes import PLANTED, Planted
 from tests.model.scenario import Mistake, Scenario
 from tests.model.scenarios import LATE, SCENARIOS
 from tests.model.search import search
+
+ROOT = Path(__file__).parents[2]
+RELIABILITY = ROOT / "docs" / "RELIABILITY.md"
 
 
 def _share(one: Scenario) -> object:
@@ -60,6 +64,20 @@ def test_a_refusal_does_not_settle_what_had_not_reached_the_service_yet() -> Non
     assert search(LATE).promise == "refused"
 
 
-def test_the_contract_says_which_promise_holds_which_sentence() -> None:
-    contract = (Path(__file__).parents[2] / "docs" / "RELIABILITY.md").read_text(encoding="utf-8")
-    assert [promise for promise in PROMISES if f"*{promise}*" not in contract] == []
+def test_each_sentence_of_the_contract_names_what_holds_it_and_each_of_these_is_named() -> None:
+    contract, how = RELIABILITY.read_text(encoding="utf-8").split("## How it is tested")
+    held = dict(re.findall(r"^\| ([^|]+?\.) \| ([^|]+) \|$", how.partition("| sentence of the contract |")[2], re.M))
+    flowing = " ".join([line.strip() for line in contract.splitlines() if not line.startswith("|")])
+    sentences = {re.sub(r" \([\d, ]+\)", "", one) for one in re.findall(r"\*\*([A-Z][^*]+\.)\*\*", flowing)}
+    assert len(sentences) > 5
+    assert sentences - held.keys() == set()
+    named = " ".join(held.values())
+    assert set(re.findall(r"\*(\w+)\*", named)) == set(PROMISES)
+    assert set(re.findall(r"\bI\d+", named)) == set(re.findall(r"^\| (I\d+) \|", how, re.M))
+    cases = {int(number) for numbers in re.findall(r"cases ([\d, ]+)", named) for number in numbers.split(", ")}
+    rows = re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "CAMPAIGN.md").read_text(encoding="utf-8"), re.M)
+    assert cases <= {int(number) for number in rows}
+    tests = "".join([path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/test_*.py")])
+    assert [one for one in re.findall(r"`(test_\w+)`", named) if f"def {one}(" not in tests] == []
+    assert [one for one in re.findall(r"`(tests/[\w/.]+)`", named) if not (ROOT / one).exists()] == []
+    assert [what for what, by in held.items() if not re.search(r"\*|I\d|`tests?[/_]|cases \d", by)] == []
