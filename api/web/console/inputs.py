@@ -17,6 +17,8 @@ KEY: Final = "idempotency_key"
 """The hidden field by which a form that is sent twice counts once."""
 IF_MATCH: Final = "if_match"
 """The hidden field with the tag of what the form was filled in from."""
+LOGO: Final = "logo"
+"""The field of a picture, in base64, for which a script offers to choose a file."""
 _KEY_BYTES: Final = 18
 _WORDS: Final = {
     "group_id": "Group",
@@ -127,6 +129,11 @@ def _field(field: Field, filling: Filling) -> Html:
         options = [Option("", ""), Option("true", "Yes"), Option("false", "No")]
     if options is not None:
         return _chosen(field, label, options, filling)
+    if field.name == LOGO:
+        text = element(
+            "textarea", filling.given.get(LOGO, ""), rows=3, spellcheck="false", **_attributes(LOGO, filling)
+        )
+        return element("div", _around(LOGO, label, filling, field.about, text), data_file=LOGO)
     if field.type is DESCRIPTION:
         return _around(
             field.name,

@@ -50,13 +50,14 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
     order = way("Order the rankings", venue.address("/rankings/order")) if several else None
     rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
     look = way("Change how it looks", venue.address("/presentation")) if viewer.may(Scope.ADMIN) else None
+    logo = way("Change the logo", venue.address("/logo")) if viewer.may(Scope.ADMIN) else None
     return console_page(
         viewer,
         venue.name,
         done_message(query),
         live("public", _public(venue, overview.board)),
         live("rankings", _rankings(venue, overview.board)),
-        ways(new, order, rename, look),
+        ways(new, order, rename, look, logo),
         element("h2", "The log"),
         live("head", _head(viewer, venue, overview)),
         venue=venue,

@@ -79,16 +79,28 @@ function addChoices(list) {
   }
 }
 
-/** A file that is chosen fills the field of its text. */
+/** A file that is chosen fills the field of its text; a logo does so in base64. */
 function addFile(field) {
+  const isLogo = field.dataset.file === "logo";
   const input = document.createElement("input");
   input.type = "file";
-  input.accept = ".csv,text/csv";
-  input.setAttribute("aria-label", "A file with them");
+  input.accept = isLogo ? "image/png" : ".csv,text/csv";
+  input.setAttribute("aria-label", isLogo ? "A file with the logo" : "A file with them");
   input.addEventListener("change", async () => {
-    field.querySelector("textarea").value = await input.files[0].text();
+    const [file] = input.files;
+    field.querySelector("textarea").value = isLogo ? await base64(file) : await file.text();
   });
   field.prepend(input);
+}
+
+/** The bytes of a file, in base64. */
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });
 }
 
 for (const list of document.querySelectorAll(".ids")) addChoices(list);

@@ -95,6 +95,7 @@ EXPECTED: Final = {
     "/rankings/{ranking_id}/show": Scope.ADMIN,
     "/name": Scope.ADMIN,
     "/presentation": Scope.ADMIN,
+    "/logo": Scope.ADMIN,
     "/publication/publish": Scope.ADMIN,
     "/publication/unpublish": Scope.ADMIN,
     "/publication/freeze": Scope.ADMIN,

@@ -1,16 +1,18 @@
 """The console in a real browser. Where there is no Chromium, these are skipped, and the end of a run says so."""
 
+from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 
 from api.http.auth import Scope
 from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, SECONDS
 from tests.api.web.season import Championship
+from tests.histories import LOGO
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -79,6 +81,17 @@ async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, ch
     await page.get_by_role("button", name="Void it").click()
     await expect(page.locator("tbody tr").first).to_contain_text("voided")
     assert len(championship.live.board.voided) == 1
+
+
+async def test_a_logo_is_chosen_as_a_file(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in()
+    await page.get_by_role("link", name="Change the logo").click()
+    picture: FilePayload = {"name": "logo.png", "mimeType": "image/png", "buffer": b64decode(LOGO)}
+    await page.get_by_label("A file with the logo").set_input_files(picture)
+    await expect(page.get_by_role("textbox", name="Logo")).to_have_value(LOGO)
+    await page.get_by_role("button", name="Change it").click()
+    await expect(page.locator(".done")).to_be_visible()
+    assert championship.live.board.publication.presentation.logo == championship.live.head.sequence
 
 
 async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
