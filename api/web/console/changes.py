@@ -20,7 +20,7 @@ from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, Field, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
-from api.web.console.inputs import LOGO, Option
+from api.web.console.inputs import LOGO_FIELD, Option
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from projections.board.board import Board
@@ -458,7 +458,7 @@ CONSOLE_CHANGES: Final = (
         title="Change the logo",
         button="Change it",
         back="",
-        asked=(LOGO,),
+        asked=(LOGO_FIELD,),
         warning="Its board has the new logo at once. Without one, the logo is removed.",
     ),
     Change(

@@ -17,7 +17,7 @@ KEY: Final = "idempotency_key"
 """The hidden field by which a form that is sent twice counts once."""
 IF_MATCH: Final = "if_match"
 """The hidden field with the tag of what the form was filled in from."""
-LOGO: Final = "logo"
+LOGO_FIELD: Final = "logo"
 """The field of a picture, in base64, for which a script offers to choose a file."""
 _KEY_BYTES: Final = 18
 _WORDS: Final = {
@@ -129,11 +129,15 @@ def _field(field: Field, filling: Filling) -> Html:
         options = [Option("", ""), Option("true", "Yes"), Option("false", "No")]
     if options is not None:
         return _chosen(field, label, options, filling)
-    if field.name == LOGO:
+    if field.name == LOGO_FIELD:
         text = element(
-            "textarea", filling.given.get(LOGO, ""), rows=3, spellcheck="false", **_attributes(LOGO, filling)
+            "textarea",
+            filling.given.get(LOGO_FIELD, ""),
+            rows=3,
+            spellcheck="false",
+            **_attributes(LOGO_FIELD, filling),
         )
-        return element("div", _around(LOGO, label, filling, field.about, text), data_file=LOGO)
+        return element("div", _around(LOGO_FIELD, label, filling, field.about, text), data_file=LOGO_FIELD)
     if field.type is DESCRIPTION:
         return _around(
             field.name,
