@@ -781,8 +781,9 @@ async def test_a_request_is_read_whole_and_alone(database: Database, tournament_
             assert tuple(one.event for one in read) == asked.events
             assert [one.sequence for one in read] == list(range(sequence, sequence + len(asked.events)))
         for sequence in (4, 5, 99):  # another's, nobody's key, beyond the end
-            with pytest.raises(LogForked):
+            with pytest.raises(LogForked) as raised:
                 await reading.request_at(connection, tournament_id, Sequence(sequence), "one")
+            assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, sequence)
 
 
 async def test_a_slug_that_is_taken_opens_nothing(database: Database) -> None:
@@ -882,8 +883,9 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     async with database.connection() as connection:
         with pytest.raises(LogForked):
             await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
-        with pytest.raises(LogForked):
+        with pytest.raises(LogForked) as raised:
             await reading.event_at(connection, tournament_id, Sequence(3))
+        assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 3)
 
 
 @pytest.mark.parametrize(
