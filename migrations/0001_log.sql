@@ -279,6 +279,7 @@ $$;
 --                        event landed after p_judged_at, or, for an exact block, any event; or one of p_created was
 --                        created after p_judged_at; or, at the first sending of a block, more than c_between_max
 --                        events landed after p_judged_at. Judge again.
+--             passed     nothing was appended: recorded_at, the time, is not p_within. Judge again by what expires by then.
 --             busy       nothing was appended: another transaction holds the lock, and p_wait is false.
 --             unknown    there is no such tournament.
 --
@@ -316,6 +317,7 @@ CREATE FUNCTION append_block(
     p_kinds         text[],
     p_bodies        text[],
     p_personals     text[],    -- per event; NULL: none has anything in it
+    p_within        tstzrange, -- from the last boundary up to the next, as of the judging; NULL: nothing expires
     OUT status          text,
     OUT first_sequence  bigint,
     OUT last_sequence   bigint,
@@ -333,6 +335,7 @@ DECLARE
     v_head      bigint;
     v_structure bigint;
     v_time      timestamptz;
+    v_now       timestamptz;
     v_digest    bytea;
     v_digest_then bytea;     -- at p_judged_at; NULL: no block ends there
     v_seen      idempotency%ROWTYPE;
@@ -440,8 +443,24 @@ BEGIN
         status := 'overtaken';
         RETURN;
     END IF;
+    v_now := greatest(clock_timestamp(), v_time);   -- a time that never runs backwards
 
-    -- 5. Known keys, including this block's own, because each is written before the next one is looked up.
+    -- 5. What expires at a boundary stands before everything else that is recorded after it. So a block is recorded
+    --    between the two boundaries that it was judged between, and the first one there by who knew all that came before.
+    IF p_within IS NOT NULL THEN
+        IF NOT v_now <@ p_within THEN
+            status := 'passed';
+            recorded_at := v_now;
+            unseen := NULL;
+            RETURN;
+        END IF;
+        IF v_head <> p_judged_at AND v_time < lower(p_within) THEN
+            status := 'overtaken';
+            RETURN;
+        END IF;
+    END IF;
+
+    -- 6. Known keys, including this block's own, because each is written before the next one is looked up.
     IF p_keys IS NOT NULL THEN
         v_next := v_head + 1;
         FOR r IN 1 .. cardinality(p_keys) LOOP
@@ -492,12 +511,12 @@ BEGIN
         RETURN;   -- nothing is new
     END IF;
 
-    -- 6. The next sequences, and a time that never runs backwards.
+    -- 7. The next sequences.
     first_sequence := v_head + 1;
     last_sequence := v_head + cardinality(p_bodies);
-    recorded_at := greatest(clock_timestamp(), v_time);
+    recorded_at := v_now;
 
-    -- 7. Events, and the chain over the stored bytes.
+    -- 8. Events, and the chain over the stored bytes.
     IF cardinality(p_bodies) = 1 THEN   -- most blocks if there are many tournaments; saves a tenth of the call
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body, personal)
             VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1],
@@ -520,7 +539,7 @@ BEGIN
                      THEN last_sequence ELSE v_structure END,
                 p_created);
 
-    -- 8. What the log tells of erased competitors, and the fingerprints that were made of it.
+    -- 9. What the log tells of erased competitors, and the fingerprints that were made of it.
     IF 'CompetitorErased' = ANY (p_kinds) THEN
         v_erased := ARRAY(
             SELECT rtrim(split_part(split_part(left(e.body, 40), ':', 2), ',', 1), '}') COLLATE "C"
@@ -592,7 +611,7 @@ BEGIN
     END IF;
     INSERT INTO append_lock (tournament_id) VALUES (p_tournament_id);
     PERFORM append_block(p_tournament_id, p_append_id, false, 0, NULL, true, false, true, NULL, 0, 0, NULL, NULL, NULL,
-                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body], NULL);
+                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body], NULL, NULL);
     RETURN true;
 END
 $$;

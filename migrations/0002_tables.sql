@@ -113,12 +113,16 @@ CREATE TABLE unity (
     decimals      bigint NOT NULL DEFAULT 0,
     time          text CHECK (time IN ('s', 'ms')),
     counts        text NOT NULL DEFAULT 'sum' CHECK (counts IN ('sum', 'best', 'last')),
+    lasts         text,
+    expires_on    text CHECK (expires_on IN ('minute', 'day', 'week')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
 COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people see them with this number of decimals.';
 COMMENT ON COLUMN unity.time IS 'People see totals as times; the unit is seconds (s) or milliseconds (ms). NULL: they see numbers.';
 COMMENT ON COLUMN unity.counts IS 'What a total is: the sum of deltas, the best result or the last.';
+COMMENT ON COLUMN unity.lasts IS 'The age at which its points expire, as a duration of ISO 8601; NULL: they do not.';
+COMMENT ON COLUMN unity.expires_on IS 'They expire at the next boundary of this, in UTC. Those of a week are on Monday.';
 COMMENT ON COLUMN unity.version IS 'How many events have shaped its standing, counted from its creation as 1.';
 
 CREATE TABLE total (

@@ -198,6 +198,9 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         struck=_perhaps(st.booleans()),
         totals=st.lists(_totals, max_size=2).map(tuple),
     ),
+    events.PointsExpired: st.builds(
+        events.PointsExpired, ranking_id=ids, boundary=moments, deltas=st.lists(_deltas, max_size=5).map(tuple)
+    ),
     events.CompetitorsStruck: st.builds(
         events.CompetitorsStruck, competition_id=ids, competitors=st.lists(ids, max_size=3).map(tuple)
     ),

@@ -41,7 +41,8 @@ async def append_text(
         """
         SELECT last_sequence
         FROM append_block(
-            $1, $2, true, $3, NULL, $4, false, true, NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY[$5], ARRAY[$6], NULL
+            $1, $2, true, $3, NULL, $4, false, true, NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY[$5], ARRAY[$6], NULL,
+            NULL
         )
         """,
         tournament_id,

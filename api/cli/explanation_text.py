@@ -211,6 +211,8 @@ class ExplanationText:
     def _cause(self, step: Step) -> str:
         reason = "" if step.reason is None else f" ({step.reason})"
         by = "a free modification" if step.competition_id is None else self._competition(step.competition_id)
+        if step.reversal is Reversal.EXPIRY:
+            return "because points expired"
         if step.reversal is not None:
             return f"because event {step.reverses}, by {by}, {_REVERSALS[step.reversal]}"
         return f"by {by}{reason}"

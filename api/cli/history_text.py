@@ -21,7 +21,7 @@ from api.interface.resources.history import line_shape
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board
-from projections.past.history import AnyLine, DeclarationLine, HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
@@ -183,6 +183,8 @@ def _place(position: int | None) -> str:
 
 
 def _why(line: HistoryLine, cause_of: Callable[[CompetitionId], str]) -> str:
+    if line.reversal is Reversal.EXPIRY:
+        return "expired"
     cause = "free modification" if line.competition_id is None else cause_of(line.competition_id)
     reverses = "" if line.reversal is None else f", {line.reversal} of {line.reverses}"
     reason = "" if line.reason is None else f": {line.reason}"

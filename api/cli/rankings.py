@@ -29,6 +29,7 @@ from engine.domain.commands import (
 )
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
+from engine.domain.expiry import ExpiresOn
 from engine.domain.notation import Notation, TimeUnit
 from engine.domain.terms import OPERATOR, Counts, RankingId, Sort, UnityId
 from projections.board.board import Ranking
@@ -50,6 +51,8 @@ async def create_ranking(
     decimals: int = 0,
     time: TimeUnit | None = None,
     counts: Literal["sum", "best", "last"] = "sum",
+    lasts: str | None = None,
+    expires_on: Literal["minute", "day", "week"] | None = None,
     description: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -71,6 +74,10 @@ async def create_ranking(
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     counts
         What a total is: the sum of all points, the best result or the last one. It never changes.
+    lasts
+        Points of its main unity expire at this age, such as P52W, P90D or PT1H30M. It never changes.
+    expires_on
+        They do so at the next boundary of this, in UTC; a week begins on Monday.
     description
         A description, of any number of lines.
     """
@@ -98,6 +105,8 @@ async def create_ranking(
                 main_unity_decimals=template.decimals,
                 main_unity_time=template.time,
                 main_unity_counts=template.counts,
+                main_unity_lasts=lasts,
+                main_unity_expires_on=None if expires_on is None else ExpiresOn(expires_on),
             ),
             actor=OPERATOR,
         )
@@ -170,6 +179,8 @@ async def add_unity(
     decimals: int = 0,
     time: TimeUnit | None = None,
     counts: Literal["sum", "best", "last"] = "sum",
+    lasts: str | None = None,
+    expires_on: Literal["minute", "day", "week"] | None = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -184,6 +195,10 @@ async def add_unity(
         Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
     counts
         What a total is: the sum of all points, the best result or the last one. It never changes.
+    lasts
+        Its points expire at this age, such as P52W, P90D or PT1H30M. It never changes.
+    expires_on
+        They do so at the next boundary of this, in UTC; a week begins on Monday.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
@@ -196,6 +211,8 @@ async def add_unity(
             decimals=decimals,
             time=time,
             counts=Counts(counts),
+            lasts=lasts,
+            expires_on=None if expires_on is None else ExpiresOn(expires_on),
         )
         await desk.submit(live, command, actor=OPERATOR)
     if json:

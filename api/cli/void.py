@@ -24,12 +24,14 @@ from engine.domain.commands import (
     UnvoidCompetition,
     VoidCompetition,
 )
+from engine.domain.errors import Unacceptable
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import reading
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.expiring import expiries_of
 from projections.board.results import Results, noting
 from projections.live.tournament import LiveTournament
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, count_results_again, without
@@ -162,6 +164,8 @@ async def what_if(
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
         ranking_of(live.board, ranking_id)
+        if expiries_of(live.board.rankings[ranking_id]):
+            raise Unacceptable("Points of this ranking expire, and what-if does not tell when they would have yet.")
         only = None if unity is None else names.unity(ranking_id, unity)
         competitions = {names.competition(text) for text in without_competition or ()}
         competitors = {names.competitor(text) for text in without_competitor or ()}

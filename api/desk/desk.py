@@ -9,6 +9,7 @@ the group commit.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import aclosing, asynccontextmanager, closing
+from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import Final, get_args
@@ -18,7 +19,7 @@ import structlog
 from asyncpg import PostgresError
 
 from api.desk.conditions import Condition
-from api.desk.docket import Case, Docket, Means, Receipt
+from api.desk.docket import Case, Docket, Means, Receipt, times_of
 from api.desk.quotas import QUOTAS_SECONDS, Quotas
 from api.desk.remembered import IDS_RESERVED, NOT_KEYED, Ids, Refusals
 from engine.database.pool import Database
@@ -29,10 +30,11 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown
+from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, TallybookError
 from engine.domain.events import Event
-from engine.domain.judging import LacksResults, decide
+from engine.domain.judging import LacksResults, decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
+from engine.log import reading
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
 from engine.process.background import background
@@ -52,6 +54,7 @@ times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
+EXPIRY_WATCH_SECONDS: Final = 0.5
 _AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
 
@@ -183,6 +186,7 @@ class Desk:
     ) -> Coroutine[None, None, None] | None:
         """As `_looking_up`, for the command itself."""
         if isinstance(command, ChangePublication):
+            case.needs_head = True
             case.alone |= command.freeze is not None
             return self._look_up_next(live, case, command) if command.reveal == "next" else None
         if isinstance(command, ReversePoints):
@@ -242,6 +246,8 @@ class Desk:
             if caused is not None:
                 command = msgspec.structs.replace(command, caused=caused.now())
             try:
+                if live.expires:
+                    return decide_at(live.board, command, times_of(live, command, caused))
                 return decide(live.board, command)
             except LacksResults as lack:
                 await read_results(self.live_pool, live, lack.ranking_ids)
@@ -265,6 +271,11 @@ class Desk:
         except TimeoutError:
             for case in list(self._under_way):
                 case.expire()  # except for the latest ones, they were answered that it took too long
+
+    async def expire(self, live: LiveTournament, now: datetime) -> None:
+        """Returns when what is due by then has expired in the log, and `live` shows that. Raises an Unavailable."""
+        while live.within[1] <= now:
+            await self._docket(live).expire(now)
 
     def _docket(self, live: LiveTournament) -> Docket:
         docket = self.busy.get(live.tournament_id)
@@ -292,6 +303,26 @@ class Desk:
             self.live_pool.show_size()
             telemetry.settle()
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
+
+    async def watch_expiry(self) -> None:
+        """For ever, has points of the tournaments in memory expire when nobody asks for them."""
+        while True:
+            await asyncio.sleep(EXPIRY_WATCH_SECONDS)
+            for live in list(self.live_pool.expiring):
+                try:
+                    await self._look_at_time(live)
+                except (TallybookError, PostgresError) as error:
+                    _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
+
+    async def _look_at_time(self, live: LiveTournament) -> None:
+        async with self.database.connection_for(live.tournament_id) as connection:
+            now = await reading.now(connection)
+        if not live.dropped and live.within[1] <= now:
+            live.pins += 1
+            try:
+                await self.live_pool.make_current(live, is_read=True)
+            finally:
+                self.live_pool.unpin(live)
 
     async def read_quotas(self) -> None:
         """Reads the quotas that bound the commands. Raises DatabaseUnavailable."""
@@ -331,7 +362,8 @@ async def open_desk(
             refusals=Refusals(database),
         )
         desk = Desk(means)
-        running.append(tasks.create_task(desk.watch()))
+        live_pool.expire = desk.expire
+        running += [tasks.create_task(desk.watch()), tasks.create_task(desk.watch_expiry())]
         if with_quotas:
             await desk.read_quotas()
             running.append(tasks.create_task(desk.watch_quotas()))

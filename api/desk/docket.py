@@ -16,18 +16,25 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from collections.abc import Sequence as Items
+from datetime import datetime
 from time import monotonic
 from typing import Final, TypeVar, assert_never
 
 import msgspec
 from asyncpg import Connection
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from api.desk.conditions import Condition
 from api.desk.quotas import Limit
-from api.desk.remembered import Ids, Refusals
+from api.desk.remembered import NOT_KEYED, Ids, Refusals
 from engine.database.pool import Database
-from engine.domain.commands import ChangePublication, Command
+from engine.domain.commands import (
+    ChangeCompetition,
+    Command,
+    ExpirePoints,
+    ReopenRanking,
+    ReversePoints,
+)
 from engine.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -51,8 +58,8 @@ from engine.domain.events import (
     PointsAdded,
     Recorded,
 )
-from engine.domain.judging import LacksResults, decide
-from engine.domain.terms import ActorId, Sequence
+from engine.domain.judging import ExpiryTimes, LacksResults, NothingDue, decide, decide_at
+from engine.domain.terms import OPERATOR, ActorId, Sequence
 from engine.log import appending, reading
 from engine.log.appender import Appender, Outcome, batch_size
 from engine.log.appending import (
@@ -62,6 +69,7 @@ from engine.log.appending import (
     KeyOutcome,
     NotAppended,
     OvertakenBy,
+    Passed,
     Request,
     UnconfirmedCommit,
 )
@@ -71,6 +79,7 @@ from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
 from engine.process.tracing import RequestSpan
 from projections.live.caused import CausedPointsFollower
+from projections.live.due import DuePoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -87,6 +96,8 @@ this takes some tenths of a second."""
 
 
 READ_AGAIN_SECONDS: Final = 0.1
+EXPIRY_SECONDS_MAX: Final = 15.0
+"""Until those who wait for points to expire are told that it takes too long."""
 _T = TypeVar("_T")
 
 
@@ -119,6 +130,10 @@ class Receipt(Struct, frozen=True):
         return Sequence(self.sequence + len(self.events) - 1)
 
 
+class LacksPoints(Exception):
+    """The points that count otherwise by a command must be read before it can be judged."""
+
+
 class Case(Struct, eq=False, kw_only=True):
     """One command on its way.
 
@@ -127,8 +142,9 @@ class Case(Struct, eq=False, kw_only=True):
     judging and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the
     client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
     state of the resource, or of the operator on what is used. `caused`: the points of the competition that the command
-    voids or unvoids, kept current until the case is settled, which may be later than its answer. `span`: that of the
-    request, if it is traced.
+    voids or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its
+    answer; `due`: likewise the points that expire by it. `needs_head`: its command is given the head of the log.
+    `span`: that of the request, if it is traced.
     """
 
     command: Command
@@ -148,17 +164,35 @@ class Case(Struct, eq=False, kw_only=True):
     alone: bool = False
     withdrawn: bool = False
     caused: CausedPointsFollower | None = None
+    needs_head: bool = False
+    due: DuePoints | None = None
 
     def judge(self, live: LiveTournament) -> None:
-        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, and LacksResults."""
+        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints and
+        NothingDue."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
         if self.caused is not None:
-            command = msgspec.structs.replace(command, caused=self.caused.now())
-        elif isinstance(command, ChangePublication):
+            if not isinstance(command, ChangeCompetition):
+                command = msgspec.structs.replace(command, caused=self.caused.now())
+        elif self.needs_head:
             command = msgspec.structs.replace(command, head=live.head.sequence)
-        self.events = decide(live.board, command)
+        if live.expires:
+            self.events = decide_at(live.board, command, self._times(live, command))
+        else:
+            self.events = decide(live.board, command)
+
+    def _times(self, live: LiveTournament, command: Command) -> ExpiryTimes:
+        """What judging needs where points expire. Raises LacksPoints."""
+        match command:
+            case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
+                raise LacksPoints
+            case ExpirePoints() if self.due is None or self.due.stale:
+                raise LacksPoints
+            case ReopenRanking() if self.due is None or self.due.stale or self.due.until < live.within[0]:
+                raise LacksPoints
+        return times_of(live, command, self.caused, self.due)
 
     def succeed(self, receipt: Receipt, now: float) -> None:
         """Answers, unless its time is over `now`."""
@@ -166,7 +200,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.expire()
         elif not self.receipt.done():
             self.receipt.set_result(receipt)
-        if self.caused is not None:
+        if self.caused is not None or self.due is not None:
             self.let_go()
 
     def fail(self, error: Exception) -> None:
@@ -187,6 +221,21 @@ class Case(Struct, eq=False, kw_only=True):
         """It will not be judged any more."""
         if self.caused is not None:
             self.caused.close()
+        if self.due is not None:
+            self.due.close()
+
+
+def times_of(
+    live: LiveTournament, command: Command, caused: CausedPointsFollower | None, due: DuePoints | None = None
+) -> ExpiryTimes:
+    """What judging the command needs where points expire. `caused`, `due`: the points that may count otherwise by
+    it."""
+    given = {} if caused is None else caused.given()
+    if due is not None:
+        given = due.given
+    elif isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
+        given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
+    return ExpiryTimes(now=live.within[0], until=None if due is None else due.until, given=given)
 
 
 class Docket:
@@ -210,6 +259,7 @@ class Docket:
         self._background = 0  # cases in background work
         self._refused: list[tuple[Case, Refusal]] = []  # with keys, to be entered in the log
         self._refusing = asyncio.Lock()
+        self._expiry: Case | None = None
         live.pins += 1
 
     def expected_seconds(self) -> float:
@@ -244,6 +294,80 @@ class Docket:
         """Nothing is under way any more: the next block may leave."""
         self._busy = False
         self._go_on()
+
+    # ── Points that expire ──────────────────────────────────────────────────────────────────────────────
+
+    async def expire(self, now: datetime) -> None:
+        """Has what is due by then expire, and waits for that, or for an expiry that is under way. Raises as a command
+        fails."""
+        if self._expiry is None:
+            self._expiry = self._expiring(now)
+            self._in_background(self._look_up(self._expiry), [self._expiry])
+        await asyncio.shield(self._expiry.receipt)
+
+    def _expiring(self, now: datetime) -> Case:
+        """A case that has points expire."""
+        taken_at = monotonic()
+        receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        until = self.live.within[1]
+        length = until - self.live.within[0]
+        case = Case(
+            command=ExpirePoints(),
+            actor=OPERATOR,
+            receipt=receipt,
+            taken_at=taken_at,
+            until=taken_at + EXPIRY_SECONDS_MAX,
+            idempotency_key=None,
+            fingerprint=None,
+            refusals=NOT_KEYED,
+            condition=None,
+            span=None,
+            alone=True,
+            due=DuePoints(self.live, until + (now - until) // length * length),
+        )
+        receipt.add_done_callback(self._expired)
+        return case
+
+    def _expired(self, receipt: "asyncio.Future[Receipt]") -> None:
+        self._expiry = None
+        if not receipt.cancelled():
+            receipt.exception()  # retrieved: perhaps nobody waits for it
+
+    async def _pass(self, taken: Items[Case], now: datetime) -> None:
+        """Puts cases back in front that were judged before a boundary, behind what expires there."""
+        if now < self.live.within[0]:
+            self.live.forget_checked()  # the clock was put back
+        expiry = self._expiring(now)
+        try:
+            assert expiry.due is not None
+            await expiry.due.look_up(self._means.live_pool)
+        except Exception as error:  # noqa: BLE001 - none of them is in the log
+            _fail([expiry, *taken], self._defective(error))
+        else:
+            self._waiting.extendleft(reversed(taken))
+            self._waiting.appendleft(expiry)
+        self._be_free()
+
+    async def _look_up(self, case: Case) -> None:
+        """Has the case get the points without which it cannot be judged, and be judged next."""
+        command = case.command
+        try:
+            if isinstance(command, ChangeCompetition):
+                case.caused = CausedPointsFollower(self.live, command.competition_id)
+                await case.caused.look_up(self._means.live_pool)
+            else:
+                if case.judged > 0 or case.due is None:
+                    case.let_go()
+                    reopened = command.ranking_id if isinstance(command, ReopenRanking) else None
+                    until = self.live.within[0] if reopened or case.due is None else case.due.until
+                    case.due = DuePoints(self.live, until, reopened)
+                await case.due.look_up(self._means.live_pool)
+        except Exception as error:  # noqa: BLE001 - a client waits for this task
+            case.fail(self._defective(error))
+        else:
+            case.exact = case.exact or not isinstance(command, ExpirePoints)
+            case.alone = True
+            self._waiting.appendleft(case)
 
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -320,7 +444,13 @@ class Docket:
                 ]
             ),
             spans=() if tracing.spans is None else tuple([case.span for case in cases if case.span is not None]),
+            within=self._within(cases) if self.live.expires else None,
         )
+
+    def _within(self, cases: Items[Case]) -> tuple[datetime, datetime]:
+        """Between which two boundaries these cases, which were judged, may be recorded."""
+        within, due = self.live.within, cases[0].due
+        return within if due is None or due.until <= within[0] else (due.until, due.until + (within[1] - within[0]))
 
     def _judge(self, case: Case) -> bool:
         """Whether the present state accepts the case. A refusal is confirmed in the background."""
@@ -338,6 +468,14 @@ class Docket:
             return False
         except LacksResults as lack:
             self._in_background(self._read_results(case, lack), [case])
+            return False
+        except LacksPoints:
+            self._in_background(self._look_up(case), [case])
+            return False
+        except NothingDue:
+            if case.due is not None:
+                self.live.nothing_due(case.due.until)
+            case.succeed(Receipt((), self.live.head.sequence, replayed=False), monotonic())
             return False
         except IdTaken as error:
             self._fail_taken(case, error)
@@ -363,7 +501,7 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except LacksResults:
+        except (LacksResults, LacksPoints):
             self._waiting.appendleft(case)
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             case.fail(self._defective(error))
@@ -452,7 +590,7 @@ class Docket:
             if self.live.head != head:
                 return None  # it has another history, and may be beyond this one's end
             case.judge(self.live)
-        except LacksResults:
+        except (LacksResults, LacksPoints, NothingDue):
             return None
         except Exception as error:
             if not isinstance(error, TallybookError) and not is_defect(error):
@@ -486,6 +624,11 @@ class Docket:
                     self._in_background(self._put_back(taken), taken)
                     return
                 self._waiting.extendleft(reversed(taken))
+            case Passed():
+                for case in taken:
+                    case.sent = False
+                self._in_background(self._pass(taken, outcome.now), taken)
+                return
             case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._means.live_pool.drop(self.live)
                 _fail(taken, HistoryReplaced())

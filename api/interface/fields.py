@@ -26,6 +26,7 @@ from msgspec import UNSET, Struct
 from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
 from api.http.zones import Day
 from engine.domain.errors import Fault, Unacceptable, Unreadable
+from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, duration
 from engine.domain.terms import (
     DESCRIPTION_CHARACTERS_MAX,
     ID_MAX,
@@ -407,6 +408,24 @@ def _counts(text: str) -> Counts:
 
 
 COUNTS: Final = FieldType(_counts, {"type": "string", "enum": [*map(str, Counts)]})
+
+
+def _lasts(text: str) -> str:
+    if duration(text) is None:
+        raise misread(text, "a duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M")
+    return text
+
+
+LASTS: Final = FieldType(_lasts, {"type": "string", "pattern": LASTS_PATTERN})
+
+
+def _expires_on(text: str) -> ExpiresOn:
+    if text not in (*ExpiresOn,):
+        raise misread(text, "minute, day or week")
+    return ExpiresOn(text)
+
+
+EXPIRES_ON: Final = FieldType(_expires_on, {"type": "string", "enum": [*map(str, ExpiresOn)]})
 
 
 def one_of(*words: str) -> FieldType:

@@ -69,6 +69,8 @@ class _RankingCreated(_OfRanking):
     main_unity_decimals: int | UnsetType = UNSET
     main_unity_time: str | UnsetType = UNSET
     main_unity_counts: str | UnsetType = UNSET
+    main_unity_lasts: str | UnsetType = UNSET
+    main_unity_expires_on: str | UnsetType = UNSET
 
 
 class _RankingModified(_OfRanking):
@@ -95,6 +97,8 @@ class _UnityAdded(_OfRanking):
     decimals: int | UnsetType = UNSET
     time: str | UnsetType = UNSET
     counts: str | UnsetType = UNSET
+    lasts: str | UnsetType = UNSET
+    expires_on: str | UnsetType = UNSET
 
 
 class _UnityChanged(_OfRanking):
@@ -132,6 +136,11 @@ class _PointsReversed(_OfRanking):
     totals: tuple[tuple[int, int, int | None], ...] | UnsetType = UNSET
 
 
+class _PointsExpired(_OfRanking):
+    boundary: datetime
+    deltas: tuple[tuple[int, int, int], ...]
+
+
 class _OfCompetition(_Public):
     competition_id: int
 
@@ -155,6 +164,7 @@ _SHAPES: Final[dict[str, type[_Public]]] = {
     events.ClassificationDeclared.tag: _ClassificationDeclared,
     events.PointsAdded.tag: _PointsAdded,
     events.PointsReversed.tag: _PointsReversed,
+    events.PointsExpired.tag: _PointsExpired,
     events.CompetitionVoided.tag: _OfCompetition,
     events.CompetitionUnvoided.tag: _OfCompetition,
     events.CompetitorsStruck.tag: _OfCompetitors,

@@ -22,7 +22,7 @@ FROM (
 ) AS new,
 head,
 LATERAL append_block({tournament_id}, gen_random_uuid(), false, head.sequence, head.digest, false, false, false, NULL,
-    0, 0, NULL, NULL, NULL, new.actors, new.kinds, new.bodies, NULL)
+    0, 0, NULL, NULL, NULL, new.actors, new.kinds, new.bodies, NULL, NULL)
 WHERE head.tournament_id = {tournament_id};
 """
 

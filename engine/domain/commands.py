@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
+from engine.domain.expiry import ExpiresOn
 from engine.domain.notation import TimeUnit
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 
@@ -89,6 +90,10 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     winner_id: CompetitorId | None | UnsetType = UNSET
 
 
+class ExpirePoints(CommandBase, frozen=True, kw_only=True):
+    """Has points expire that are due, in the open rankings."""
+
+
 class CreateRanking(CommandBase, frozen=True, kw_only=True):
     makes = events.RankingCreated
     ranking_id: RankingId
@@ -101,6 +106,8 @@ class CreateRanking(CommandBase, frozen=True, kw_only=True):
     main_unity_decimals: int = 0
     main_unity_time: TimeUnit | None = None
     main_unity_counts: Counts = Counts.SUM
+    main_unity_lasts: str | None = None
+    main_unity_expires_on: ExpiresOn | None = None
 
 
 class ModifyRanking(CommandBase, frozen=True, kw_only=True):
@@ -135,6 +142,8 @@ class AddUnity(CommandBase, frozen=True, kw_only=True):
     decimals: int = 0
     time: TimeUnit | None = None
     counts: Counts = Counts.SUM
+    lasts: str | None = None
+    expires_on: ExpiresOn | None = None
 
 
 class ChangeUnity(CommandBase, frozen=True, kw_only=True):
@@ -213,11 +222,13 @@ Revalue = VoidCompetition | UnvoidCompetition | StrikeCompetitors | UnstrikeComp
 
 class NamedEvent(Struct, frozen=True):
     """An event that a command names, and its sender. `points`: those of the whole request that added the points which
-    the event adds or reverses, by sequence, ascending; empty: it does neither."""
+    the event adds or reverses, by sequence, ascending; empty: it does neither. `recorded_at`: when these were
+    recorded."""
 
     event: Event
     actor: ActorId
     points: CausedPoints
+    recorded_at: datetime | None = None
 
 
 class ReversePoints(CommandBase, frozen=True, kw_only=True):
@@ -289,6 +300,7 @@ Command = (
     | AddCompetition
     | AddCompetitions
     | ChangeCompetition
+    | ExpirePoints
     | CreateRanking
     | ModifyRanking
     | ChangeRankingInformation

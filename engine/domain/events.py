@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
 from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.terms import (
     BEST_MAX,
@@ -36,6 +37,7 @@ _Competition = Annotated[CompetitionId, _ID]
 _Ranking = Annotated[RankingId, _ID]
 _Unity = Annotated[UnityId, _ID]
 
+Lasts = Annotated[str, Meta(pattern=LASTS_PATTERN)]
 Decimals = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
 Result = str | dict[_Competitor, str]
 """The score of a competition. With more than two participants, the performance of each."""
@@ -160,7 +162,8 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
-    """`started_at` None: it started when the competition was recorded."""
+    """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
+    have expired by it; points that count otherwise by it follow in a PointsExpired."""
 
     tag = "CompetitionChanged"
     touches = ("competition",)
@@ -169,6 +172,10 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     location: str | UnsetType = UNSET
     result: Result | None | UnsetType = UNSET
     winner_id: _Competitor | None | UnsetType = UNSET
+
+    @property
+    def structural(self) -> bool:  # type: ignore[override]
+        return self.started_at is not UNSET
 
 
 class RankingCreated(EventBase, frozen=True, kw_only=True):
@@ -188,6 +195,8 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     main_unity_decimals: Decimals = 0
     main_unity_time: TimeUnit | None = None
     main_unity_counts: Counts = Counts.SUM
+    main_unity_lasts: Lasts | None = None
+    main_unity_expires_on: ExpiresOn | None = None
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
@@ -241,6 +250,8 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     decimals: Decimals = 0
     time: TimeUnit | None = None
     counts: Counts = Counts.SUM
+    lasts: Lasts | None = None
+    expires_on: ExpiresOn | None = None
 
 
 class UnityChanged(EventBase, frozen=True, kw_only=True):
@@ -344,7 +355,23 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     totals: tuple[Total, ...] = ()
 
 
-Points = PointsAdded | PointsReversed
+class PointsExpired(EventBase, frozen=True, kw_only=True):
+    """What has expired by the time `boundary` counts no longer: for each competitor and unity, the sum is taken back.
+    If it follows a changed date, what has not expired by that counts again.
+
+    Structural because a reversal does not take back what has expired."""
+
+    tag = "PointsExpired"
+    touches = ()
+    structural = True
+    competition_id: ClassVar[None] = None
+    results: ClassVar[tuple[Scored, ...]] = ()
+    ranking_id: _Ranking
+    boundary: datetime
+    deltas: tuple[Delta, ...]
+
+
+Points = PointsAdded | PointsReversed | PointsExpired
 """The events that change totals."""
 
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol, TypeVar, assert_never
 
@@ -21,6 +22,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, Impossible, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result, Scored, Total
+from engine.domain.expiry import ExpiresOn, Expiry, duration
 from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.terms import (
@@ -42,6 +44,7 @@ from engine.domain.terms import (
     UNITIES_MAX,
     CompetitionId,
     CompetitorId,
+    Counts,
     RankingId,
     Sequence,
     Sort,
@@ -70,7 +73,8 @@ class CompetitorState(Protocol):
 
 
 class CompetitionState(Protocol):
-    """`voided_at` is None while the competition counts; `struck` has the competitors for whom it does not."""
+    """`voided_at` is None while the competition counts; `struck` has the competitors for whom it does not.
+    `started_at`: its date, if it `is_dated`; else `created_at`."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
@@ -78,11 +82,21 @@ class CompetitionState(Protocol):
     def voided_at(self) -> datetime | None: ...
     @property
     def struck(self) -> Collection[CompetitorId]: ...
+    @property
+    def started_at(self) -> datetime: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def is_dated(self) -> bool: ...
 
 
 class UnityState(Protocol):
+    """`expiry` is None if its points do not expire."""
+
     @property
     def name(self) -> str: ...
+    @property
+    def expiry(self) -> Expiry | None: ...
 
 
 class GivenResult(Protocol):
@@ -112,7 +126,8 @@ class ResultsState(Protocol):
 class RankingState(Protocol):
     """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
     one first; `undone` has the events whose points are undone, each with the event that undid it. `of_results` has the
-    unities that count results, and `results` these, or None where they must be read from the log first."""
+    unities that count results, and `results` these, or None where they must be read from the log first. `special` has
+    the unities that count results, and those whose points expire."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -126,6 +141,8 @@ class RankingState(Protocol):
     def of_results(self) -> Collection[UnityId]: ...
     @property
     def results(self) -> ResultsState | None: ...
+    @property
+    def special(self) -> Collection[UnityId]: ...
 
 
 class PublicationState(Protocol):
@@ -152,6 +169,20 @@ class State(Protocol):
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
     @property
     def publication(self) -> PublicationState: ...
+
+
+class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """What judging needs where points expire. `now`: everything due by then has expired in the state; `until`: what the
+    command is to have expired as well. `given`: points that may count otherwise by the command, with the time of each.
+    """
+
+    now: datetime
+    until: datetime | None = None
+    given: Mapping[Sequence, tuple[datetime, events.PointsAdded]] = msgspec.field(default_factory=dict)
+
+
+class NothingDue(Exception):
+    """No points expire by a command that has points expire."""
 
 
 class LacksResults(Exception):
@@ -196,6 +227,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return _add_competitions(state, command)
         case commands.ChangeCompetition():
             return (_change_competition(state, command),)
+        case commands.ExpirePoints():
+            raise NothingDue
         case commands.CreateRanking():
             return (_create_ranking(state, command),)
         case commands.ModifyRanking():
@@ -241,9 +274,37 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             assert_never(command)
 
 
+def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
+    """As `decide`, where points expire. Raises NothingDue too."""
+    match command:
+        case commands.AddPoints() | commands.AddPointsToRankings():
+            added = decide(state, command)
+            return *added, *_too_old(state, command.competition_id, added, times)
+        case commands.ChangeCompetition():
+            changed = _change_competition(state, command)
+            return changed, *_dated_otherwise(state, changed, times)
+        case commands.ExpirePoints():
+            open_ones = [one for one, ranking in state.rankings.items() if ranking.closed_at is None]
+            if expired := _expired(state, times, open_ones):
+                return expired
+            raise NothingDue
+        case commands.VoidCompetition():
+            return _void_competition(state, command, times)
+        case commands.UnvoidCompetition():
+            return _unvoid_competition(state, command, times)
+        case commands.StrikeCompetitors() | commands.UnstrikeCompetitors():
+            return _strike_competitors(state, command, times)
+        case commands.ReversePoints():
+            return _reverse_points(state, command, times)
+        case commands.ReopenRanking():
+            return *decide(state, command), *_expired(state, times, [command.ranking_id])
+        case _:
+            return decide(state, command)
+
+
 def _add_points(state: State, command: commands.AddPoints) -> Event:
-    of_results = refuse_points(state, command)
-    if of_results:
+    if refuse_points(state, command):
+        of_results = state.rankings[command.ranking_id].of_results
         reason = command.reason and command.reason.strip()
         return _with_results(of_results, command.ranking_id, command.deltas, command.competition_id, reason)
     return events.PointsAdded(
@@ -282,7 +343,7 @@ def _with_results(
 
 def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded) -> Collection[UnityId]:
     """Raises a Refusal, as `decide` does, if these points cannot be given in `state`. Returns the unities of the
-    ranking that count results."""
+    ranking that are special."""
     ranking = _open_ranking(state, points.ranking_id)
     if len(points.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
@@ -293,7 +354,7 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
         faults += _name_faults("reason", points.reason)
     if faults:
         raise _unacceptable(faults)
-    return ranking.of_results
+    return ranking.special
 
 
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
@@ -442,7 +503,7 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
     )
 
 
-def _change_competition(state: State, command: commands.ChangeCompetition) -> Event:
+def _change_competition(state: State, command: commands.ChangeCompetition) -> events.CompetitionChanged:
     participants = existing(state.competitions, "competition", command.competition_id).participants
     result: Result | None | UnsetType = UNSET
     result_faults: list[Fault] = []
@@ -464,13 +525,15 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> Ev
     )
 
 
-def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[Event, ...]:
+def _void_competition(
+    state: State, command: commands.VoidCompetition, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
     if command.only is not None and holds_others(state, command):
         raise Conflict(f"Competition {command.competition_id} holds points of others.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
-    return voided, *_reversals(state, command.competition_id, command.caused, takes_back=True)
+    return voided, *_reversals(state, command.competition_id, command.caused, times, takes_back=True)
 
 
 def holds_others(state: State, command: commands.VoidCompetition) -> bool:
@@ -482,15 +545,17 @@ def holds_others(state: State, command: commands.VoidCompetition) -> bool:
     )
 
 
-def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
+def _unvoid_competition(
+    state: State, command: commands.UnvoidCompetition, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
-    return unvoided, *_reversals(state, command.competition_id, command.caused, takes_back=False)
+    return unvoided, *_reversals(state, command.competition_id, command.caused, times, takes_back=False)
 
 
 def _strike_competitors(
-    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors
+    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors, times: ExpiryTimes | None = None
 ) -> tuple[Event, ...]:
     competition_id, strike = command.competition_id, isinstance(command, commands.StrikeCompetitors)
     competition = existing(state.competitions, "competition", competition_id)
@@ -508,13 +573,14 @@ def _strike_competitors(
     if competition.voided_at is not None:
         return (fact,)
     only = command.competitors
-    return fact, *_reversals(state, competition_id, command.caused, takes_back=strike, only=only, struck=strike)
+    return fact, *_reversals(state, competition_id, command.caused, times, takes_back=strike, only=only, struck=strike)
 
 
 def _reversals(
     state: State,
     competition_id: CompetitionId,
     caused: commands.CausedPoints | None,
+    times: ExpiryTimes | None,
     *,
     takes_back: bool,
     only: Iterable[CompetitorId] | None = None,
@@ -535,6 +601,9 @@ def _reversals(
             for s, points in counting.items()
             if (some := of_some(points, lambda one: (one in among) is wanted)) and (some.deltas or some.results)
         }
+    if times is not None:
+        counting = {s: unexpired(state, s, points, times) for s, points in counting.items()}
+        counting = {s: points for s, points in counting.items() if points.deltas or points.results}
     if closed := _closed(state, counting.values()):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
@@ -645,7 +714,144 @@ def _totals_of(results: Iterable[Delta], totals: _Totals) -> tuple[Total, ...]:
     return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
 
 
-def _closed(state: State, points: Iterable[events.PointsAdded]) -> str:
+# ── Points that expire ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _too_old(
+    state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
+) -> tuple[Event, ...]:
+    competition = None if competition_id is None else state.competitions[competition_id]
+    if competition is None or not competition.is_dated:
+        return ()
+    took_place = competition.started_at
+    return tuple(
+        [
+            events.PointsExpired(ranking_id=points.ranking_id, boundary=times.now, deltas=summed(over))
+            for points in added
+            if isinstance(points, events.PointsAdded)
+            and (over := _over(state.rankings[points.ranking_id], points, took_place, times.now))
+        ]
+    )
+
+
+def _over(ranking: RankingState, points: events.PointsAdded, took_place: datetime, now: datetime) -> list[Delta]:
+    """The lines of the points that have expired by now, if these took place then."""
+    return [
+        Delta(delta.competitor_id, delta.unity_id, -delta.amount)
+        for delta in points.deltas
+        if delta.unity_id in ranking.special
+        and (expiry := ranking.unities[delta.unity_id].expiry) is not None
+        and expiry.is_over(took_place, now)
+    ]
+
+
+def now_of(ranking: RankingState, now: datetime) -> datetime:
+    """By when what was due has expired in the ranking: closed ones stand still."""
+    return now if ranking.closed_at is None else min(now, ranking.closed_at)
+
+
+def took_place_at(state: State, recorded_at: datetime, points: events.PointsAdded) -> datetime:
+    """When points took place that were recorded then."""
+    competition = None if points.competition_id is None else state.competitions[points.competition_id]
+    return competition.started_at if competition is not None and competition.is_dated else recorded_at
+
+
+def unexpired(state: State, sequence: Sequence, points: events.PointsAdded, times: ExpiryTimes) -> events.PointsAdded:
+    """The points of the event `sequence`, without those that have expired. `times` has them."""
+    ranking = state.rankings[points.ranking_id]
+    if not ranking.special:
+        return points
+    took_place, now = took_place_at(state, times.given[sequence][0], points), now_of(ranking, times.now)
+    expiries = {unity_id: ranking.unities[unity_id].expiry for unity_id in ranking.special}
+    over = {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
+    return msgspec.structs.replace(points, deltas=tuple([d for d in points.deltas if d.unity_id not in over]))
+
+
+def _expired(state: State, times: ExpiryTimes, rankings: Items[RankingId]) -> tuple[Event, ...]:
+    """What expires in these rankings by `times.until`, of the points that `times` has."""
+    assert times.until is not None
+    lines: dict[RankingId, list[Delta]] = {}
+    for sequence, (recorded_at, points) in times.given.items():
+        if points.ranking_id not in rankings or sequence in state.rankings[points.ranking_id].undone:
+            continue
+        ranking, counting = state.rankings[points.ranking_id], _counting(state, points)
+        took_place, now = took_place_at(state, recorded_at, points), now_of(ranking, times.now)
+        before = set(_over(ranking, counting, took_place, now))
+        after = _over(ranking, counting, took_place, times.until)
+        lines.setdefault(points.ranking_id, []).extend([one for one in after if one not in before])
+    return _expiries(lines, times.until)
+
+
+def _expiries(lines: Mapping[RankingId, Iterable[Delta]], boundary: datetime) -> tuple[Event, ...]:
+    summed_up = {ranking_id: summed(its) for ranking_id, its in lines.items()}
+    return tuple(
+        [
+            events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas)
+            for ranking_id, deltas in summed_up.items()
+            if deltas
+        ]
+    )
+
+
+def _dated_otherwise(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
+    """What expires because the date of a competition is another, and what counts again because of that.
+
+    Raises Conflict if that is so in a closed ranking.
+    """
+    if changed.started_at is UNSET:
+        return ()
+    lines: dict[RankingId, list[Delta]] = {}
+    date = changed.started_at
+    if date == state.competitions[changed.competition_id].created_at:
+        date = None  # it stands for none
+    for sequence, (recorded_at, points) in times.given.items():
+        ranking, counting = state.rankings[points.ranking_id], _counting(state, points)
+        if sequence in ranking.undone:
+            continue
+        now = now_of(ranking, times.now)
+        before = _over(ranking, counting, took_place_at(state, recorded_at, points), now)
+        after = _over(ranking, counting, date or recorded_at, now)
+        lines.setdefault(points.ranking_id, []).extend([*_times(-1, before), *after])
+    expiries = _expiries(lines, times.now)
+    if closed := _closed(state, [points for points in expiries if isinstance(points, events.PointsExpired)]):
+        raise Conflict(
+            f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
+            f"rankings; have them reopened first: {closed}."
+        )
+    return expiries
+
+
+def summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
+    """For each competitor and unity one line with the sum, or several where one cannot hold it."""
+    sums: dict[tuple[CompetitorId, UnityId], int] = {}
+    for line in lines:
+        named = line.competitor_id, line.unity_id
+        sums[named] = sums.get(named, 0) + line.amount
+    found: list[Delta] = []
+    for (competitor_id, unity_id), amount in sums.items():
+        left = amount
+        while left:
+            part = max(-DELTA_MAX, min(DELTA_MAX, left))
+            found.append(Delta(competitor_id, unity_id, part))
+            left -= part
+    return tuple(found)
+
+
+def _lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None, counts: Counts) -> list[Fault]:
+    faults: list[Fault] = []
+    if lasts is not None and duration(lasts) is None:
+        about = "must be a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
+        faults.append(Fault(f"{prefix}lasts", about))
+    if lasts is not None and expires_on is None:
+        faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))
+    if lasts is None and expires_on is not None:
+        faults.append(Fault(f"{prefix}lasts", f"must be sent with {prefix}expires_on"))
+    if lasts is not None and counts is not Counts.SUM:
+        faults.append(Fault(f"{prefix}lasts", "is for unities that count sums"))
+    return faults
+
+
+def _closed(state: State, points: Iterable[events.PointsAdded | events.PointsExpired]) -> str:
     """The closed ones of the rankings that these points were added in, as text."""
     touched = dict.fromkeys(one.ranking_id for one in points)
     return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])
@@ -655,13 +861,17 @@ def _times(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
     return tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in deltas])
 
 
-def _reverse_points(state: State, command: commands.ReversePoints) -> tuple[Event, ...]:
+def _reverse_points(
+    state: State, command: commands.ReversePoints, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
     existing(state.rankings, "ranking", command.ranking_id)
     undo, roots = _undo_or_redo(state, command)
     if closed := _closed(state, roots.values()):
         raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
     reversals: list[Event] = []
     counting = {sequence: _counting(state, points) for sequence, points in roots.items()}
+    if times is not None:
+        counting = {sequence: unexpired(state, sequence, points, times) for sequence, points in counting.items()}
     totals = _totals(state, counting, Afterwards(sequences=roots, counts=not undo))
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
@@ -693,7 +903,7 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
     """Whether the command undoes points or redoes them, and which. Raises a Refusal if it can do neither."""
     assert command.named is not None
     number, event, roots = command.sequence, command.named.event, command.named.points
-    if not isinstance(event, events.Points) or not roots:
+    if not isinstance(event, events.PointsAdded | events.PointsReversed) or not roots:
         raise _unacceptable([Fault("sequence", f"event {number} neither adds points nor undoes any")])
     if command.ranking_id not in [points.ranking_id for points in roots.values()]:
         raise _unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
@@ -725,6 +935,9 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         *_list_faults(state, command.participants),
         *_description_faults(command.description),
         *_notation_faults("main_unity_", command.main_unity_decimals, command.main_unity_time),
+        *_lasts_faults(
+            "main_unity_", command.main_unity_lasts, command.main_unity_expires_on, command.main_unity_counts
+        ),
     ]
     _refuse_if_any(faults)
     _refuse_taken(command.ranking_id, state.rankings)
@@ -740,6 +953,8 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         main_unity_decimals=command.main_unity_decimals,
         main_unity_time=command.main_unity_time,
         main_unity_counts=command.main_unity_counts,
+        main_unity_lasts=command.main_unity_lasts,
+        main_unity_expires_on=command.main_unity_expires_on,
     )
 
 
@@ -818,6 +1033,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking),
         *_notation_faults("", command.decimals, command.time),
+        *_lasts_faults("", command.lasts, command.expires_on, command.counts),
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
@@ -829,6 +1045,8 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         decimals=command.decimals,
         time=command.time,
         counts=command.counts,
+        lasts=command.lasts,
+        expires_on=command.expires_on,
     )
 
 
@@ -867,6 +1085,12 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
                 Fault(f"criteria[{number}].{name}", "is for unities that count sums")
                 for name in ("best", "among")
                 if getattr(criterion, name) is not None
+            ]
+        elif criterion.unity_id in ranking.special:
+            faults += [
+                Fault(f"criteria[{number}].{name}", "is for unities whose points do not expire")
+                for name in ("best", "among", "first")
+                if getattr(criterion, name)
             ]
     faults += [
         Fault(f"criteria[{number}]", "is there before: it could part nobody any more")

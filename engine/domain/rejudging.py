@@ -58,8 +58,9 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
                 raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
             if event.results:
                 return _decided_with_results(state, event)
-            of_results = refuse_points(state, event)
-            if of_results and any(delta.unity_id in of_results for delta in event.deltas):
+            if refuse_points(state, event) and any(
+                delta.unity_id in state.rankings[event.ranking_id].of_results for delta in event.deltas
+            ):
                 raise Conflict("It adds deltas in a unity that counts results.")
             if event.reason is None:
                 return event
@@ -85,6 +86,14 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             for total in event.totals:
                 if total.unity_id not in ranking.of_results:
                     raise Conflict(f"Unity {total.unity_id} counts no results.")
+            return event
+        case events.PointsExpired():
+            ranking = existing(state.rankings, "ranking", event.ranking_id)
+            if ranking.closed_at is not None:
+                raise Conflict(f"Ranking {event.ranking_id} is closed.")
+            for delta in event.deltas:
+                if existing(ranking.unities, "unity", delta.unity_id).expiry is None:
+                    raise Conflict(f"Points of unity {delta.unity_id} do not expire.")
             return event
         case events.TournamentOpened():
             _refuse_opening(sequence, event)

@@ -35,7 +35,7 @@ from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, Kept, is
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
 from engine.log import appending, clock
-from engine.log.appending import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
+from engine.log.appending import Appended, Block, NotAppended, OvertakenBy, Passed, UnconfirmedCommit
 from engine.process import failpoints, tracing
 from engine.process.failpoints import Point
 from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observer
@@ -62,7 +62,7 @@ _logger = structlog.get_logger()
 _observe_seconds: Final = observer(APPEND_SECONDS)
 _observe_blocks: Final = observer(APPEND_BLOCKS)
 _observe_requests: Final = observer(APPEND_REQUESTS)
-Outcome = Appended | OvertakenBy | NotAppended | Unavailable | OutcomeUnknown
+Outcome = Appended | OvertakenBy | Passed | NotAppended | Unavailable | OutcomeUnknown
 
 
 class Source(Protocol):

@@ -52,10 +52,11 @@ _APPEND: Final = """
             string_to_array($14, chr(30)),
             string_to_array($15, chr(30)),
             string_to_array($16, chr(30)),
-            string_to_array($17, chr(30), '')
+            string_to_array($17, chr(30), ''),
+            string_to_array($18, chr(30), '')::tstzrange[]
         ) WITH ORDINALITY AS b (
             tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
-            keys, fingerprints, actors, kinds, bodies, personals, n
+            keys, fingerprints, actors, kinds, bodies, personals, within, n
         ),
         append_block(
             b.tournament_id,
@@ -68,14 +69,15 @@ _APPEND: Final = """
             $1,
             string_to_array(b.created, chr(10))::bigint[],
             b.refusals,
-            $18,
+            $19,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
             string_to_array(b.fingerprints, chr(10), '')::bytea[],
             string_to_array(b.actors, chr(10))::bigint[],
             string_to_array(b.kinds, chr(10)),
             string_to_array(b.bodies, chr(10)),
-            string_to_array(b.personals, chr(10), '')
+            string_to_array(b.personals, chr(10), ''),
+            b.within
         ) AS r
     ORDER BY b.n
 """
@@ -95,14 +97,15 @@ _APPEND_ONE: Final = """
         $1,
         string_to_array(nullif($9::text, ''), chr(10))::bigint[],
         $10::text::bigint,
-        $18,
+        $19,
         string_to_array(nullif($11::text, ''), chr(10))::int[],
         $12::text[],
         string_to_array(nullif($13::text, ''), chr(10), '')::bytea[],
         string_to_array($14, chr(10))::bigint[],
         string_to_array($15, chr(10)),
         string_to_array($16, chr(10)),
-        string_to_array(nullif($17::text, ''), chr(10), '')
+        string_to_array(nullif($17::text, ''), chr(10), ''),
+        nullif($18::text, '')::tstzrange
     )
 """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
@@ -144,6 +147,8 @@ class Block(Struct, frozen=True, kw_only=True):
     All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
     compared). Only the last may be structural, so no request depends on what another of the block changes. A request
     that is exact, or whose first event is, has a block of its own. `spans` are those of the requests that are traced.
+    `within`: the last boundary at which points expire and the next, as of the judging; None: none do. The block is
+    recorded from the one up to the other.
     `append_id`, 128 random bits in hexadecimal digits, stays the same when the block is sent again because the answer
     was lost.
     """
@@ -153,6 +158,7 @@ class Block(Struct, frozen=True, kw_only=True):
     judged_digest: bytes | None
     requests: tuple[Request, ...]
     spans: tuple[RequestSpan, ...] = ()
+    within: tuple[datetime, datetime] | None = None
     append_id: str = field(default_factory=_new_append_id)
 
     @property
@@ -195,6 +201,12 @@ class OvertakenBy(Struct, frozen=True):
     unseen: Unseen
 
 
+class Passed(Struct, frozen=True):
+    """Nothing of a block was recorded, because a boundary has passed since it was judged: it is `now`."""
+
+    now: datetime
+
+
 class NotAppended(StrEnum):
     """Why a block was not recorded."""
 
@@ -219,7 +231,7 @@ async def append(
     again: bool = False,
     unseen_bytes: int = 0,
     warnings: list[object] | None = None,
-) -> list[Appended | OvertakenBy | NotAppended]:
+) -> list[Appended | OvertakenBy | Passed | NotAppended]:
     """Appends `blocks`, of different tournaments, in one commit. Returns their outcomes in the same order.
 
     `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
@@ -242,7 +254,7 @@ async def append(
 
 async def append_exact(
     connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
-) -> Appended | OvertakenBy | NotAppended:
+) -> Appended | OvertakenBy | Passed | NotAppended:
     """Appends one exact block. If it was overtaken, has it judged again under the lock, where nothing can overtake it.
 
     An append that was overtaken holds the lock until its transaction ends. So `judge_again`, which reads over the same
@@ -260,7 +272,7 @@ async def append_exact(
 
 async def _append(
     connection: Connection, blocks: Items[Block], *, wait: bool, again: bool, unseen_bytes: int = 0
-) -> list[Appended | OvertakenBy | NotAppended]:
+) -> list[Appended | OvertakenBy | Passed | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
     if len(blocks) == 1:
         rows = await connection.fetch(_APPEND_ONE, wait, again, *_row(blocks[0]), unseen_bytes)
@@ -335,13 +347,14 @@ def _row(block: Block) -> list[Any]:
             if event.creates:
                 created += [str(getattr(event, name)) for name in event.creates]
     kinds, bodies = codec.encode_lines(events)
-    counts = fingerprints = personals = ""
+    counts = fingerprints = personals = ids = ""
     if structural or created:  # no other event has personal fields
+        ids = "\n".join(created)
         bodies, personals = codec.part_lines(events, bodies, new_salt)
-    refusals = 0
+    refusals = "0"
     keyed = keys.count(None) < len(keys)
     if keyed:
-        refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
+        refusals = str(min([request.refusals for request in requests if request.idempotency_key is not None]))
         counts = "\n".join([str(len(request.events)) for request in requests])
         fingerprints = "\n".join(map(_fingerprint, requests))
     return [
@@ -350,9 +363,9 @@ def _row(block: Block) -> list[Any]:
         str(block.judged_at),
         "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
         "t" if structural else "f",
-        "t" if block.exact else "f",
-        "\n".join(created),
-        str(refusals),
+        "t" if requests[0].exact or events[0].exact else "f",
+        ids,
+        refusals,
         counts,
         keys if keyed else None,
         fingerprints,
@@ -360,17 +373,24 @@ def _row(block: Block) -> list[Any]:
         "\n".join(kinds),
         bodies,
         personals,
+        "" if block.within is None else _range(*block.within),
     ]
+
+
+def _range(first: datetime, end: datetime) -> str:
+    return f'["{first.isoformat()}","{end.isoformat()}")'
 
 
 def _fingerprint(request: Request) -> str:
     return "" if request.fingerprint is None else rf"\x{request.fingerprint.hex()}"
 
 
-def _outcome(block: Block, row: Any) -> Appended | OvertakenBy | NotAppended:
+def _outcome(block: Block, row: Any) -> Appended | OvertakenBy | Passed | NotAppended:
     status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, text = row
     unseen = None if text is None else Unseen(text, previous_digest)
     if status != "appended":
+        if status == "passed":
+            return Passed(recorded_at)
         return NotAppended(status) if unseen is None else OvertakenBy(unseen)
     return Appended(
         answers=_consecutive(block, first_sequence) if answers is None else tuple(answers),

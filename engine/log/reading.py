@@ -37,6 +37,7 @@ from engine.process.time_slices import TimeSlice
 
 # The head is the last block. The view `head` would find it by way of another table.
 _HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
+_NOW: Final = "SELECT clock_timestamp()"
 _HEADS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest
     FROM unnest($1::bigint[]) AS a (tournament_id)
@@ -440,6 +441,12 @@ async def heads(connection: Connection, tournament_ids: Collection[TournamentId]
         return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
     found = {tournament_id: await connection.fetchrow(_HEAD, tournament_id) for tournament_id in tournament_ids}
     return {tournament_id: Head(*row) for tournament_id, row in found.items() if row is not None}
+
+
+async def now(connection: Connection) -> datetime:
+    """The time of the database."""
+    moment: datetime = await connection.fetchval(_NOW)
+    return moment
 
 
 async def tail(

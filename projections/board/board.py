@@ -29,6 +29,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
+from engine.domain.expiry import ExpiresOn, Expiry
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation, TimeUnit
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
@@ -38,7 +39,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 6
+FOLD_VERSION: Final = 7
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made
 again instead of read."""
 
@@ -104,7 +105,8 @@ class Unity(Struct, kw_only=True):
 
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
     reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals. If
-    it counts results, `totals` has marks (`engine/domain/marks.py`), which its notation makes results of.
+    it counts results, `totals` has marks (`engine/domain/marks.py`), which its notation makes results of. `expiry`:
+    until when its points count; None: for ever.
     """
 
     number: int
@@ -112,6 +114,7 @@ class Unity(Struct, kw_only=True):
     sort: Sort
     notation: Notation = WHOLE
     counts: Counts = Counts.SUM
+    expiry: Expiry | None = None
     version: int = 1
     totals: Totals
 
@@ -125,8 +128,9 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
     classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
     event that undid them. `of_results` has the unities that count results; `results` is kept current after the first
-    reversal of one. `competition_sums` are kept current after the first request for them, until something changes that
-    they do not follow; None: they must be read from the log.
+    reversal of one. `special` has these unities, and those whose points expire. `competition_sums` are kept current
+    after the first request for them, until something changes that they do not follow; None: they must be read from the
+    log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
     `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
@@ -143,6 +147,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     undone: dict[Sequence, Sequence] = field(default_factory=dict)
     competition_sums: CompetitionSums | None = None
     of_results: frozenset[UnityId] = frozenset()
+    special: frozenset[UnityId] = frozenset()
     results: Results | None = None
     updated_at: datetime
     revised: Sequence
@@ -183,8 +188,8 @@ class Revisions(Struct):
 
 class Board(Struct, kw_only=True):
     """`voided` has the competitions that do not count, for fast look-up; their `voided_at` says the same. `struck` has
-    the competitors for whom some do not, as these say. `publication`
-    says what the public sees."""
+    the competitors for whom some do not, as these say. `publication` says what the public sees. `expiries` has the
+    unities whose points expire, each with its ranking."""
 
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
@@ -192,6 +197,7 @@ class Board(Struct, kw_only=True):
     voided: set[CompetitionId] = field(default_factory=set)
     struck: dict[CompetitionId, frozenset[CompetitorId]] = field(default_factory=dict)
     publication: Publication = Publication()
+    expiries: dict[UnityId, tuple[RankingId, Expiry]] = field(default_factory=dict)
 
 
 def board_like(board: Board) -> Board:
@@ -213,6 +219,8 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 add_results(board, recorded.sequence, event)
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
+        case events.PointsExpired():
+            add_points(board, recorded.sequence, event)
         case events.TournamentOpened() | events.TournamentRenamed():
             pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
@@ -554,6 +562,7 @@ def _create_ranking(board: Board, event: events.RankingCreated, recorded: Record
             event.main_unity_decimals, event.main_unity_time, event.main_unity_counts, event.main_unity_sort
         ),
         counts=event.main_unity_counts,
+        expiry=expiry_of(event.main_unity_lasts, event.main_unity_expires_on),
         totals=Totals(enrolment),
     )
     board.rankings[event.ranking_id] = Ranking(
@@ -564,9 +573,11 @@ def _create_ranking(board: Board, event: events.RankingCreated, recorded: Record
         participants=enrolment,
         unities={event.main_unity_id: main},
         of_results=counting_results({event.main_unity_id: main}),
+        special=special({event.main_unity_id: main}),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
+    note_expiry(board, event.ranking_id, event.main_unity_id)
 
 
 def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
@@ -629,13 +640,16 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
         sort=event.sort,
         notation=notation_of(event.decimals, event.time, event.counts, event.sort),
         counts=event.counts,
+        expiry=expiry_of(event.lasts, event.expires_on),
         totals=Totals(ranking.participants),
     )
+    note_expiry(board, event.ranking_id, event.unity_id)
     if ranking.competition_sums is not None:
         ranking.competition_sums.declare(event.unity_id, event.counts, event.sort)
-    if event.counts is not Counts.SUM:
-        of_results = counting_results(ranking.unities)
-        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, of_results=of_results)
+    if event.counts is not Counts.SUM or event.lasts is not None:
+        board.rankings[event.ranking_id] = msgspec.structs.replace(
+            ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)
+        )
 
 
 def notation_of(decimals: int, time: TimeUnit | None, counts: Counts, sort: Sort) -> Notation:
@@ -646,6 +660,24 @@ def notation_of(decimals: int, time: TimeUnit | None, counts: Counts, sort: Sort
 def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
     """Those of the unities that count results."""
     return frozenset([unity_id for unity_id, unity in unities.items() if unity.counts is not Counts.SUM])
+
+
+def special(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
+    """Those of the unities that count results, or whose points expire."""
+    return frozenset([u for u, unity in unities.items() if unity.counts is not Counts.SUM or unity.expiry is not None])
+
+
+def expiry_of(lasts: str | None, expires_on: ExpiresOn | None) -> Expiry | None:
+    """Until when points count in a unity that was declared so."""
+    return None if lasts is None or expires_on is None else Expiry(lasts, expires_on)
+
+
+def note_expiry(board: Board, ranking_id: RankingId, unity_id: UnityId) -> None:
+    """Has `board.expiries` say what the unity says."""
+    expiry = board.rankings[ranking_id].unities[unity_id].expiry
+    if expiry is not None:
+        board.expiries[unity_id] = ranking_id, expiry
+        board.expiries = dict(sorted(board.expiries.items()))  # the same however the board was made
 
 
 def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:

@@ -15,9 +15,20 @@ from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from engine.domain.events import Criterion
+from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
-from projections.board.board import Board, Competition, Competitor, Ranking, Unity, note_struck
+from projections.board.board import (
+    Board,
+    Competition,
+    Competitor,
+    Ranking,
+    Unity,
+    counting_results,
+    note_expiry,
+    note_struck,
+    special,
+)
 from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
@@ -74,6 +85,7 @@ class _Unity(Struct, tag="unity", array_like=True):
     sort: Sort
     notation: Notation
     counts: Counts
+    expiry: Expiry | None
     version: int
 
 
@@ -136,7 +148,16 @@ def _runs(board: Board) -> Iterator[_Run]:
         for start in range(0, len(places), _RUN_NUMBERS):
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
-            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.notation, unity.counts, unity.version)
+            yield _Unity(
+                unity_id,
+                unity.number,
+                unity.name,
+                unity.sort,
+                unity.notation,
+                unity.counts,
+                unity.expiry,
+                unity.version,
+            )
             column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
@@ -197,13 +218,16 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     sort=run.sort,
                     notation=run.notation,
                     counts=run.counts,
+                    expiry=run.expiry,
                     version=run.version,
                     totals=Totals(ranking.participants),
                 )
-                if run.counts is not Counts.SUM:
-                    of_results = ranking.of_results | {run.unity_id}
+                if run.counts is not Counts.SUM or run.expiry is not None:
                     ranking_id = next(reversed(board.rankings))
-                    board.rankings[ranking_id] = msgspec.structs.replace(ranking, of_results=of_results)
+                    board.rankings[ranking_id] = msgspec.structs.replace(
+                        ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)
+                    )
+                    note_expiry(board, ranking_id, run.unity_id)
             case _Totals():
                 _last(_last(board.rankings).unities).totals.append_column(_restored(run.totals))
             case _:

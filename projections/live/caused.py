@@ -5,6 +5,8 @@ competition is ever voided. So they are looked up in the log. After that, the li
 for as long as the voiding may still be judged, even if its client is gone.
 """
 
+from datetime import datetime
+
 from engine.domain.commands import CausedPoints
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, Sequence
@@ -19,6 +21,7 @@ class CausedPointsFollower:
         self.competition_id = competition_id
         self._live = live
         self._points: dict[Sequence, PointsAdded] = {}
+        self._recorded_at: dict[Sequence, datetime] = {}
         self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
 
@@ -35,6 +38,10 @@ class CausedPointsFollower:
         assert self._since is None
         return dict(self._points)
 
+    def given(self) -> dict[Sequence, tuple[datetime, PointsAdded]]:
+        """As `now`, with the time when each was recorded."""
+        return {sequence: (self._recorded_at[sequence], points) for sequence, points in self._points.items()}
+
     def close(self) -> None:
         """Stops following. It does no harm to call it again."""
         if self._follow in self._live.followers:
@@ -50,3 +57,4 @@ class CausedPointsFollower:
         event = recorded.event
         if isinstance(event, PointsAdded) and event.competition_id == self.competition_id:
             self._points[recorded.sequence] = event
+            self._recorded_at[recorded.sequence] = recorded.recorded_at

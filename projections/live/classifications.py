@@ -57,7 +57,9 @@ class HeldCounts(Counted):
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
         match event:
-            case events.PointsAdded() | events.PointsReversed() if event.ranking_id == self._ranking_id:
+            case events.PointsAdded() | events.PointsReversed() | events.PointsExpired() if (
+                event.ranking_id == self._ranking_id
+            ):
                 for delta in events.changed_by(event):
                     key = delta.unity_id, delta.competitor_id
                     if delta.unity_id in self._unities and key not in self._noted:

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.events import CompetitorChanged, CompetitorErased, Event, RankingsOrdered
+from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity, forgotten
@@ -30,6 +31,7 @@ class HeldUnity(Struct, frozen=True):
     sort: Sort
     notation: Notation
     counts: Counts
+    expiry: Expiry | None
 
 
 class HeldRanking(Struct, frozen=True):
@@ -110,7 +112,7 @@ class HeldBoard:
 
 def _held(ranking: Ranking) -> HeldRanking:
     unities = {
-        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation, unity.counts)
+        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation, unity.counts, unity.expiry)
         for u, unity in ranking.unities.items()
     }
     return HeldRanking(ranking, ranking.participants.held(), unities)

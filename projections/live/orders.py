@@ -86,7 +86,7 @@ class Orders:
             return
         event = recorded.event
         match event:
-            case events.PointsAdded() | events.PointsReversed():
+            case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
                 for delta in events.changed_by(event):
                     for unity_ids in self._with.get(delta.unity_id, ())[:]:
                         self._note(unity_ids, delta.competitor_id)

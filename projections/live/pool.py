@@ -17,8 +17,9 @@ event loop. A newcomer that would wait too long is refused.
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from itertools import chain, islice
 from operator import attrgetter
 from time import perf_counter
@@ -26,6 +27,7 @@ from typing import Final
 
 import structlog
 from asyncpg import Connection, PostgresError
+from msgspec import Struct
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, NODE_TASK, Database, unavailable
 from engine.domain.commands import NamedEvent
@@ -79,6 +81,16 @@ NOTED_SECONDS: Final = 5.0
 """A defect in one part of a tournament is noted at most once in this time, however often it occurs."""
 NOTED_MAX: Final = 1_000
 
+
+class _TimedHead(Struct, frozen=True):
+    """The head of a log in which points expire, and the time of the database. It equals no head: what is due by then
+    must expire."""
+
+    head: Head
+    now: datetime
+
+
+_Ask = Callable[[Connection, list[TournamentId]], Awaitable[Mapping[TournamentId, Head | _TimedHead]]]
 _Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
 """The waiting tasks of one tournament: those that continue at once, and reads."""
 
@@ -90,10 +102,12 @@ _ID: Final = attrgetter("tournament_id")
 
 class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that it or a docket lets
-    continue."""
+    continue. `expiring`: the lives in which points expire; `expire` has what is due by a time do so."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
+        self.expiring: set[LiveTournament] = set()
+        self.expire: Callable[[LiveTournament, datetime], Awaitable[None]] | None = None
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
@@ -184,6 +198,9 @@ class LivePool:
             raise
         self._stopped_at.pop(tournament_id, None)
         self._tournaments[tournament_id] = live
+        live.on_expiring = self._look_at_time_of
+        if live.expires:
+            self._look_at_time_of(live)
         self._account(tournament_id, live.size_bytes())
 
     @asynccontextmanager
@@ -232,6 +249,7 @@ class LivePool:
     def _forget(self, live: LiveTournament) -> None:
         if self._tournaments.get(live.tournament_id) is live:
             del self._tournaments[live.tournament_id]
+            self.expiring.discard(live)
             self._account(live.tournament_id, 0)
             del self._sizes[live.tournament_id]
 
@@ -282,7 +300,44 @@ class LivePool:
         for reads in self._reads.values():
             reads.fail(ShuttingDown())
 
-    async def _reach(self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: _Waiters) -> None:
+    def _look_at_time_of(self, live: LiveTournament) -> None:
+        self.expiring.add(live)
+        for node in self._nodes.values():
+            node.ask = self.ask_with_time
+
+    async def ask_with_time(
+        self, connection: Connection, tournament_ids: list[TournamentId]
+    ) -> dict[TournamentId, Head | _TimedHead]:
+        """As `reading.heads`; with the time, where points expire."""
+        heads: dict[TournamentId, Head | _TimedHead] = {**await reading.heads(connection, tournament_ids)}
+        now = await reading.now(connection)
+        for live in self.expiring:
+            head = heads.get(live.tournament_id)
+            if isinstance(head, Head):
+                heads[live.tournament_id] = _TimedHead(head, now)
+        return heads
+
+    async def _reach_expiring(self, live: LiveTournament, stood_at: Head, seen: _TimedHead, waiters: _Waiters) -> None:
+        """As `_reach`, for a live in which points expire: what is due does so before it is read."""
+        at_once, reads = waiters
+        current: asyncio.Future[None] = self._loop.create_future()
+        await self._reach(live, stood_at, seen.head, ([*at_once, current], []))
+        try:
+            await current
+            if reads and self.expire is not None and live.within[1] <= seen.now:
+                await self.expire(live, seen.now)
+        except Exception as error:  # noqa: BLE001 - they wait for this task
+            _fail(([], reads), error)
+        else:
+            self._release(live, ([], reads))
+
+    async def _reach(
+        self, live: LiveTournament, stood_at: Head, head: Head | _TimedHead | None, waiters: _Waiters
+    ) -> None:
+        if isinstance(head, _TimedHead):
+            await self._reach_expiring(live, stood_at, head, waiters)
+            return
+        expired = live.expires
         try:
             with self._watched(live):
                 if head is None:
@@ -293,7 +348,20 @@ class LivePool:
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
+            if live.expires and not expired:  # nobody asked for the time
+                at_once, reads = waiters
+                waiters = at_once, []
+                for read in reads:
+                    self._tasks.create_task(self._read_again(live, read))
             self._release(live, waiters)
+
+    async def _read_again(self, live: LiveTournament, read: "asyncio.Future[None]") -> None:
+        try:
+            await self.make_current(live, is_read=True)
+        except Exception as error:  # noqa: BLE001 - it waits for this task
+            _fail(([], [read]), error)
+        else:
+            _wake([read])
 
     def _release(self, live: LiveTournament, waiters: _Waiters) -> None:
         at_once, reads = waiters
@@ -358,7 +426,34 @@ class LivePool:
                 named = await reading.event_at(connection, live.tournament_id, sequence)
                 added = root(sequence, named.event) if isinstance(named.event, Points) else sequence
                 request = await reading.points_of_request(connection, live.tournament_id, added)
-        return NamedEvent(named.event, named.actor, request)
+                recorded_at = (await reading.event_at(connection, live.tournament_id, added)).recorded_at
+        return NamedEvent(named.event, named.actor, request, recorded_at)
+
+    async def recorded_between(
+        self, live: LiveTournament, after: datetime, until: datetime, upto: Sequence
+    ) -> AsyncIterator[Recorded]:
+        """The events up to `upto` that were recorded after one time, up to another; errors as `catch_up`."""
+        with self._watched(live):
+            async with self._reading(live.tournament_id) as connection:
+                first = await reading.last_at(connection, live.tournament_id, after, upto)
+                last = await reading.last_at(connection, live.tournament_id, until, upto)
+            while first < last:
+                async with self._reading(live.tournament_id) as connection:
+                    events = await reading.chunk_of(connection, live.tournament_id, first, last)
+                for recorded in events:
+                    yield recorded
+                first = events[-1].sequence
+
+    async def points_of_competitions(
+        self, live: LiveTournament, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
+    ) -> AsyncIterator[Recorded]:
+        """As `reading.points_of_competitions`, all of them; errors as `catch_up`."""
+        with self._watched(live):
+            while pending:
+                async with self._reading(live.tournament_id) as connection:
+                    events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
+                for recorded in events:
+                    yield recorded
 
     async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
         """Yields the events after `after`, chunk by chunk, up to the head that the live has when this is called; errors
@@ -490,6 +585,7 @@ class _Node:
         self.readers = asyncio.Semaphore(READERS_MAX)
         self.waiting: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ask: _Ask = pool.ask_with_time if pool.expiring else reading.heads
         self._pool = pool
         self._kept = database.kept()
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
@@ -514,7 +610,7 @@ class _Node:
         stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                heads = await reading.heads(connection, list(map(_ID, waiting)))
+                heads = await self.ask(connection, list(map(_ID, waiting)))
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble
             if isinstance(trouble, DATABASE_TROUBLE):

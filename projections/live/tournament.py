@@ -19,7 +19,15 @@ import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorChanged, CompetitorErased, Event, Points, Recorded
+from engine.domain.events import (
+    CompetitorChanged,
+    CompetitorErased,
+    Event,
+    Points,
+    RankingCreated,
+    Recorded,
+    UnityAdded,
+)
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Unseen
@@ -75,7 +83,8 @@ class LiveTournament:
     """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
     tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
     `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
-    it is not known, because nothing was folded since the live was loaded from tables."""
+    it is not known, because nothing was folded since the live was loaded from tables, and no points expire. `expires`:
+    points do, of which `on_expiring` is told."""
 
     def __init__(
         self,
@@ -98,6 +107,9 @@ class LiveTournament:
         self.catching_up = asyncio.Lock()
         self.reading_results = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
+        self.expires = bool(board.expiries)
+        self.on_expiring: Callable[[LiveTournament], None] = _ignore
+        self._checked: tuple[Sequence, datetime] | None = None  # nothing was due then, at this head
         self.loaded_at = time.monotonic()
         self._size_again_at = 0
         self._one_moment = True  # everything up to the head was read in one snapshot
@@ -164,8 +176,39 @@ class LiveTournament:
             self.cache.small.drop(event.competitor_id)
         elif isinstance(event, CompetitorErased):
             self.cache.clear()
+        elif (isinstance(event, UnityAdded) and event.lasts is not None) or (
+            isinstance(event, RankingCreated) and event.main_unity_lasts is not None
+        ):
+            self._begin_to_expire()
         for held in self._held:
             held.note(event)
+
+    @property
+    def expired_until(self) -> datetime:
+        """By when everything that was due has expired, if points expire."""
+        assert self.recorded_at is not None
+        if self._checked is not None and self._checked[0] == self.head.sequence:
+            return max(self.recorded_at, self._checked[1])
+        return self.recorded_at
+
+    @property
+    def within(self) -> tuple[datetime, datetime]:
+        """The last boundary at which points expired, and the next."""
+        finest = min([expiry for _, expiry in self.board.expiries.values()], key=lambda expiry: expiry.on.length)
+        last = finest.boundary(self.expired_until)
+        return last, last + finest.on.length
+
+    def nothing_due(self, moment: datetime) -> None:
+        """Notes that nothing is due by then which has not expired."""
+        self._checked = self.head.sequence, moment
+
+    def _begin_to_expire(self) -> None:
+        self.expires = True
+        self.on_expiring(self)
+
+    def forget_checked(self) -> None:
+        """Forgets what `nothing_due` noted."""
+        self._checked = None
 
     def hold(self) -> HeldBoard:
         """The board in its present state, unaffected by later events. Takes long if `nested_sets` is not `ready`."""
@@ -268,6 +311,7 @@ class LiveTournament:
             if not await reading.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
             loaded = await _nearest_start(connection, self.tournament_id)
+            await know_time(connection, loaded)
         if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only this process's appends, with the events they returned, can have been folded meanwhile, each after the one
@@ -275,6 +319,8 @@ class LiveTournament:
         self.head, self.recorded_at, self.board = loaded.head, loaded.recorded_at, loaded.board
         self.cache.resized = True
         self.forget_made()
+        if self.board.expiries:
+            self._begin_to_expire()
         self.followed_sums.clear()
         self._held.clear()
         self._held_last = _nobody
@@ -322,7 +368,17 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
             async for tail in tails:
                 await _fold_in_time_slices(live, tail)
         live.mark_loaded()
+        live.expires = bool(live.board.expiries)
+        await know_time(connection, live)
         return live
+
+
+async def know_time(connection: Connection, live: LiveTournament) -> None:
+    """Reads when the event at the head was recorded, if it is not known and points expire."""
+    if live.board.expiries and live.recorded_at is None:
+        around = await reading.block_around(connection, live.tournament_id, live.head.sequence)
+        assert around is not None
+        live.recorded_at = around[1]
 
 
 async def _fold_in_time_slices(live: LiveTournament, tail: Tail) -> None:
@@ -362,6 +418,10 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     if kept is None or not await reading.has_head(connection, tournament_id, kept.head):
         return None
     return None if await reading.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
+
+
+def _ignore(_: LiveTournament) -> None:
+    pass
 
 
 def _nobody() -> None:

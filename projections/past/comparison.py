@@ -224,13 +224,15 @@ def without(
     """`event` without the given competitions and competitors: without the competitions' points and their reversals,
     without the competitors' points, and without them in lists. None: nothing is left."""
     match event:
-        case events.PointsAdded() | events.PointsReversed():
+        case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])
             more = tuple(
                 [one for one in changed_by(event)[len(event.deltas) :] if one.competitor_id not in competitors]
             )
             if event.competition_id in competitions or (changed_by(event) and not deltas and not more):
                 return None
+            if isinstance(event, events.PointsExpired):
+                return msgspec.structs.replace(event, deltas=deltas)
             name = "totals" if isinstance(event, events.PointsReversed) else "results"
             return msgspec.structs.replace(event, deltas=deltas, **{name: more})
         case events.RankingCreated() | events.RankingModified():

@@ -222,7 +222,7 @@ class Explainer:
             return None
         return Step(
             recorded=recorded,
-            cause=Cause.REVERSAL if isinstance(event, PointsReversed) else Cause.POINTS,
+            cause=Cause.POINTS if isinstance(event, PointsAdded) else Cause.REVERSAL,
             competition_id=event.competition_id,
             reverses=event.reverses if isinstance(event, PointsReversed) else None,
             reversal=reversal_of(self.board, event),

@@ -19,6 +19,7 @@ from engine.domain.events import (
     Event,
     Points,
     PointsAdded,
+    PointsExpired,
     PointsReversed,
     Recorded,
     changed_by,
@@ -44,16 +45,20 @@ class Reversal(StrEnum):
     """Competitors were struck from their competition."""
     UNSTRIKE = "unstrike"
     """It counts for them again."""
+    EXPIRY = "expiry"
+    """They have expired."""
 
     @property
     def takes_back(self) -> bool:
-        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE)
+        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE, Reversal.EXPIRY)
 
 
 def reversal_of(board: Board, event: Points) -> Reversal | None:
     """Why `event` reverses points, after which the board stands or before it. None: it adds points."""
     if isinstance(event, PointsAdded):
         return None
+    if isinstance(event, PointsExpired):
+        return Reversal.EXPIRY
     if event.struck is not None:
         return Reversal.STRIKE if event.struck else Reversal.UNSTRIKE
     if event.undone is None:
@@ -64,10 +69,9 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
 class HistoryLine(Struct, frozen=True, gc=False):
     """One line of points. `delta` None: it is in a unity that counts results; it gave a `result`, or, if that is None
     too, it reversed some. `competition_id` None: a free modification. `total` is the total after this line; None: no
-    result counts. The positions are
-    those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
-    event whose points this one takes back or gives back, `reversal` why it does. `reason` is the reason given for the
-    whole event; None: none."""
+    result counts. The positions are those before and after the whole event; None: the competitor was not in the list.
+    `reverses` is the sequence of the event whose points this one takes back or gives back, if it is one; `reversal`
+    says why it does. `reason` is the reason given for the whole event; None: none."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -139,7 +143,7 @@ def changes_order(event: Event, ranking_id: RankingId) -> bool:
 
 def _has_one_delta(event: Event) -> TypeGuard[Points]:
     """Whether the event is one of points with a single line, in a unity that counts sums."""
-    if isinstance(event, PointsAdded):
+    if isinstance(event, PointsAdded | PointsExpired):
         return len(event.deltas) == 1 and not event.results
     return isinstance(event, PointsReversed) and len(event.deltas) == 1 and not event.totals
 

@@ -17,10 +17,12 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from engine.domain import events
-from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.judging import now_of
 from engine.domain.marks import mark_after
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding
+from projections.board.expiring import expiring_deltas
 from projections.board.order import OrderedLines
 from projections.columns.enrolment import Totals
 from projections.past.world_clock import counting_results_of, declared_date
@@ -242,7 +244,7 @@ class PublishedLeaders:
     def _note(self, event: events.Event) -> None:
         """Notes what will change. Call it before `event` is folded."""
         match event:
-            case PointsAdded() | PointsReversed():
+            case PointsAdded() | PointsReversed() | events.PointsExpired():
                 touched = [line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id]
                 if touched:
                     self._has_points = True
@@ -271,11 +273,21 @@ class PublishedLeaders:
 
 class TrueLeaders:
     """Use `follow` for all events of the log up to the one that `board` shows, then `finish`; `reigns` is the result.
-    Owns the board. `lines`: how many lines of points were followed."""
+    Owns the board. `lines`: how many lines of points were followed. Points expire up to `until`; None: up to `now`."""
 
-    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, until: datetime | None) -> None:
+    def __init__(
+        self,
+        board: Board,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        until: datetime | None,
+        now: datetime | None = None,
+    ) -> None:
         self.reigns = Reigns(until)
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
+        ranking = board.rankings[ranking_id]
+        self._expired_until = now_of(ranking, until or now or _EPOCH)
+        self._is_expiring = ranking.unities[unity_id].expiry is not None
         # Of each line: when it took place, who got how much, and for which competition; 0: for none.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
         self._sequences = array("q")
@@ -296,6 +308,7 @@ class TrueLeaders:
                 isinstance(event, Points)
                 and event.ranking_id == self._ranking_id
                 and event.competition_id not in voided
+                and not (self._is_expiring and not isinstance(event, PointsAdded))
                 and root(recorded.sequence, event) not in undone
             ):
                 self._take(recorded, event)
@@ -306,16 +319,26 @@ class TrueLeaders:
         at = self._recorded_at(recorded, event) if date is None else (date - _EPOCH) // _MICROSECOND
         if at is None:  # what it reverses was set aside
             return
+        if self._is_expiring:
+            for delta, _, until in expiring_deltas(self._board, self._board.rankings[self._ranking_id], recorded):
+                if delta.unity_id == self._unity_id:
+                    self._put(recorded.sequence, at, delta, delta.amount, event.competition_id)
+                    if until <= self._expired_until:
+                        self._put(recorded.sequence, (until - _EPOCH) // _MICROSECOND, delta, -delta.amount, None)
+            return
         lines = event.deltas
         if isinstance(event, PointsAdded) and event.results:
             lines = (*lines, *counting_results_of(self._board, event))
         for delta in lines:
             if delta.unity_id == self._unity_id:
-                self._sequences.append(recorded.sequence)
-                self._times.append(at)
-                self._competitors.append(delta.competitor_id)
-                self._amounts.append(delta.amount)
-                self._causes.append(event.competition_id or 0)
+                self._put(recorded.sequence, at, delta, delta.amount, event.competition_id)
+
+    def _put(self, sequence: Sequence, at: int, line: Delta, amount: int, competition_id: CompetitionId | None) -> None:
+        self._sequences.append(sequence)
+        self._times.append(at)
+        self._competitors.append(line.competitor_id)
+        self._amounts.append(amount)
+        self._causes.append(competition_id or 0)
 
     def _recorded_at(self, recorded: Recorded, event: Points) -> int | None:
         """When the points that the event is about were recorded; None: they are not there."""

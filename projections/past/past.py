@@ -44,7 +44,7 @@ from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passa
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
 from projections.past.touching import Touch, touch
-from projections.past.world_clock import WorldClock, add_deltas, add_results_shown, drop_results, give_totals
+from projections.past.world_clock import WorldClock, add_deltas, add_special_shown, drop_special, give_totals
 from projections.tables import snapshots
 
 PAST_REQUESTS_MAX: Final = 3
@@ -332,19 +332,20 @@ class Past:
                 if lines > DATED_LINES_MAX:
                     raise TooMuchWork("lines of points", DATED_LINES_MAX)
                 await self._time_slices.work(add_deltas(board, ranking_id, events, sign))
-        if board.rankings[ranking_id].of_results:
-            await self._add_results(tournament_id, ranking_id, clock, upto)
+        if board.rankings[ranking_id].special:
+            await self._add_special(tournament_id, ranking_id, clock, upto)
         return PastBoard(board, upto, then.recorded_at, clock)
 
-    async def _add_results(
+    async def _add_special(
         self, tournament_id: TournamentId, ranking_id: RankingId, clock: WorldClock, upto: Sequence
     ) -> None:
-        """Makes the totals of unities that count results those by the clock. Reads the log. Raises TooMuchWork."""
+        """Makes the totals of unities that count results, or whose points expire, those by the clock. Reads the log.
+        Raises TooMuchWork."""
         if upto > DATED_LINES_MAX:
             raise TooMuchWork("events", DATED_LINES_MAX)
-        drop_results(clock.board, ranking_id)
+        drop_special(clock.board, ranking_id)
         async for events in self._chunks_read_ahead(tournament_id, Sequence(0), upto):
-            await self._time_slices.work(add_results_shown(clock, ranking_id, events))
+            await self._time_slices.work(add_special_shown(clock, ranking_id, events))
 
     async def _differing(
         self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence
@@ -478,13 +479,18 @@ class Past:
             return await in_time_slices(passage(board, after, run, ranking_id, at))
 
     async def timeline(
-        self, tournament_id: TournamentId, board: Board, ranking_id: RankingId, upto: Sequence
+        self,
+        tournament_id: TournamentId,
+        board: Board,
+        ranking_id: RankingId,
+        upto: Sequence,
+        until: datetime | None = None,
     ) -> list[TimelineStep]:
         """What took place in a ranking, in order of time. `board` is that after the event `upto`, and nobody folds into
-        it meanwhile. Raises TooMuchWork."""
+        it meanwhile. Points expire up to `until`; None: up to when that was recorded. Raises TooMuchWork."""
         if upto > TIMELINE_EVENTS_MAX:
             raise TooMuchWork("events", TIMELINE_EVENTS_MAX)
-        timeline = Timeline(board, ranking_id)
+        timeline = Timeline(board, ranking_id, until)
         async with self._admitted():
             async for events in self._chunks_read_ahead(tournament_id, Sequence(0), upto):
                 await self._time_slices.work(timeline.follow(events))
@@ -505,7 +511,7 @@ class Past:
         if then.sequence > LEADERS_EVENTS_MAX:
             raise TooMuchWork("events", LEADERS_EVENTS_MAX)
         published = PublishedLeaders(tournament_id, ranking_id, unity_id, until)
-        true = TrueLeaders(then.board, ranking_id, unity_id, until)
+        true = TrueLeaders(then.board, ranking_id, unity_id, until, then.recorded_at)
         async with self._admitted():
             async for events in self._chunks_read_ahead(tournament_id, Sequence(0), then.sequence):
                 await self._time_slices.work(published.follow(events))
@@ -658,7 +664,7 @@ class Past:
         """How a competitor came to where she stood by what had taken place by `on`, as known after the event `upto`:
         the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
         then = await self.at(tournament_id, ranking_id, AtSequence(upto), head)
-        timeline = await self.timeline(tournament_id, then.board, ranking_id, upto)
+        timeline = await self.timeline(tournament_id, then.board, ranking_id, upto, on)
         steps = [step for step in timeline if step.at <= on]
         place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
         begin, end = DatedPlace(Sequence(0), None, Place(None, 0)), DatedPlace(upto, then.recorded_at, place)

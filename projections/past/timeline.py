@@ -11,10 +11,12 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
+from engine.domain.judging import now_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
+from projections.board.expiring import expiries_of, expiring_deltas
 from projections.past.explanation import Explainer, Place, Step
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import counting_results_of, declared_date, give_totals
@@ -34,10 +36,14 @@ class TimelineStep(Struct, frozen=True):
 
 class Timeline:
     """Use `follow` for all events of the log up to the one that `board` shows; `steps` are the result. `deltas`: how
-    many were followed."""
+    many were followed. Points expire up to `until`; None: up to when the last of the events was recorded."""
 
-    def __init__(self, board: Board, ranking_id: RankingId) -> None:
+    def __init__(self, board: Board, ranking_id: RankingId, until: datetime | None = None) -> None:
         self.deltas = 0
+        self._until = until
+        self._last: datetime | None = None
+        self._expiring = frozenset(expiries_of(board.rankings[ranking_id]))
+        self._expired: list[tuple[datetime, Recorded, Delta]] = []
         self._board = board
         self._ranking_id = ranking_id
         self._steps: dict[datetime, TimelineStep] = {}
@@ -48,10 +54,15 @@ class Timeline:
         """Takes the next events, with pauses for other work."""
         for recorded in events:
             event = recorded.event
+            self._last = recorded.recorded_at
             if isinstance(event, Points) and event.ranking_id == self._ranking_id:
                 self.deltas += len(changed_by(event))
                 undone = self._board.rankings[self._ranking_id].undone
-                if event.competition_id not in self._board.voided and root(recorded.sequence, event) not in undone:
+                if (
+                    event.competition_id not in self._board.voided
+                    and root(recorded.sequence, event) not in undone
+                    and not isinstance(event, PointsExpired)
+                ):
                     self._take(recorded, event)
             yield
 
@@ -59,6 +70,7 @@ class Timeline:
     def steps(self) -> list[TimelineStep]:
         """In order of time."""
         self._take_results()
+        self._take_expired()
         return [one for _, one in sorted(self._steps.items()) if one.competitions or any(one.deltas.values())]
 
     def _take(self, recorded: Recorded, event: Points) -> None:
@@ -72,8 +84,15 @@ class Timeline:
         before = self._steps.get(at)
         deltas = {} if before is None else before.deltas
         for delta in event.deltas:
-            named = delta.competitor_id, delta.unity_id
-            deltas[named] = deltas.get(named, 0) + delta.amount
+            if delta.unity_id not in self._expiring:
+                named = delta.competitor_id, delta.unity_id
+                deltas[named] = deltas.get(named, 0) + delta.amount
+        if self._expiring:
+            ranking = self._board.rankings[self._ranking_id]
+            for delta, _, until in expiring_deltas(self._board, ranking, recorded):
+                named = delta.competitor_id, delta.unity_id
+                deltas[named] = deltas.get(named, 0) + delta.amount
+                self._expired.append((until, recorded, delta))
         competitions = [] if before is None else before.competitions
         if isinstance(event, PointsAdded) and event.results:
             counting = counting_results_of(self._board, event)
@@ -83,6 +102,20 @@ class Timeline:
         self._steps[at] = TimelineStep(
             at, recorded.recorded_at, recorded.sequence, deltas, competitions, date is not None
         )
+
+    def _take_expired(self) -> None:
+        """Adds the steps at which points expired."""
+        limit = self._until or self._last
+        if limit is None:
+            return
+        limit = now_of(self._board.rankings[self._ranking_id], limit)
+        for at, recorded, delta in self._expired:
+            if at <= limit:
+                step = self._steps.get(at) or TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, [], False)
+                named = delta.competitor_id, delta.unity_id
+                step.deltas[named] = step.deltas.get(named, 0) - delta.amount
+                self._steps[at] = step
+        self._expired.clear()
 
     def _take_results(self) -> None:
         """Adds to each step what the results do that took place then: of those that took place by then, the best, or

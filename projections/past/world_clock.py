@@ -13,8 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.events import Delta, Points, PointsAdded, Recorded, root
+from engine.domain.judging import now_of
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board, take_result
+from projections.board.expiring import expiries_of, expiring_deltas
 from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100
@@ -87,18 +89,20 @@ def add_deltas(board: Board, ranking_id: RankingId, events: Iterable[Recorded], 
         yield
 
 
-def drop_results(board: Board, ranking_id: RankingId) -> None:
-    """Empties the totals of the ranking's unities that count results."""
+def drop_special(board: Board, ranking_id: RankingId) -> None:
+    """Empties the totals of the ranking's unities that count results, or whose points expire."""
     ranking = board.rankings[ranking_id]
-    for unity_id in ranking.of_results:
+    for unity_id in ranking.special:
         ranking.unities[unity_id].totals = Totals(ranking.participants)
 
 
-def add_results_shown(clock: WorldClock, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
-    """Adds the results that these events gave in the ranking, of those that count on the clock's board and had taken
-    place. Give it all events of the log, in order. Pauses for other work."""
+def add_special_shown(clock: WorldClock, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
+    """Adds the results that these events gave in the ranking, and the points that expire, of those that count on the
+    clock's board, had taken place, and had not expired. Give it all events of the log, in order. Pauses for other
+    work."""
     board = clock.board
     ranking = board.rankings[ranking_id]
+    is_expiring = bool(expiries_of(ranking))
     for recorded in events:
         event = recorded.event
         if (
@@ -110,6 +114,12 @@ def add_results_shown(clock: WorldClock, ranking_id: RankingId, events: Iterable
         ):
             for delta in counting_results_of(board, event):
                 take_result(ranking, delta)
+        if not is_expiring or not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
+            yield
+            continue
+        for delta, took_place, until in expiring_deltas(board, ranking, recorded):
+            if took_place <= clock.on and until > now_of(ranking, clock.on):
+                ranking.unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
         yield
 
 

@@ -17,8 +17,18 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Criterion
+from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, UnityId
-from projections.board.board import Competition, Competitor, Ranking, Unity, counting_results, notation_of
+from projections.board.board import (
+    Competition,
+    Competitor,
+    Ranking,
+    Unity,
+    counting_results,
+    expiry_of,
+    notation_of,
+    special,
+)
 from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
 
@@ -247,6 +257,8 @@ UNITY: Final = Table(
         Column("decimals", "bigint", fixed=True, taken=attrgetter("notation.decimals")),
         Column("time", "text", fixed=True, taken=attrgetter("notation.time")),
         Column("counts", "text", fixed=True, taken=lambda unity: unity.counts.value),
+        Column("lasts", "text", fixed=True, taken=lambda unity: unity.expiry and unity.expiry.lasts),
+        Column("expires_on", "text", fixed=True, taken=lambda unity: unity.expiry and unity.expiry.on.value),
         Column("version", "bigint"),
     ),
     key=("tournament_id", "unity_id"),
@@ -332,6 +344,7 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         criteria=_criteria(row["criteria"]),
         undone=_undone(row["undone"]),
         of_results=counting_results(unities),
+        special=special(unities),
         updated_at=row["updated_at"],
         revised=row["revised"],
     )
@@ -348,6 +361,7 @@ def unity_of(row: Row, totals: Totals) -> Unity:
         sort=Sort(row["sort"]),
         notation=notation_of(row["decimals"], row["time"], Counts(row["counts"]), Sort(row["sort"])),
         counts=Counts(row["counts"]),
+        expiry=expiry_of(row["lasts"], None if row["expires_on"] is None else ExpiresOn(row["expires_on"])),
         version=row["version"],
         totals=totals,
     )

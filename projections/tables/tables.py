@@ -25,7 +25,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
 from engine.process.time_slices import TimeSlice
-from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_struck
+from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_expiry, note_struck
 from projections.board.publication import Publication
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import packed
@@ -494,7 +494,10 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
     async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
         async for row in rows:
             key = row["tournament_id"], row["ranking_id"]
-            boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
+            board, ranking_id = boards[row["tournament_id"]], row["ranking_id"]
+            board.rankings[ranking_id] = ranking = ranking_of(row, enrolments[key], unities[key])
+            for unity_id in ranking.special:
+                note_expiry(board, ranking_id, unity_id)
 
 
 async def _load_enrolments(
@@ -544,7 +547,7 @@ def touch(touched: Touched, event: Event) -> None:
     for what in event.touches:
         _TOUCHED[what](touched, event)
     match event:
-        case events.PointsAdded() | events.PointsReversed():
+        case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
             row = touched.board.rankings[event.ranking_id].participants.row
             totals = touched.totals.setdefault(event.ranking_id, {})
             for delta in events.changed_by(event):

@@ -8,6 +8,7 @@ Nothing here reads the database. `one_tournament.py` reads the blocks, and compa
 
 from collections.abc import Callable, Container, Mapping
 from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -25,13 +26,14 @@ from engine.domain.events import (
     Naming,
     Points,
     PointsAdded,
+    PointsExpired,
     PointsReversed,
     Recorded,
     Revaluation,
     TournamentOpened,
     changed_by,
 )
-from engine.domain.judging import of_some, total_of_results
+from engine.domain.judging import ExpiryTimes, of_some, total_of_results, unexpired
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -46,7 +48,7 @@ from projections.verification.stored_log import RegisteredTournament, StoredBloc
 _SUM_MASK: Final = 2**63 - 1
 _SET_ASIDE: Final = "\0"
 """Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
-_POINTS: Final = (PointsAdded, PointsReversed)  # isinstance takes half as long with a tuple as with a union
+_POINTS: Final = (PointsAdded, PointsReversed, PointsExpired)  # isinstance is faster than with a union
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 _NOBODY: Final = ActorId(0)
 
@@ -207,6 +209,8 @@ class BlockChecks:
                         add_points(board, sequence, event)
                         if event.results:
                             self._add_results(sequence, event)
+                    elif isinstance(event, PointsExpired):
+                        add_points(board, sequence, event)
                     else:
                         reverse_points(board, sequence, event)
             except codec.Undecodable as error:
@@ -256,6 +260,8 @@ class BlockChecks:
             self._count_marks(sequence, event)
         if isinstance(event, PointsReversed):
             self._note_reversal(facts, sequence, event)
+        elif isinstance(event, PointsExpired):
+            facts.structural = True
         elif event.competition_id is not None and foldable:
             self._count_caused(event.competition_id, sequence, event, 1)
 
@@ -324,7 +330,11 @@ class BlockChecks:
         if competition_id in facts.due:
             self._differ(sequence, "event.body", f"changes for whom competition {competition_id} counts a second time")
         caused = self.progress.caused_sums.get(competition_id, CausedSum())
-        by_lines = isinstance(event, CompetitorsStruck | CompetitorsUnstruck) or competition_id in self.board.struck
+        by_lines = (
+            isinstance(event, CompetitorsStruck | CompetitorsUnstruck)
+            or competition_id in self.board.struck
+            or bool(self.board.expiries)
+        )
         facts.due[competition_id] = DueReversals(sequence, event, by_lines, caused.count, caused.sum)
 
     def _count_caused(
@@ -352,9 +362,11 @@ class BlockChecks:
         event: PointsReversed,
         request: Mapping[Sequence, PointsAdded],
         together: Container[Sequence],
+        recorded_at: datetime | None = None,
     ) -> None:
         """Checks an event of the last block that undoes or redoes points. `request`: those that one request added, the
-        reversed ones among them; `together`: what the block undoes or redoes."""
+        reversed ones among them; `together`: what the block undoes or redoes; `recorded_at`: when the request was
+        recorded, where points expire."""
         points = request.get(event.reverses)
         if points is None:
             self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
@@ -362,6 +374,8 @@ class BlockChecks:
         counting = self.not_struck(points)
         if points.competition_id in self.board.voided:
             counting = msgspec.structs.replace(points, deltas=(), results=())
+        if recorded_at is not None:
+            counting = self.unexpired(event.reverses, recorded_at, counting)
         if event.competition_id != points.competition_id or not is_reversed(event, counting, -1 if event.undone else 1):
             self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
         for other in request:
@@ -370,6 +384,13 @@ class BlockChecks:
                 self._differ(sequence, "event.reverses", wrong)
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
+
+    def unexpired(self, sequence: Sequence, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
+        """Those of the points, the event `sequence`, that had not expired when the last block was recorded."""
+        if self.progress.recorded_us is None:
+            return points
+        now = digest.moment(self.progress.recorded_us)
+        return unexpired(self.board, sequence, points, ExpiryTimes(now=now, given={sequence: (recorded_at, points)}))
 
     def not_struck(self, points: PointsAdded) -> PointsAdded:
         """The points, without competitors who are struck from their competition."""

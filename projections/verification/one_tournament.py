@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -29,15 +30,16 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
 )
-from engine.domain.judging import of_some
+from engine.domain.judging import now_of, of_some
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.log import reading
+from engine.log import digest, reading
 from engine.log.reading import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
 from projections.board.classification import Counted, classified, lacks_sums, value_notations
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
+from projections.board.expiring import expiring_deltas
 from projections.board.order import OrderedLines
 from projections.board.results import Results, noting
 from projections.columns.enrolment import Totals
@@ -153,6 +155,7 @@ class TournamentVerification:
                     self._next_mark = self.progress.events + self._mark_events
         if self._stopped:
             return False
+        await self._check_expired()
         await self._finish()
         self.progress.done = True
         self.progress.board = None
@@ -208,10 +211,40 @@ class TournamentVerification:
         for sequence, event in self._checks.undone:
             try:
                 request = await reading.points_of_request(self._connection, self.progress.tournament_id, event.reverses)
+                at = await self._expiring_since(event.reverses) if request else None
             except LogForked:  # it is not there
-                request = {}
-            self._checks.check_undone(sequence, event, request, together)
+                request, at = {}, None
+            self._checks.check_undone(sequence, event, request, together, at)
         self._checks.undone.clear()
+
+    async def _expiring_since(self, sequence: Sequence) -> datetime | None:
+        """When this event was recorded, if points expire."""
+        if not self._checks.board.expiries:
+            return None
+        return (await reading.event_at(self._connection, self.progress.tournament_id, sequence)).recorded_at
+
+    async def _check_expired(self) -> None:
+        """Compares the totals of unities whose points expire with what the points make, by the rule of what counts."""
+        board, progress = self._checks.board, self.progress
+        if not board.expiries or not progress.foldable or progress.recorded_us is None:
+            return
+        await self._wait_for_connection()
+        now = digest.moment(progress.recorded_us)
+        sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
+        async for events in self._chunks(progress.sequence):
+            for recorded in events:
+                if isinstance(recorded.event, PointsAdded) and recorded.event.ranking_id in board.rankings:
+                    ranking = board.rankings[recorded.event.ranking_id]
+                    for delta, _, until in expiring_deltas(board, ranking, recorded):
+                        if until > now_of(ranking, now):
+                            of_unity = sums[delta.unity_id]
+                            of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
+            await asyncio.sleep(0)
+        for unity_id, (ranking_id, _) in board.expiries.items():
+            for competitor_id, total in board.rankings[ranking_id].unities[unity_id].totals.items():
+                if total != (expected := sums[unity_id].get(competitor_id, 0)):
+                    named = f"competitor {competitor_id} in unity {unity_id}"
+                    self._differ(None, "event.deltas", f"the total of {named} is {total}; what counts makes {expected}")
 
     async def _check_totals(self) -> None:
         """Compares the totals that events of the last block give with what the results make."""
@@ -246,6 +279,8 @@ class TournamentVerification:
             event = recorded.event
             if isinstance(event, PointsAdded):
                 points = self._to_reverse(due.event, recorded.sequence, event)
+                if self._checks.board.expiries:
+                    points = self._checks.unexpired(recorded.sequence, recorded.recorded_at, points)
                 if points.deltas or points.results:
                     wanted[recorded.sequence] = points
             elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:

@@ -1625,7 +1625,8 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 def test_what_is_structural() -> None:
     """Whatever may overtake a decision. (Structural, too, though it cannot overtake: a new ranking, which
     nobody has named; a ranking's information, classification and place, which only conditions look at; and an event
-    set aside, which every process that did not stop at it has folded.)"""
+    set aside, which every process that did not stop at it has folded. Points that expire, and dates by which they do,
+    overtake only where points expire.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
         events.RankingCreated,
@@ -1636,6 +1637,8 @@ def test_what_is_structural() -> None:
         events.PublicationRevealed,
         events.RankingShown,
         events.RankingsOrdered,
+        events.PointsExpired,
+        events.CompetitionChanged,
     }
 
 
@@ -1695,7 +1698,8 @@ def test_every_command_has_cases() -> None:
     accepted = {type(when) for when, _ in ACCEPTED.values()} | {type(when) for _, when, _ in PUBLISHING.values()}
     refused = {type(when) for when, _ in UNACCEPTABLE.values()}
     refused |= {type(when) for _, when, why, _ in NOT_PUBLISHING.values() if why is Unacceptable}
-    assert accepted == set(get_args(Command))
+    asked = set(get_args(Command)) - {commands.ExpirePoints}  # time asks for it: `tests/api/test_expiry.py`
+    assert accepted == asked
     without_fields = {
         commands.EraseCompetitor,
         commands.CloseRanking,
@@ -1704,7 +1708,7 @@ def test_every_command_has_cases() -> None:
         commands.VoidCompetition,
         commands.UnvoidCompetition,
     }
-    assert refused == set(get_args(Command)) - without_fields
+    assert refused == asked - without_fields
 
 
 BESIDE_COMMANDS: Final = {events.EventSetAside, events.Ignored}
@@ -1715,6 +1719,7 @@ def test_every_event_has_cases() -> None:
     accepted = {type(then) for _, then in ACCEPTED.values()} | {type(then) for *_, then in PUBLISHING.values()}
     assert accepted == set(get_args(Event)) - {
         events.TournamentOpened,
+        events.PointsExpired,  # `tests/api/test_expiry.py` has these
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
@@ -1723,6 +1728,7 @@ def test_every_event_has_cases() -> None:
         events.RankingsOrdered,
         events.PublicationRevealed,
         events.CompetitorErased,  # as in OVERTAKEN
+        events.PointsExpired,
         events.PointsAdded,  # these four are of no consequence for decisions, see above
         events.CompetitionChanged,
         events.ClassificationDeclared,

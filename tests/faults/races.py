@@ -158,7 +158,7 @@ _FOREIGN: Final = """
     SELECT last_sequence
     FROM append_block(
         $1, gen_random_uuid(), true, (SELECT sequence FROM head WHERE tournament_id = $1), NULL, false, false, true,
-        NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2], NULL
+        NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2], NULL, NULL
     )
 """
 

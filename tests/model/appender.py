@@ -16,7 +16,6 @@ from tests.model.state import (
     Beside,
     Block,
     Database,
-    Outcome,
     Process,
     Sending,
     Stage,
@@ -63,20 +62,26 @@ def _executed(protocol: Protocol, world: World, p: int, block: Block) -> Step:
     """The server takes the lock and executes an append. An exact block that was overtaken is judged again under it."""
     process = asking(world.processes[p])
     database = world.database
-    after, outcome = execute(protocol, database, block)
+    after, outcome = execute(protocol, database, block, world.now)
     again = ""
-    if outcome is OVERTAKEN and protocol.kind(block.cases[0]).exact and not process.dropped:
+    if outcome is OVERTAKEN and block.cases and protocol.kind(block.cases[0]).exact and not process.dropped:
         found = _judged_under_lock(protocol, process, block, database)
         if found is not None:
             block, process = found, replace(process, live=database.log)
-            after, outcome = execute(protocol, database, block)
+            after, outcome = execute(protocol, database, block, world.now)
             again = ", judges it again under the lock,"
     early = protocol.mistake is Mistake.ANSWER_BEFORE_COMMIT
     process = replace(process, sending=Sending(block, outcome if early else None))
     drawn = drawn_so_far(database, world.holders)
     holder = Transaction(p, after, block, outcome, drawn=drawn)
     story = f"The server takes the lock for process {p}{again} and executes {protocol.names(block.cases)}: "
-    story += "overtaken." if outcome is OVERTAKEN else f"{outcome.answers}."
+    story += (
+        "overtaken."
+        if outcome is OVERTAKEN
+        else "a boundary has passed."
+        if outcome.now is not None
+        else f"{outcome.answers}."
+    )
     return story, with_process(replace(world, holders=(*world.holders, holder)), p, process)
 
 
@@ -90,7 +95,7 @@ def _judged_under_lock(protocol: Protocol, process: Process, block: Block, datab
 
 
 def _orphan_executed(protocol: Protocol, world: World, block: Block) -> Step:
-    after, outcome = execute(protocol, world.database, block)
+    after, outcome = execute(protocol, world.database, block, world.now)
     drawn = drawn_so_far(world.database, world.holders)
     holder = Transaction(NOBODY, after, block, outcome, drawn=drawn)
     story = f"The server executes {protocol.names(block.cases)}, sent over the lost connection."
@@ -161,7 +166,7 @@ def _heard(protocol: Protocol, world: World, transaction: Transaction, *, confir
         assert transaction.outcome is not None
         if process.sending is None:
             return world  # by mistake it was answered before the commit
-        outcome = Outcome(transaction.outcome.answers, transaction.outcome.landed, confirmed)
+        outcome = replace(transaction.outcome, confirmed=confirmed)
         sending = replace(process.sending, outcome=outcome)
         return with_process(world, p, replace(process, sending=sending))
     (one,) = [one for one in process.beside if one.stage is Stage.REFUSING and one.case.request == transaction.refuses]

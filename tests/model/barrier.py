@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.model.board import accepts
 from tests.model.clients import shown, unread
-from tests.model.docket import asking, dropped, follows, lacks
+from tests.model.docket import asking, dropped, due, follows, lacks
 from tests.model.protocol import Protocol, Step, Steps
 from tests.model.scenario import Mistake
 from tests.model.state import Log, Process, Query, Stage, Told, World, with_process
@@ -20,7 +20,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
         if process.live is None:
             continue
         if process.query is None:
-            if _is_needed(world, p):
+            if _is_needed(world, p) and not due(protocol, process):
                 yield f"Process {p} asks for the head: {len(world.database.log)}.", _asked(world, p)
         else:
             yield _answered(protocol, world, p, process.query)
@@ -40,7 +40,7 @@ def _asked(world: World, p: int) -> World:
     process = asking(world.processes[p])
     assert process.live is not None
     beside = tuple([replace(one, stage=Stage.ASKS) if one.stage is Stage.WAITS else one for one in process.beside])
-    process = replace(process, beside=beside, query=Query(process.live, world.database.log))
+    process = replace(process, beside=beside, query=Query(process.live, world.database.log, world.now))
     if world.reader is not None and world.reader.at == p:
         world = replace(world, reader=replace(world.reader, asking=True))
     return with_process(world, p, process)
@@ -50,6 +50,8 @@ def _answered(protocol: Protocol, world: World, p: int, query: Query) -> Step:
     """The live catches up to the head that the query saw, and those who wait go on. If the log is not the one that the
     live has folded, the live is dropped, and they get 503."""
     process = replace(world.processes[p], query=None)
+    if protocol.mistake is not Mistake.NO_CLOCK:
+        process = replace(process, now=max(process.now, query.now))
     stood_at, saw, live, log = query.stood_at, query.saw, process.live, world.database.log
     assert live is not None
     if _passes(protocol, stood_at, saw, live):
@@ -96,6 +98,9 @@ def _released(protocol: Protocol, world: World, p: int, process: Process) -> Ste
     for case, outdated in refused:
         world = protocol.told(world, case, Told.REFUSED, outdated=outdated)
     if world.reader is not None and world.reader.at == p and world.reader.asking:
+        if due(protocol, process):
+            waits = replace(world, reader=replace(world.reader, asking=False))
+            return f"Process {p} has the head and the time: something is due, and the reader waits.", waits
         story, world = shown(protocol, world, p)
         said.append(story.rstrip("."))
     return (

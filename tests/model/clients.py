@@ -62,14 +62,21 @@ def asked(protocol: Protocol, world: World, r: int, p: int) -> Step:
         noted = protocol.board(process.live or ()).in_effect
     case = Case(r, attempt, process.known if request.keyed else 0, noted)
     world = with_process(world, p, replace(process, waiting=(*process.waiting, case)))
-    client = Client(told=Told.WAITS, attempt=attempt, at=p, floor=acknowledged(world), unavailable=client.unavailable)
+    client = Client(
+        told=Told.WAITS,
+        attempt=attempt,
+        at=p,
+        floor=acknowledged(world),
+        unavailable=client.unavailable,
+        since=world.now,
+    )
     return f"Process {p} is asked{' again' * again} for {request.name}.", with_client(world, r, client)
 
 
 def cut(protocol: Protocol, world: World, r: int) -> Step:
     """Its connection is cut: nobody knows, and the process goes on."""
     client = world.clients[r]
-    gone = replace(client, told=Told.UNKNOWN, at=NOBODY, floor=0)
+    gone = replace(client, told=Told.UNKNOWN, at=NOBODY, floor=0, since=0)
     left = replace(world.left, cuts=world.left.cuts - 1)
     story = f"The client of {protocol.requests[r].name} loses its connection, and does not know."
     return story, replace(with_client(world, r, gone), left=left)
@@ -128,10 +135,12 @@ def read(protocol: Protocol, world: World, p: int) -> Step:
     joins = protocol.mistake is Mistake.BARRIER_JOINED and world.processes[p].query is not None
     floor = acknowledged(world) | reader.shown
     if protocol.mistake is Mistake.NO_BARRIER:
-        reading = replace(reader, at=p, floor=floor)
+        reading = replace(reader, at=p, floor=floor, since=world.now)
         story, answered = shown(protocol, replace(world, reader=reading), p)
         return f"Process {p} is asked for a list. {story}", answered
-    return f"Process {p} is asked for a list.", replace(world, reader=replace(reader, at=p, floor=floor, asking=joins))
+    return f"Process {p} is asked for a list.", replace(
+        world, reader=replace(reader, at=p, floor=floor, asking=joins, since=world.now)
+    )
 
 
 def shown(protocol: Protocol, world: World, p: int) -> Step:
@@ -141,7 +150,11 @@ def shown(protocol: Protocol, world: World, p: int) -> Step:
     requests = protocol.board(world.processes[p].live or ()).requests
     missing = reader.floor & ~world.lost & ~requests
     broken = "current: a read lacks what was acknowledged or shown before it was asked" if missing else ""
-    after = replace(reader, left=reader.left - 1, at=NOBODY, asking=False, floor=0, shown=reader.shown | requests)
+    if protocol.board(world.processes[p].live or ()).due(reader.since):
+        broken = "expired: a read shows what had expired before it was asked for"
+    after = replace(
+        reader, left=reader.left - 1, at=NOBODY, asking=False, floor=0, since=0, shown=reader.shown | requests
+    )
     count = len(world.processes[p].live or ())
     return f"The list shows {count} events.", replace(world, reader=after, broken=broken or world.broken)
 
@@ -149,4 +162,4 @@ def shown(protocol: Protocol, world: World, p: int) -> Step:
 def unread(world: World) -> World:
     """The reader has no answer, and may ask again."""
     assert world.reader is not None
-    return replace(world, reader=replace(world.reader, at=NOBODY, asking=False, floor=0))
+    return replace(world, reader=replace(world.reader, at=NOBODY, asking=False, floor=0, since=0))

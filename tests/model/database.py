@@ -9,16 +9,15 @@ from msgspec.structs import replace
 from tests.model.board import HOLE
 from tests.model.protocol import Protocol
 from tests.model.scenario import Mistake
-from tests.model.state import BEFORE, Block, Database, Event, Kind, Outcome, Recorded, Transaction
+from tests.model.state import BEFORE, EXPIRY, Block, Database, Event, Kind, Outcome, Recorded, Transaction
 
 OVERTAKEN = Outcome(())
 
 
-def execute(protocol: Protocol, database: Database, block: Block) -> tuple[Database, Outcome]:
-    """As `append_block`: what will be committed, and what is answered then."""
+def execute(protocol: Protocol, database: Database, block: Block, now: int = 0) -> tuple[Database, Outcome]:
+    """As `append_block`: what will be committed, and what is answered then. `now`: how many boundaries have passed."""
     log, judged_at, mistake = database.log, len(block.judged_by), protocol.mistake
-    last = block.cases[-1]
-    exact = protocol.kind(last).exact
+    exact = bool(block.cases) and protocol.kind(block.cases[-1]).exact
     if len(log) < judged_at:
         return database, OVERTAKEN
     if len(log) != judged_at:
@@ -33,14 +32,21 @@ def execute(protocol: Protocol, database: Database, block: Block) -> tuple[Datab
             return database, OVERTAKEN
     if log[:judged_at] != block.judged_by and mistake not in (Mistake.DIGEST, Mistake.SEQUENCE):
         return database, OVERTAKEN
-    return _append(protocol, database, block)
+    if now != block.now and mistake is not Mistake.NO_DUE:
+        return database, Outcome((), now=now)
+    passed = now > (log[-1].at if log else 0)
+    if passed and len(log) != judged_at and mistake is not Mistake.PASSED_UNSEEN:
+        return database, OVERTAKEN
+    return _append(protocol, database, block, now)
 
 
 def _structural(protocol: Protocol, event: Event) -> bool:
+    if event.request == EXPIRY:
+        return protocol.mistake is not Mistake.EXPIRY_PLAIN
     return event.request == BEFORE or protocol.requests[event.request].kind.structural
 
 
-def _append(protocol: Protocol, database: Database, block: Block) -> tuple[Database, Outcome]:
+def _append(protocol: Protocol, database: Database, block: Block, now: int) -> tuple[Database, Outcome]:
     """The requests whose keys are not known, and not refused since they were taken, follow the log's last event."""
     log, answers = database.log, list[int]()
     misplaced = log[: len(block.judged_by)] != block.judged_by
@@ -53,8 +59,11 @@ def _append(protocol: Protocol, database: Database, block: Block) -> tuple[Datab
             answers.append(0)
         else:
             reverses = block.reverses if protocol.kind(case) is Kind.VOID else ()
-            log = (*log, Event(case.request, case.attempt, reverses, database.timeline, misplaced))
+            log = (*log, Event(case.request, case.attempt, reverses, database.timeline, misplaced, now))
             answers.append(len(log))
+    if not block.cases:
+        log = (*log, Event(EXPIRY, 0, block.reverses, database.timeline, misplaced, now))
+        answers.append(len(log))
     if len(log) == len(database.log):
         return database, Outcome(tuple(answers), log)
     recorded = Recorded(block.append_id, tuple(answers), len(log))

@@ -31,7 +31,9 @@ def steps(protocol: Protocol, world: World) -> Steps:
             loaded = replace(asking(process), live=world.database.log, dropped=False)
             yield f"Process {p} loads the tournament.", with_process(world, p, loaded)
         if process.sending is None:
-            if process.waiting:
+            if process.is_ready and due(protocol, process):
+                yield _expiry_leaves(protocol, world, p)
+            elif process.waiting:
                 yield _block_leaves(protocol, world, p)
         elif process.sending.outcome is not None:
             yield from _settled(protocol, world, p)
@@ -63,6 +65,16 @@ def end_of_epoch(process: Process) -> Process:
 def dropped(process: Process) -> Process:
     """The process when it has found that its live is not of this log."""
     return end_of_epoch(replace(process, dropped=True))
+
+
+def due(protocol: Protocol, process: Process) -> tuple[int, ...]:
+    """What has expired, as far as the process knows."""
+    return protocol.board(process.live or ()).due(process.now)
+
+
+def now_of(protocol: Protocol, process: Process, log: Log) -> int:
+    """The last boundary by which everything in this log has expired that was due, as far as the process knows."""
+    return max(0 if protocol.board(log).due(process.now) else process.now, log[-1].at if log else 0)
 
 
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,6 +119,15 @@ def _block_leaves(protocol: Protocol, world: World, p: int) -> Step:
     return f"Process {p} judges by {len(process.live)} events: it {', and '.join(said)}.", after
 
 
+def _expiry_leaves(protocol: Protocol, world: World, p: int) -> Step:
+    """What is due stands first: it is sent before anything else is judged."""
+    process = world.processes[p]
+    assert process.live is not None
+    block = Block((), process.live, 0, due(protocol, process), now=process.now)
+    story = f"Process {p} knows that {process.now} boundaries have passed, and sends what expires."
+    return story, with_process(world, p, replace(process, sending=Sending(block)))
+
+
 def block_of(protocol: Protocol, process: Process, cases: tuple[Case, ...], judged_by: Log) -> Block:
     """The block of these cases, which were accepted by this log."""
     stamps = [case.stamp for case in cases if protocol.requests[case.request].keyed]
@@ -116,7 +137,7 @@ def block_of(protocol: Protocol, process: Process, cases: tuple[Case, ...], judg
     if protocol.kind(cases[-1]) is Kind.VOID:
         stale = protocol.mistake is Mistake.STALE_SUMS
         reverses = cases[-1].noted if stale else protocol.board(judged_by).in_effect
-    return Block(cases, judged_by, min(stamps, default=0), reverses)
+    return Block(cases, judged_by, min(stamps, default=0), reverses, now_of(protocol, process, judged_by))
 
 
 def lacks(protocol: Protocol, world: World, case: Case, log: Log) -> bool:
@@ -140,7 +161,10 @@ def _settled(protocol: Protocol, world: World, p: int) -> Steps:
     assert live is not None
     block, outcome = sending.block, sending.outcome
     free, names = replace(process, sending=None), protocol.names(block.cases)
-    if not outcome.answers:
+    if outcome.now is not None:
+        again = replace(free, now=max(free.now, outcome.now), waiting=(*block.cases, *free.waiting))
+        yield f"Process {p} hears that {outcome.now} boundaries have passed.", with_process(world, p, again)
+    elif not outcome.answers:
         yield _overtaken(protocol, world, p, block)
     elif not outcome.confirmed and protocol.mistake is not Mistake.UNCONFIRMED:
         told = tell_all(protocol, with_process(world, p, free), block.cases, Told.UNKNOWN)
@@ -194,7 +218,7 @@ def _answered(
 ) -> Step:
     """Each case of a block is answered by what became of it; repeats are read from the log first."""
     said = []
-    for case, answer in zip(block.cases, outcome.answers, strict=True):
+    for case, answer in zip(block.cases, outcome.answers if block.cases else (), strict=True):
         process = world.processes[p]
         if answer > 0:
             world = protocol.told(world, case, Told.OK, process.live, read=read)
@@ -206,7 +230,7 @@ def _answered(
         else:
             world = with_process(world, p, replace(process, beside=(*process.beside, Beside(case, Stage.TELL))))
             said.append(f"the key of {protocol.name(case)} has been refused since it came")
-    return f"Process {p} hears of its block, and {how}: {', '.join(said)}.", world
+    return f"Process {p} hears of its block, and {how}: {', '.join(said) or 'points have expired'}.", world
 
 
 def _replayed(protocol: Protocol, world: World, p: int, one: Beside) -> Step:

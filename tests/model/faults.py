@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from tests.model.appender import orphaned, refusal_orphaned
+from tests.model.docket import asking, dropped, follows
 from tests.model.protocol import Protocol, Steps
 from tests.model.scenario import Copies, Mistake
 from tests.model.state import (
@@ -19,7 +20,15 @@ from tests.model.state import (
 
 
 def steps(protocol: Protocol, world: World) -> Steps:
-    """The faults that may come next."""
+    """The faults that may come next, boundaries that pass, and a process that looks at the time though nobody asks."""
+    if world.left.boundaries:
+        left = replace(world.left, boundaries=world.left.boundaries - 1)
+        yield f"Boundary {world.now + 1} passes.", replace(world, now=world.now + 1, left=left)
+    log = world.database.log
+    if protocol.board(log).due(world.now):
+        for p, process in enumerate(world.processes):
+            if process.is_ready and (process.now < world.now or process.live != log):
+                yield f"Process {p} looks at the time, {world.now}, and reads the log.", _looked(world, p)
     if world.left.crashes:
         for p, process in enumerate(world.processes):
             if process.live is not None:
@@ -39,6 +48,12 @@ def steps(protocol: Protocol, world: World) -> Steps:
         )
 
 
+def _looked(world: World, p: int) -> World:
+    process, log = asking(world.processes[p]), world.database.log
+    looked = replace(process, live=log, now=world.now) if follows(process, log) else dropped(process)
+    return with_process(world, p, looked)
+
+
 def killed(world: World, p: int) -> World:
     process = world.processes[p]
     if process.sending is not None:
@@ -46,9 +61,9 @@ def killed(world: World, p: int) -> World:
     world = refusal_orphaned(world, p)
     for r, client in enumerate(world.clients):
         if client.told is Told.WAITS and client.at == p:
-            world = with_client(world, r, replace(client, told=Told.UNKNOWN, at=NOBODY, floor=0))
+            world = with_client(world, r, replace(client, told=Told.UNKNOWN, at=NOBODY, floor=0, since=0))
     if world.reader is not None and world.reader.at == p:
-        world = replace(world, reader=replace(world.reader, at=NOBODY, asking=False, floor=0))
+        world = replace(world, reader=replace(world.reader, at=NOBODY, asking=False, floor=0, since=0))
     if world.listener is not None and world.listener.at == p:
         world = replace(world, listener=replace(world.listener, at=NOBODY))
     left = replace(world.left, crashes=world.left.crashes - 1)

@@ -4,6 +4,7 @@ once      an acknowledged change is in the log, once; nothing is in it twice
 refused   what was refused, or answered with 503, is not in the log, then or later
 current   an answer shows everything acknowledged before it was asked for, and a refusal is judged by such a state
 judged    every event is one that the log before it allows, and a void reverses exactly the points in effect
+expired   what is due expires once, before anything else is recorded, and no answer shows it that was asked for then
 history   nothing lands in another history than the one it was judged by; no live, stream or table mixes two of them
 stream    a stream has no gap
 tables    the tables show every event up to their checkpoint, once
@@ -20,7 +21,7 @@ from tests.model.protocol import Protocol
 from tests.model.scenario import Mistake
 from tests.model.state import NOBODY, Told, World
 
-PROMISES: Final = ("once", "refused", "current", "judged", "history", "stream", "tables", "ends")
+PROMISES: Final = ("once", "refused", "current", "judged", "expired", "history", "stream", "tables", "ends")
 
 
 def broken(protocol: Protocol, world: World) -> str:
@@ -61,7 +62,7 @@ def _mixed(protocol: Protocol, world: World) -> str:
     return ""
 
 
-def unfinished(world: World) -> str:
+def unfinished(protocol: Protocol, world: World) -> str:
     """As `broken`, of a state after which nothing can happen."""
     for client in world.clients:
         if client.told is Told.WAITS:
@@ -69,6 +70,8 @@ def unfinished(world: World) -> str:
     if world.reader is not None and world.reader.at != NOBODY:
         return "ends: the reader waits for ever"
     log = world.database.log
+    if protocol.board(log).due(world.now):
+        return "ends: what is due never expires"
     if world.listener is not None and world.listener.got != log:
         return "ends: the listener never has everything"
     if world.worker is not None and world.database.tables.checkpoint != log:

@@ -113,5 +113,9 @@ PLANTED: Final = (
         reads=1,
         left=Left(failovers=1),
     ),
+    _planted(Mistake.NO_DUE, "expired", 10, requests=(PLAIN_ADD, ADD), left=Left(boundaries=1)),
+    _planted(Mistake.PASSED_UNSEEN, "expired", 13, requests=(PLAIN_ADD, ADD), left=Left(boundaries=1)),
+    _planted(Mistake.EXPIRY_PLAIN, "expired", 15, requests=(PLAIN_ADD, ADD), left=Left(boundaries=1)),
+    _planted(Mistake.NO_CLOCK, "expired", 8, requests=(PLAIN_ADD,), reads=1, left=Left(boundaries=1)),
     _planted(Mistake.CHECKPOINT, "tables", 7, requests=(PLAIN_ADD,), works=True, left=Left(worker_crashes=1)),
 )

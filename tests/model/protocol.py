@@ -34,7 +34,7 @@ class Protocol:
         return self.requests[case.request].name
 
     def names(self, cases: tuple[Case, ...]) -> str:
-        return " and ".join(self.name(case) for case in cases)
+        return " and ".join(self.name(case) for case in cases) or "the expiry"
 
     def next_refusal(self, database: Database, request: int) -> int:
         """The number of this refusal. (`refuse_keys` gives those that it notes together the same.)"""
@@ -61,6 +61,8 @@ class Protocol:
             missing = client.floor & ~world.lost | 1 << case.request
             if missing & ~self.board(live).requests:
                 broken = "current: an answer does not show what was acknowledged before it, or its own change"
+            if self.board(live).due(client.since):
+                broken = "expired: an answer shows what had expired before it was asked for"
             if read is not None and not self.board(read).requests & 1 << case.request:
                 broken = "once: a change is acknowledged after a look at a log that does not have it"
         elif told is Told.REFUSED and outdated:

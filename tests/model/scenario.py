@@ -48,6 +48,10 @@ class Mistake(Enum):
     POSITION = "a stream goes on from a sequence, without comparing the digest there"
     BARRIER_HISTORY = "the barrier compares sequences, not histories"
     BARRIER_PASSED = "the barrier lets a live that went on meanwhile pass by its sequence"
+    NO_DUE = "the append does not look whether a boundary has passed since the judging"
+    PASSED_UNSEEN = "the first block after a boundary may have been judged without others that landed before it"
+    EXPIRY_PLAIN = "points that expire are no structural event"
+    NO_CLOCK = "the barrier brings no time: a read is answered by what the process knew"
     CHECKPOINT = "rows and checkpoint are saved in two transactions"
 
 

@@ -107,7 +107,32 @@ SCENARIOS: Final = (
         depth=24,
         short=True,
     ),
+    Scenario(
+        name="points that expire, read",
+        requests=(PLAIN_ADD,),
+        reads=1,
+        left=Left(boundaries=1),
+        states=1_748,
+        depth=18,
+        short=True,
+    ),
+    Scenario(
+        name="points that expire beside a void, killed",
+        requests=(PLAIN_ADD, VOID),
+        left=Left(boundaries=1, crashes=1),
+        states=19_702,
+        depth=33,
+        short=True,
+    ),
     # ── In `make model` ──
+    Scenario(
+        name="points that expire",
+        requests=(PLAIN_ADD, ADD),
+        reads=1,
+        left=Left(boundaries=1),
+        states=107_612,
+        depth=26,
+    ),
     Scenario(
         name="three requests, asked again",
         requests=(ADD, PLAIN_ADD, CLOSE),

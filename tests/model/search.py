@@ -76,7 +76,7 @@ def search(scenario: Scenario, mistake: Mistake | None = None) -> Found:
                         seconds = time.perf_counter() - began_at
                         return Found(len(came_from), depth + 1, seconds, why, _story(protocol, came_from, after))
                     following.append(after)
-                if is_last and (why := unfinished(world)):
+                if is_last and (why := unfinished(protocol, world)):
                     seconds = time.perf_counter() - began_at
                     return Found(len(came_from), depth, seconds, why, _story(protocol, came_from, world))
             layer = following

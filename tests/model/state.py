@@ -13,6 +13,8 @@ from msgspec.structs import replace
 BEFORE: Final = -1
 """The request of an event that was there before anybody asked."""
 NOBODY: Final = -1
+EXPIRY: Final = -3
+"""The request of an event by which points expire: nobody asked for it."""
 
 
 class Kind(IntEnum):
@@ -42,14 +44,16 @@ class Request(Struct, frozen=True, cache_hash=True):
 
 class Event(Struct, frozen=True, cache_hash=True):
     """What an attempt at a request left in the log. `reverses`: the sequences of the points that a void takes back.
-    `timeline` stands for `recorded_at`: the same request recorded again after a failover makes another digest.
-    `misplaced`: the log that it landed in is not the one that it was judged by. (Nobody but the invariants looks.)"""
+    `timeline` tells the same request recorded again after a failover, which makes another digest. `at`: how many
+    boundaries had passed when it was recorded. `misplaced`: the log that it landed in is not the one that it was judged
+    by. (Nobody but the invariants looks.)"""
 
     request: int
     attempt: int = 0
     reverses: tuple[int, ...] = ()
     timeline: int = 0
     misplaced: bool = False
+    at: int = 0
 
 
 Log = tuple[Event, ...]
@@ -67,16 +71,18 @@ class Case(Struct, frozen=True, cache_hash=True):
 
 class Block(Struct, frozen=True, cache_hash=True):
     """Cases that were accepted by `judged_by`, and go to the database together. A case is not judged twice by the same
-    log, so a block that is sent again is the one with the same cases and the same log: that is its append id."""
+    log, so a block that is sent again is the one with the same cases and the same log: that is its append id. One
+    without cases expires the points that it `reverses`. `now`: how many boundaries had passed when it was judged."""
 
     cases: tuple[Case, ...]
     judged_by: Log
     refusals: int
     reverses: tuple[int, ...] = ()
+    now: int = 0
 
     @property
     def append_id(self) -> tuple[object, ...]:
-        return tuple([(case.request, case.attempt) for case in self.cases]), self.judged_by
+        return tuple([(case.request, case.attempt) for case in self.cases]), self.judged_by, self.now
 
 
 class Recorded(Struct, frozen=True, cache_hash=True):
@@ -108,11 +114,12 @@ class Database(Struct, frozen=True, cache_hash=True):
 class Outcome(Struct, frozen=True, cache_hash=True):
     """What became of a block. `answers`: by case, n > 0: recorded as event n; n < 0: a repeat of event -n; 0: its key
     has been refused; empty: overtaken. `landed`: the log up to the block's end. `confirmed`: as the server is
-    configured."""
+    configured. `now`: another boundary has passed since it was judged, which is this one."""
 
     answers: tuple[int, ...]
     landed: Log = ()
     confirmed: bool = True
+    now: int | None = None
 
 
 class Transaction(Struct, frozen=True, cache_hash=True):
@@ -160,16 +167,19 @@ class Sending(Struct, frozen=True, cache_hash=True):
 
 
 class Query(Struct, frozen=True, cache_hash=True):
-    """A barrier's query under way: where the live stood when it was sent, and the log whose head it saw."""
+    """A barrier's query under way: where the live stood when it was sent, the log whose head it saw, and how many
+    boundaries had passed."""
 
     stood_at: Log
     saw: Log
+    now: int = 0
 
 
 class Process(Struct, frozen=True, cache_hash=True):
     """An API process. `live`: the log that its live has folded; None: it is not in memory. `dropped`: the live is no
     longer the truth, and only settles what is under way. `known`: the refusals that the process knows of. `cut_off`:
-    the database was replaced, and the process has not asked it anything since."""
+    the database was replaced, and the process has not asked it anything since. `now`: how many boundaries had passed
+    when the database last told it."""
 
     live: Log | None = None
     dropped: bool = False
@@ -179,6 +189,7 @@ class Process(Struct, frozen=True, cache_hash=True):
     beside: tuple[Beside, ...] = ()
     query: Query | None = None
     cut_off: bool = False
+    now: int = 0
 
     @property
     def is_ready(self) -> bool:
@@ -204,25 +215,27 @@ class Told(IntEnum):
 
 class Client(Struct, frozen=True, cache_hash=True):
     """Who wants one request done. `attempt`: the number of the last. `at`: the process that was asked. `floor`: the
-    requests acknowledged to anybody before it was asked, a bit for each. `unavailable`: the attempts that were answered
-    with 503, a bit for each."""
+    requests acknowledged to anybody before it was asked, a bit for each; `since`: how many boundaries had passed then.
+    `unavailable`: the attempts that were answered with 503, a bit for each."""
 
     told: Told = Told.NOTHING
     attempt: int = 0
     at: int = NOBODY
     floor: int = 0
     unavailable: int = 0
+    since: int = 0
 
 
 class Reader(Struct, frozen=True, cache_hash=True):
     """Who reads a list, at most `left` more times. `at`: the process that was asked. `asking`: a barrier's query is
-    under way for it. `shown`: the requests that an answer has shown, a bit for each."""
+    under way for it. `since`: as of a client. `shown`: the requests that an answer has shown, a bit for each."""
 
     left: int
     at: int = NOBODY
     asking: bool = False
     floor: int = 0
     shown: int = 0
+    since: int = 0
 
 
 class Listener(Struct, frozen=True, cache_hash=True):
@@ -243,7 +256,7 @@ class Worker(Struct, frozen=True, cache_hash=True):
 
 
 class Left(Struct, frozen=True, cache_hash=True):
-    """How many more times each fault can come."""
+    """How many more times each fault can come; and how many boundaries are still to pass."""
 
     crashes: int = 0
     cuts: int = 0
@@ -252,13 +265,15 @@ class Left(Struct, frozen=True, cache_hash=True):
     cancels: int = 0
     failovers: int = 0
     worker_crashes: int = 0
+    boundaries: int = 0
 
 
 class World(Struct, frozen=True, cache_hash=True):
     """Everything at one moment. `holders`: the transactions that hold the lock; one, unless by mistake. `orphans`:
     blocks that are with the server although their connection was lost. `copy`: the standby, or the backup. `lost`:
     requests that a failover has lost, a bit for each; `lost_log`: the log it replaced. `on_the_way`: attempts whose
-    client has given up, and which have not reached their process yet. `broken`: the promise that was broken."""
+    client has given up, and which have not reached their process yet. `now`: how many boundaries have passed. `broken`:
+    the promise that was broken."""
 
     database: Database
     processes: tuple[Process, Process]
@@ -273,6 +288,7 @@ class World(Struct, frozen=True, cache_hash=True):
     lost: int = 0
     lost_log: Log = ()
     on_the_way: tuple[tuple[int, int, int], ...] = ()
+    now: int = 0
     broken: str = ""
 
 

@@ -28,7 +28,7 @@ from projections.past.history import Historian, HistoryLine, finished
 from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.passage import passage
 from projections.past.timeline import Timeline
-from projections.past.world_clock import WorldClock, add_results_shown, drop_results
+from projections.past.world_clock import WorldClock, add_special_shown, drop_special
 from projections.tables.tables import Touched, touch
 from tests.histories import OPENED, result_histories, unhurried
 
@@ -296,8 +296,8 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
         for (c, u), total in kept_by(timeline, on).items():
             if (ranking_id, u, c) in expected:
                 assert board.rankings[ranking_id].unities[u].notation.shown(total) == expected[ranking_id, u, c]
-        drop_results(board, ranking_id)
-        for _ in add_results_shown(clock, ranking_id, run):
+        drop_special(board, ranking_id)
+        for _ in add_special_shown(clock, ranking_id, run):
             pass
     assert {key: shown_on(board, key) for key in expected} == expected
 

@@ -13,7 +13,7 @@ from projections.verification.safeguards import broken_rules, schema_objects_of
 NEW_DOOR: Final = """
     append_block(
         bigint, uuid, boolean, bigint, bytea, boolean, boolean, boolean, bigint[], bigint, bigint, int[], text[],
-        bytea[], bigint[], text[], text[], text[]
+        bytea[], bigint[], text[], text[], text[], tstzrange
     )
 """
 RULES: Final = {

@@ -106,6 +106,8 @@ class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
     decimals: int = 0
     time: str | None = None
     counts: str = Counts.SUM.value
+    lasts: str | None = None
+    expires_on: str | None = None
 
 
 class PublicRankingShape(Struct, kw_only=True):
@@ -277,6 +279,8 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
                 decimals=unity.notation.decimals,
                 time=unity.notation.time,
                 counts=unity.counts.value,
+                lasts=None if unity.expiry is None else unity.expiry.lasts,
+                expires_on=None if unity.expiry is None else unity.expiry.on.value,
             )
             for unity_id, unity in ranking.unities.items()
         ],

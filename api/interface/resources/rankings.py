@@ -14,7 +14,19 @@ from api.http.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, IDS, NAME, SORT, Field, number_up_to, one_of
+from api.interface.fields import (
+    BOOLEAN,
+    COUNTS,
+    DESCRIPTION,
+    EXPIRES_ON,
+    IDS,
+    LASTS,
+    NAME,
+    SORT,
+    Field,
+    number_up_to,
+    one_of,
+)
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -56,7 +68,7 @@ from projections.live.held import HeldUnity
 
 class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
     """`decimals`, `time`: how people are shown its totals, if that was declared. `counts`: best or last, if it counts
-    results."""
+    results. `lasts`, `expires_on`: when its points expire, if they do."""
 
     id: int
     name: str
@@ -66,6 +78,8 @@ class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
     decimals: int = 0
     time: str | None = None
     counts: str = Counts.SUM.value
+    lasts: str | None = None
+    expires_on: str | None = None
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -263,6 +277,8 @@ def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
         decimals=unity.notation.decimals,
         time=unity.notation.time,
         counts=unity.counts.value,
+        lasts=None if unity.expiry is None else unity.expiry.lasts,
+        expires_on=None if unity.expiry is None else unity.expiry.on.value,
     )
 
 
@@ -310,6 +326,13 @@ _COUNTS_ABOUT: Final = (
     "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort of "
     "one that counts results"
 )
+_LASTS_ABOUT: Final = (
+    "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; it "
+    "cannot be changed; absent: they do not expire"
+)
+_EXPIRES_ON_ABOUT: Final = (
+    "they expire at the next boundary of this, in UTC; a week begins on Monday; required with lasts"
+)
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -348,6 +371,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("main_unity_decimals", _DECIMALS, _DECIMALS_ABOUT),
             Field("main_unity_time", _TIME, _TIME_ABOUT),
             Field("main_unity_counts", COUNTS, _COUNTS_ABOUT),
+            Field("main_unity_lasts", LASTS, _LASTS_ABOUT),
+            Field("main_unity_expires_on", EXPIRES_ON, _EXPIRES_ON_ABOUT),
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
@@ -403,6 +428,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("decimals", _DECIMALS, _DECIMALS_ABOUT),
             Field("time", _TIME, _TIME_ABOUT),
             Field("counts", COUNTS, _COUNTS_ABOUT),
+            Field("lasts", LASTS, _LASTS_ABOUT),
+            Field("expires_on", EXPIRES_ON, _EXPIRES_ON_ABOUT),
         ),
         new_ids={"id": "unity_id"},
     ),

@@ -129,7 +129,8 @@ def _what_for(board: Board, line: HistoryLine) -> Html:
         said.append(element("span", line.reason, class_="reason"))
     if line.reversal is not None:
         takes = "takes back" if line.reversal.takes_back else "gives back"
-        said.append(element("span", f"{takes} event {line.reverses}", class_="reason"))
+        told = "expired" if line.reversal is Reversal.EXPIRY else f"{takes} event {line.reverses}"
+        said.append(element("span", told, class_="reason"))
     return joined([child for one in said for child in (one, " ")])
 
 

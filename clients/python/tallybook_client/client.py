@@ -296,6 +296,8 @@ class Client:
         main_unity_decimals: int | None = None,
         main_unity_time: Literal["s", "ms"] | None = None,
         main_unity_counts: Literal["sum", "best", "last"] | None = None,
+        main_unity_lasts: str | None = None,
+        main_unity_expires_on: Literal["minute", "day", "week"] | None = None,
         idempotency_key: str | None = None,
     ) -> MadeRanking:
         """Points stay whole numbers of a smallest unit, which pages show with `decimals` or as a `time`."""
@@ -303,6 +305,7 @@ class Client:
         fields |= _given(description=description, main_unity_sort=main_unity_sort)
         fields |= _given(main_unity_decimals=main_unity_decimals, main_unity_time=main_unity_time)
         fields |= _given(main_unity_counts=main_unity_counts)
+        fields |= _given(main_unity_lasts=main_unity_lasts, main_unity_expires_on=main_unity_expires_on)
         return await self._change("POST", _path(slug, "rankings"), fields, MadeRanking, idempotency_key)
 
     async def modify_ranking(
@@ -373,11 +376,14 @@ class Client:
         decimals: int | None = None,
         time: Literal["s", "ms"] | None = None,
         counts: Literal["sum", "best", "last"] | None = None,
+        lasts: str | None = None,
+        expires_on: Literal["minute", "day", "week"] | None = None,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Made:
         path = _path(slug, "rankings", ranking_id, "unities")
         fields: _Fields = {"name": name, "sort": sort, **_given(decimals=decimals, time=time, counts=counts)}
+        fields |= _given(lasts=lasts, expires_on=expires_on)
         return await self._change("POST", path, fields, Made, idempotency_key, if_match)
 
     async def change_unity(

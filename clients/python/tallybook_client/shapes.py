@@ -186,7 +186,8 @@ class Competition(_Shape, frozen=True, kw_only=True):
 
 class Unity(Struct, frozen=True, kw_only=True):
     """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC).
-    `decimals`, `time`: how people are shown its totals. `counts`: the sum of points, the best result or the last."""
+    `decimals`, `time`: how people are shown its totals. `counts`: the sum of points, the best result or the last.
+    `lasts`, `expires_on`: when its points expire; None: they do not."""
 
     id: int
     name: str
@@ -196,6 +197,8 @@ class Unity(Struct, frozen=True, kw_only=True):
     decimals: int = 0
     time: Literal["s", "ms"] | None = None
     counts: Literal["sum", "best", "last"] = "sum"
+    lasts: str | None = None
+    expires_on: Literal["minute", "day", "week"] | None = None
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):

@@ -1,0 +1,82 @@
+"""How long points count, in a unity whose points expire.
+
+Pure. Points count until their age reaches what the unity `lasts`, by the world's clock; then they expire at its next
+boundary. All boundaries are in UTC: of a minute, of a day, of a week on Monday. Each boundary of a week is one of a
+day, and each of a day is one of a minute.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct
+
+LASTS_MAX: Final = timedelta(days=36_500)
+LASTS_PATTERN: Final = r"^P(\d{1,5}W)?(\d{1,6}D)?(T(\d{1,7}H)?(\d{1,9}M)?)?$"
+_DURATION: Final = re.compile(r"P(?:(\d{1,5})W)?(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,7})H)?(?:(\d{1,9})M)?)?")
+_MONDAY: Final = datetime(1, 1, 1, tzinfo=UTC)
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class ExpiresOn(StrEnum):
+    """The boundaries at which points expire."""
+
+    MINUTE = "minute"
+    DAY = "day"
+    WEEK = "week"
+
+    @property
+    def length(self) -> timedelta:
+        """From one boundary to the next."""
+        return _LENGTHS[self]
+
+
+_LENGTHS: Final = {
+    ExpiresOn.MINUTE: timedelta(minutes=1),
+    ExpiresOn.DAY: timedelta(days=1),
+    ExpiresOn.WEEK: timedelta(weeks=1),
+}
+
+
+@lru_cache(maxsize=1_000)
+def duration(text: str) -> timedelta | None:
+    """The duration that this text of ISO 8601 says in weeks, days, hours and minutes; None: none, or too long."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    weeks, days, hours, minutes = [int(number or 0) for number in found.groups()]
+    lasts = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes)
+    return lasts if timedelta() < lasts <= LASTS_MAX else None
+
+
+class Expiry(Struct, frozen=True):
+    """Until when points of a unity count. `lasts`: as it was declared."""
+
+    lasts: str
+    on: ExpiresOn
+
+    @property
+    def age(self) -> timedelta:
+        """The age from which on they do not."""
+        found = duration(self.lasts)
+        assert found is not None
+        return found
+
+    def boundary(self, moment: datetime) -> datetime:
+        """The last boundary up to this moment."""
+        return moment - (moment - _MONDAY) % self.on.length
+
+    def expires_at(self, took_place: datetime) -> datetime:
+        """The boundary at which points that took place then expire."""
+        try:
+            end = took_place + self.age
+            last = self.boundary(end)
+            return last if last == end else last + self.on.length
+        except OverflowError:
+            return _NEVER
+
+    def is_over(self, took_place: datetime, now: datetime) -> bool:
+        """Whether points that took place then have expired by now."""
+        return self.expires_at(took_place) <= now

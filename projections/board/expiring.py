@@ -1,0 +1,44 @@
+"""What counts in the unities of a ranking whose points expire, by the rule: neither undone, voided nor struck, and not
+expired by a time.
+
+Pure. Totals are folds, of what expired as well. This counts them from the points alone.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.expiry import Expiry
+from engine.domain.terms import UnityId
+from projections.board.board import Board, Ranking
+
+
+def expiries_of(ranking: Ranking) -> dict[UnityId, Expiry]:
+    """The unities of the ranking whose points expire."""
+    unities = ranking.unities
+    return {one: expiry for one in ranking.special if (expiry := unities[one].expiry) is not None}
+
+
+def took_place_at(board: Board, recorded: Recorded, event: PointsAdded) -> datetime:
+    """When these points took place."""
+    competition = None if event.competition_id is None else board.competitions.get(event.competition_id)
+    return competition.started_at if competition is not None and competition.is_dated else recorded.recorded_at
+
+
+def expiring_deltas(board: Board, ranking: Ranking, recorded: Recorded) -> Iterator[tuple[Delta, datetime, datetime]]:
+    """The deltas of an event in unities whose points expire, of those that count on the board but for their age: each
+    with the times when it took place and when it expires."""
+    event = recorded.event
+    if (
+        not isinstance(event, PointsAdded)
+        or recorded.sequence in ranking.undone
+        or event.competition_id in board.voided
+    ):
+        return
+    expiries = expiries_of(ranking)
+    struck: Collection[int] = () if event.competition_id is None else board.struck.get(event.competition_id, ())
+    took_place = took_place_at(board, recorded, event)
+    for delta in event.deltas:
+        expiry = expiries.get(delta.unity_id)
+        if expiry is not None and delta.competitor_id not in struck:
+            yield delta, took_place, expiry.expires_at(took_place)

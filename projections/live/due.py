@@ -1,0 +1,83 @@
+"""The points that expire by a time: read from the log, then kept current until they are judged.
+
+Nothing remembers when which points expire. What is due by a time was recorded, or took place, in the time between what
+was due before and what is due now, each time less the age at which points expire. So few events are read.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from engine.domain.events import CompetitionChanged, PointsAdded, Recorded
+from engine.domain.judging import now_of
+from engine.domain.terms import RankingId, Sequence
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
+
+_Given = dict[Sequence, tuple[datetime, PointsAdded]]
+"""Points by the sequence of their event, and when each was recorded."""
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class DuePoints:
+    """Those that may expire by `until` in the open rankings, and in `reopened`, which is closed. `stale`: a date has
+    changed since `look_up`; look them up again."""
+
+    def __init__(self, live: LiveTournament, until: datetime, reopened: RankingId | None = None) -> None:
+        self.until = until
+        self.given: _Given = {}
+        self.stale = False
+        self._live = live
+        self._reopened = reopened
+        live.followers.append(self._follow)
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        live = self._live
+        upto = live.head.sequence
+        for after, until in self._intervals():
+            dated = [
+                competition_id
+                for competition_id, competition in live.board.competitions.items()
+                if competition.is_dated and after < competition.started_at <= until
+            ]
+            async for recorded in live_pool.recorded_between(live, after, until, upto):
+                self._take(recorded)
+            async for recorded in live_pool.points_of_competitions(
+                live, deque((one, Sequence(0)) for one in dated), upto
+            ):
+                self._take(recorded)
+
+    def close(self) -> None:
+        """Stops following. It does no harm to call it again."""
+        if self._follow in self._live.followers:
+            self._live.followers.remove(self._follow)
+
+    def _intervals(self) -> Iterable[tuple[datetime, datetime]]:
+        """When what is due took place: after one time, up to another."""
+        found = set()
+        for ranking_id, expiry in self._live.board.expiries.values():
+            ranking = self._live.board.rankings[ranking_id]
+            if ranking.closed_at is None or ranking_id == self._reopened:
+                began = expiry.boundary(now_of(ranking, self._live.expired_until))
+                found.add((_before(began, expiry.age), _before(expiry.boundary(self.until), expiry.age)))
+        return [(after, until) for after, until in found if after < until]
+
+    def _follow(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, CompetitionChanged):
+            self.stale = self.stale or event.structural
+        else:
+            self._take(recorded)
+
+    def _take(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, PointsAdded) and self._live.board.rankings[event.ranking_id].special:
+            self.given[recorded.sequence] = recorded.recorded_at, event
+
+
+def _before(moment: datetime, age: timedelta) -> datetime:
+    try:
+        return moment - age
+    except OverflowError:
+        return datetime.min.replace(tzinfo=moment.tzinfo)

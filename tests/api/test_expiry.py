@@ -1,0 +1,341 @@
+"""Points that expire, with the clock of the log in the test's hands: once, and never late for an answer.
+
+`Naive` says what counts from the documentation alone: a line counts if and only if its event is not undone, its
+competition is not voided, its competitor is not struck there, and it has not expired.
+"""
+
+import asyncio
+import json
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import asyncpg
+import pytest
+from msgspec import Struct, field
+
+from api.desk.desk import Desk
+from engine.database.pool import Database
+from engine.domain import commands, events
+from engine.domain.commands import AddPoints, Command
+from engine.domain.errors import Refusal
+from engine.domain.events import Delta
+from engine.domain.expiry import ExpiresOn
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from projections.past.past import AtSequence, Past
+from projections.tables.worker import Worker
+from tests.api.asking import refused
+from tests.api.service import Answer, Season, deltas, listed
+from tests.desks import desks_at, recorded, submit, until
+from tests.projections.verified import verified
+from tests.told_clock import ToldClock, told_clock
+from tests.tournaments import open_new_tournament
+
+ANN, BOB, CID = CompetitorId(101), CompetitorId(102), CompetitorId(103)
+RANKING, OTHER = RankingId(201), RankingId(202)
+HOURLY, DAILY, WEEKLY, EVER = UnityId(301), UnityId(302), UnityId(303), UnityId(304)
+LASTS = {HOURLY: timedelta(minutes=90), DAILY: timedelta(days=3), WEEKLY: timedelta(weeks=2)}
+BOUNDARIES = {HOURLY: timedelta(minutes=1), DAILY: timedelta(days=1), WEEKLY: timedelta(weeks=1)}
+MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+class Added(Struct):
+    """An event that added points, as the documentation speaks of it."""
+
+    recorded_at: datetime
+    ranking: RankingId
+    competition: CompetitionId | None
+    lines: list[tuple[CompetitorId, UnityId, int]]
+    undone: bool = False
+
+
+class Naive(Struct):
+    """What has happened, and what counts."""
+
+    added: dict[Sequence, Added] = field(default_factory=dict)
+    dates: dict[CompetitionId, datetime | None] = field(default_factory=dict)
+    voided: set[CompetitionId] = field(default_factory=set)
+    struck: set[tuple[CompetitionId, CompetitorId]] = field(default_factory=set)
+    closed: dict[RankingId, datetime] = field(default_factory=dict)
+
+    def took_place(self, one: Added) -> datetime:
+        date = None if one.competition is None else self.dates[one.competition]
+        return one.recorded_at if date is None else date
+
+    def totals(self, now: datetime, on: datetime | None = None) -> dict[tuple[UnityId, CompetitorId], int]:
+        sums: dict[tuple[UnityId, CompetitorId], int] = {}
+        for one in self.added.values():
+            if one.undone or one.competition in self.voided or (on is not None and self.took_place(one) > on):
+                continue
+            for competitor, unity, amount in one.lines:
+                if one.competition is not None and (one.competition, competitor) in self.struck:
+                    continue
+                by = min(now if on is None else on, self.closed.get(one.ranking, datetime.max.replace(tzinfo=UTC)))
+                if unity in LASTS and by - (by - MONDAY) % BOUNDARIES[unity] >= self.took_place(one) + LASTS[unity]:
+                    continue
+                sums[unity, competitor] = sums.get((unity, competitor), 0) + amount
+        return {named: total for named, total in sums.items() if total}
+
+
+class World:
+    """A tournament with points that expire, two desks that serve it, and what there should be."""
+
+    def __init__(self, desks: list[Desk], tournament_id: TournamentId, clock: ToldClock) -> None:
+        self.desks, self.tournament_id, self.clock = desks, tournament_id, clock
+        self.naive = Naive()
+        self.moments: list[tuple[Sequence, dict[tuple[UnityId, CompetitorId], int]]] = []
+
+    async def do(self, desk: int, command: Command) -> Any:
+        return await submit(self.desks[desk], self.tournament_id, command)
+
+    async def begin(self) -> None:
+        for one in (ANN, BOB, CID):
+            await self.do(0, commands.RegisterCompetitor(competitor_id=one, name=f"Number {one}"))
+        for ranking, main, lasts, on in (
+            (RANKING, HOURLY, "PT1H30M", ExpiresOn.MINUTE),
+            (OTHER, WEEKLY, "P2W", ExpiresOn.WEEK),
+        ):
+            created = commands.CreateRanking(
+                ranking_id=ranking,
+                main_unity_id=main,
+                name=f"Ranking {ranking}",
+                main_unity_name="points",
+                participants=(ANN, BOB, CID),
+                main_unity_lasts=lasts,
+                main_unity_expires_on=on,
+            )
+            await self.do(0, created)
+        daily = commands.AddUnity(
+            ranking_id=RANKING, unity_id=DAILY, name="daily", lasts="P3D", expires_on=ExpiresOn.DAY
+        )
+        await self.do(0, daily)
+        await self.do(0, commands.AddUnity(ranking_id=RANKING, unity_id=EVER, name="ever"))
+
+    async def add(
+        self, desk: int, competition: CompetitionId | None, *lines: tuple[CompetitorId, UnityId, int]
+    ) -> None:
+        ranking = OTHER if lines[0][1] == WEEKLY else RANKING
+        deltas = tuple([Delta(*line) for line in lines])
+        added = await self.do(desk, AddPoints(ranking_id=ranking, deltas=deltas, competition_id=competition))
+        self.naive.added[added.sequence] = Added(self.clock.now, ranking, competition, list(lines))
+
+    async def totals(self, desk: int) -> dict[tuple[UnityId, CompetitorId], int]:
+        """What a read shows."""
+        async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
+            await self.desks[desk].live_pool.make_current(live, is_read=True)
+            head = live.head.sequence
+            shown = totals_of(live.board)
+        self.moments.append((head, shown))
+        return shown
+
+    async def events(self) -> list[events.Event]:
+        return await recorded(self.desks[0].database, self.tournament_id)
+
+
+def totals_of(board: Any) -> dict[tuple[UnityId, CompetitorId], int]:
+    return {
+        (unity_id, competitor_id): total
+        for ranking in board.rankings.values()
+        for unity_id, unity in ranking.unities.items()
+        for competitor_id, total in unity.totals.items()
+        if total
+    }
+
+
+async def a_step(world: World, random: Random) -> None:
+    """One of all that can happen, on one of the desks."""
+    naive, desk, pick = world.naive, random.randrange(2), random.choice
+    competitions = list(naive.dates)
+    one = pick(competitions) if competitions else None
+    number = CompetitionId(500 + len(competitions))
+    match random.randrange(120):
+        case 0 | 1:
+            date = (
+                world.clock.now + timedelta(minutes=random.randrange(-30_000, 5_000)) if random.random() < 0.8 else None
+            )
+            await world.do(desk, commands.AddCompetition(competition_id=number, group_id=1, started_at=date))
+            naive.dates[number] = date
+        case 2 | 3 | 4 | 5:
+            cause = one if random.random() < 0.6 else None
+            unities = [WEEKLY] if random.random() < 0.3 else [HOURLY, DAILY, EVER]
+            lines = [(pick([ANN, BOB, CID]), pick(unities), random.randint(-3, 9)) for _ in range(random.randint(1, 4))]
+            await world.add(desk, cause, *lines)
+        case 6 if one is not None:
+            kind = commands.UnvoidCompetition if one in naive.voided else commands.VoidCompetition
+            await world.do(desk, kind(competition_id=one))
+            naive.voided ^= {one}
+        case 7 if one is not None:
+            who = pick([ANN, BOB, CID])
+            struck = (one, who) in naive.struck
+            strike = commands.UnstrikeCompetitors if struck else commands.StrikeCompetitors
+            await world.do(desk, strike(competition_id=one, competitors=(who,)))
+            naive.struck ^= {(one, who)}
+        case 8 if naive.added:
+            sequence, added = pick(list(naive.added.items()))
+            if added.undone:
+                async with world.desks[desk].live_pool.pinned(world.tournament_id) as live:
+                    await world.desks[desk].live_pool.make_current(live)
+                    named = live.board.rankings[added.ranking].undone[sequence]
+            else:
+                named = sequence
+            await world.do(desk, commands.ReversePoints(ranking_id=added.ranking, sequence=named))
+            added.undone = not added.undone
+        case 9 if one is not None:
+            date = pick([None, world.clock.now + timedelta(minutes=random.randrange(-30_000, 5_000))])
+            await world.do(desk, commands.ChangeCompetition(competition_id=one, started_at=date))
+            naive.dates[one] = date
+        case 10:
+            ranking = pick([RANKING, OTHER])
+            if ranking in naive.closed:
+                await world.do(desk, commands.ReopenRanking(ranking_id=ranking))
+                del naive.closed[ranking]
+            else:
+                await world.do(desk, commands.CloseRanking(ranking_id=ranking))
+                naive.closed[ranking] = world.clock.now
+        case _:
+            minutes = pick([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000])
+            await world.clock.pass_by(minutes=minutes)
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 120))])
+async def test_what_counts_is_what_the_documentation_says(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    random, clock = Random(seed), await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        for _ in range(60):
+            with suppress(Refusal):
+                await a_step(world, random)
+            if random.random() < 0.4:
+                assert await world.totals(random.randrange(2)) == world.naive.totals(clock.now)
+        assert await world.totals(0) == world.naive.totals(clock.now)
+        assert await world.totals(1) == world.naive.totals(clock.now)
+        past, head = Past(database), world.moments[-1][0]
+        for sequence, shown in world.moments[::5]:
+            then = await past.at(world.tournament_id, OTHER, AtSequence(sequence), head)
+            assert totals_of(then.board) == shown
+        for _ in range(5):
+            on = clock.now + timedelta(minutes=random.randrange(-30_000, 5_000))
+            expected = world.naive.totals(clock.now, on)
+            for ranking in (RANKING, OTHER):
+                then = await past.at(world.tournament_id, ranking, None, head, on)
+                unities = then.board.rankings[ranking].unities
+                found = {named: total for named, total in totals_of(then.board).items() if named[0] in unities}
+                assert found == {named: total for named, total in expected.items() if named[0] in unities}
+    await Worker(database).catch_up()
+    await clock.give_back()
+    report = await verified(database)
+    assert [(d.tournament, d.sequence, d.field, d.message[-700:]) for d in report.differences] == []
+
+
+async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        for _ in range(4):
+            await asyncio.gather(*(world.add(desk, None, (who, HOURLY, 1)) for desk in (0, 1) for who in (ANN, BOB)))
+            await clock.pass_by(minutes=30)
+        for _ in range(6):
+            await clock.pass_by(minutes=20)
+            adds = [world.add(desk, None, (CID, HOURLY, 1)) for desk in (0, 1)]
+            shown, *_ = await asyncio.gather(*(world.totals(desk) for desk in (0, 1, 0, 1)), *adds)
+            assert shown.get((HOURLY, ANN), 0) == world.naive.totals(clock.now).get((HOURLY, ANN), 0)
+        expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
+    taken = sum(-delta.amount for event in expired for delta in event.deltas if delta.competitor_id == ANN)
+    assert taken == 8
+    assert len({event.boundary for event in expired}) == len(expired)
+
+
+async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, HOURLY, 5))
+        await clock.pass_by(minutes=60)
+        await world.totals(1)  # nothing is due, and it knows that
+        await clock.pass_by(minutes=-30)
+        await world.add(1, None, (BOB, HOURLY, 3))
+        await clock.pass_by(minutes=61)
+        assert await world.totals(0) == {(HOURLY, BOB): 3}
+        await clock.pass_by(hours=-24)
+        assert await world.totals(1) == {(HOURLY, BOB): 3}
+        await world.do(1, AddPoints(ranking_id=RANKING, deltas=(Delta(CID, HOURLY, 2),)))  # as of the log's time
+        assert await world.totals(0) == {(HOURLY, BOB): 3, (HOURLY, CID): 2}
+        expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
+    assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),)]
+
+
+@pytest.mark.parametrize("desk", [0, 1])
+async def test_a_tournament_that_nobody_asks_for_expires_too(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, desk: int
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(desk, None, (ANN, HOURLY, 5))
+        await clock.pass_by(minutes=91)
+
+        async def has_expired() -> bool:
+            return await owner.fetchval("SELECT kind FROM event ORDER BY sequence DESC LIMIT 1") == "PointsExpired"
+
+        await until(has_expired)
+
+
+async def test_what_is_not_built_is_refused(season: Season) -> None:
+    path = f"{season.path}/unities.json"
+    declared = {"lasts": "P52W", "expires_on": "week"}
+    unity = (await season.client.post(path, {"name": "rolling", **declared})).json["unity"]
+    assert (unity["lasts"], unity["expires_on"]) == ("P52W", "week")
+    criteria = f"{season.path}/classification.json"
+    for wrong, named in (
+        ({"lasts": "P1M", "expires_on": "week"}, "lasts"),
+        ({"lasts": "P0D", "expires_on": "week"}, "lasts"),
+        ({"lasts": "P52W"}, "expires_on"),
+        ({"expires_on": "day"}, "lasts"),
+        ({**declared, "counts": "best"}, "lasts"),
+    ):
+        refused(await season.client.post(path, {"name": "other", **wrong}), 422, named)
+    for more in ({"best": 19}, {"among": "tied"}, {"first": True}):
+        body = json.dumps({"criteria": [{"unity": unity["id"], **more}]}).encode()
+        answer = await season.client.put(criteria, body, {"Content-Type": "application/json"})
+        assert answer.status == 422
+        assert "whose points do not expire" in answer.body.decode()
+
+
+async def test_windows_history_and_explanations_show_what_expired(
+    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
+    client, (ann, bob, *_) = season.client, season.ids
+    form = {"name": "Rolling", "main_unity_name": "points", "participants": listed(season.ids)}
+    expiring = {"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}
+    made = (await client.post("rankings.json", form | expiring)).json["ranking"]
+    path, unity = f"rankings/{made['id']}", made["unities"][0]["id"]
+    await client.put(f"{path}/add.json", {"participants_delta": deltas((ann, unity, 5))})
+    await clock.pass_by(days=1)
+    await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
+    window = f"{path}/standings.json?unity={unity}&top=1"
+
+    def first(answer: Answer) -> list[tuple[int, int]]:
+        assert answer.status == 200, answer.body
+        lines = answer.json["ranking"]["unities"][0]["competitors_ranking"]
+        return [(line["competitor_id"], line["total"]) for line in lines][:1]
+
+    assert first(await client.get(window)) == [(ann, 5)]
+    await clock.set(datetime(2100, 1, 3, tzinfo=UTC))
+    assert first(await client.get(window)) == first(await client.get(f"{path}/standings.json")) == [(bob, 3)]
+    history = (await client.get(f"{path}/history.json")).json["history"]
+    assert [(line["delta"], line["reversal"]) for line in history] == [(5, None), (3, None), (-5, "expiry")]
+    told = (await client.get(f"{path}/explain.json?unity={unity}&competitor={ann}")).json
+    assert "expiry" in json.dumps(told)
