@@ -104,7 +104,7 @@ async def unity(client: Client, ranking_id: int, unity_id: int) -> Values:
 
 def looks(unity: Any) -> Values:
     """How a unity is shown. What was not declared of its numbers is absent."""
-    absent = {"decimals": 0, "time": None, "counts": "sum"}
+    absent = {"decimals": 0, "time": None, "counts": "sum", "lasts": None, "expires_on": None}
     return {"sort": unity["sort"], **{field: unity.get(field, value) for field, value in absent.items()}}
 
 
@@ -157,8 +157,10 @@ def changing(name: str, season: Season) -> Changing:
         "decimals": st.integers(0, 6),
         "time": st.sampled_from(["s", "ms"]),
         "counts": st.sampled_from(["sum", "best", "last"]),
+        "lasts": st.sampled_from(["P52W", "PT90M"]),
+        "expires_on": st.sampled_from(["minute", "day", "week"]),
     }
-    undeclared = {"sort": "DESC", "decimals": 0, "time": None, "counts": "sum"}
+    undeclared = {"sort": "DESC", "decimals": 0, "time": None, "counts": "sum", "lasts": None, "expires_on": None}
     of_main = {f"main_unity_{field}": strategy for field, strategy in ({"sort": sorts} | notations).items()}
     new = name.startswith("POST")
     points = st.builds(
@@ -314,11 +316,16 @@ async def test_what_is_shown_after_a_200_is_what_was_sent(season: Season, name: 
         ):
             assert answer.status == 422  # there is nobody who could have won
             return
-        decimals, time = (
-            next((sent[one] for one in sent if one.endswith(field)), EMPTY) for field in ("decimals", "time")
+        decimals, time, counts, lasts, expires_on = (
+            next((sent[one] for one in sent if one.endswith(field)), EMPTY)
+            for field in ("decimals", "time", "counts", "lasts", "expires_on")
         )
-        if decimals not in (EMPTY, 0) and time is not EMPTY and creates:
-            assert answer.status == 422  # a time has its own
+        if creates and (
+            (decimals not in (EMPTY, 0) and time is not EMPTY)  # a time has its own
+            or (lasts is EMPTY) != (expires_on is EMPTY)
+            or (lasts is not EMPTY and counts not in (EMPTY, "sum"))
+        ):
+            assert answer.status == 422
             return
         assert answer.status == 200, answer.json
         shown = await tried.read(season.client, answer.json if creates else None)

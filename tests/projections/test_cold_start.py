@@ -159,6 +159,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(reading, "_SMALL_AT_ONCE", 1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
         await reading.tail(connection, tournament_id, reading.beginning(tournament_id))

@@ -68,11 +68,11 @@ def test_what_is_held_stays_as_it_was(
 
 
 STORED: Final[dict[tuple[int, type[Struct]], str]] = {
-    (6, Competitor): "number name tags color parent_id created_at updated_at revised",
-    (
-        6,
-        Competition,
-    ): "number group_id started_at location participants result winner_id voided_at created_at updated_at revised",
+    (7, Competitor): "number name tags color parent_id created_at updated_at revised erased",
+    (7, Competition): (
+        "number group_id started_at location participants result winner_id voided_at created_at updated_at revised "
+        "struck"
+    ),
 }
 """The fields of packed structs, which snapshots store as arrays, when a version of the fold began."""
 

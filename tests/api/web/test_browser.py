@@ -263,16 +263,15 @@ async def test_a_board_follows_the_referee_by_the_stream_and_asks_nothing_while_
     await page.clock.run_for(100)
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url.partition(championship.address)[2]))
+    page.on("request", lambda request: asked.append(request.url.partition(championship.address)[2].partition("?")[0]))
     first = page.locator("tbody td.value.first").last
     for points in range(5, 9):
         await page.clock.run_for(2_000)
         await championship.give("Wales", 1)
         await expect(first).to_have_text(str(points), timeout=SECONDS)
-    assert len(asked) == 4
     await page.clock.run_for(120_000)
-    assert len(asked) == 4
-    assert {address.partition("?")[0] for address in asked} == {"/table.json"}
+    # That the stream was opened may be told late.
+    assert [path for path in asked if path != "/events"] == ["/table.json"] * 4
 
 
 async def test_what_happens_in_another_ranking_is_not_asked_for(visit: Begin, championship: Championship) -> None:
