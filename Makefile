@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test types suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -19,10 +19,15 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/deptry --config clients/python/pyproject.toml clients/python
+	$(MAKE) --no-print-directory -j 2 types suite
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+suite: $(VENV)/.installed-dev
 	$(BIN)/pytest -n auto --dist worksteal
 
 # The tests that `make test` leaves out because they take long: services that are killed, faults, thousands of competitors.
@@ -127,9 +132,9 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# What the checks need, on top, and the client, which they try.
+# What the checks need, on top, and the client, which they try. Much of it is never imported, so nothing is compiled ahead.
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock clients/python/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable clients/python
 	touch $@
 
