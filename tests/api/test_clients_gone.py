@@ -271,7 +271,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TimeSlices, "over", property(is_over))
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(7, id="share")])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(3, id="share")])
 @pytest.mark.parametrize("run", [uvloop.run, asyncio.run], ids=["uvloop", "asyncio"])
 def test_a_client_that_leaves_at_any_await_is_no_defect(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, run: Callable[..., Any], step: int
