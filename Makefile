@@ -27,8 +27,9 @@ test: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
+# Tests run make, which must not take itself for a part of this one.
 suite: $(VENV)/.installed-dev
-	$(BIN)/pytest -n auto --dist worksteal
+	MAKEFLAGS= $(BIN)/pytest -n auto --dist worksteal
 
 # The tests that `make test` leaves out because they take long: services that are killed, faults, thousands of competitors.
 long: $(VENV)/.installed-dev

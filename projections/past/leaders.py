@@ -329,8 +329,9 @@ class TrueLeaders:
         lines = event.deltas
         if isinstance(event, PointsAdded) and event.results:
             lines = (*lines, *counting_results_of(self._board, event))
+        struck = () if event.competition_id is None else self._board.struck.get(event.competition_id, ())
         for delta in lines:
-            if delta.unity_id == self._unity_id:
+            if delta.unity_id == self._unity_id and delta.competitor_id not in struck:
                 self._put(recorded.sequence, at, delta, delta.amount, event.competition_id)
 
     def _put(self, sequence: Sequence, at: int, line: Delta, amount: int, competition_id: CompetitionId | None) -> None:

@@ -8,7 +8,7 @@ from api.interface.resources import standings
 from projections.past import past
 from tests.api.asking import refused
 from tests.api.leagues import give, play
-from tests.api.service import Season
+from tests.api.service import Season, deltas
 
 
 class Table:
@@ -155,6 +155,16 @@ async def test_a_place_is_explained_by_date(table: Table) -> None:
     known = (await season.client.get(f"{path}&on=2024-03-10&limit=1&to={told['to']['sequence'] - 2}")).json
     assert [one["competition_id"] for one in known["explanation"]["steps"]] == [second]
     refused(await season.client.get(f"{path}&on=2024-03-09&from=1"), 400, "from")
+
+
+async def test_who_was_struck_from_all_that_gave_points_never_led(table: Table) -> None:
+    season = table.season
+    form = {"participants_delta": deltas((season.ids[0], season.unity_id, 3)), "competition_id": season.competition_id}
+    await season.client.put(f"{season.path}/add.json", form)
+    leaders = f"{season.path}/leaders.json?clock=world"
+    assert (await season.client.get(leaders)).json["leaders"]["reigns"][0]["competitors"] == [season.ids[0]]
+    await season.client.put(f"competitions/{season.competition_id}/strike.json", {"competitors": season.ids[0]})
+    assert (await season.client.get(leaders)).json["leaders"]["reigns"] == []
 
 
 async def test_leaders_are_refused_where_there_is_too_much_to_read(

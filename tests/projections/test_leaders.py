@@ -37,11 +37,16 @@ class Naive:
             if isinstance(one.event, Points)
             and root(one.sequence, one.event) not in undone
             and one.event.competition_id not in self.board.voided
+            and self.counts_for_somebody(one.event)
         ]
 
     def is_about(self, recorded: Recorded) -> bool:
         event = recorded.event
         return isinstance(event, Points) and self.unity_id in {delta.unity_id for delta in event.deltas}
+
+    def counts_for_somebody(self, event: Points) -> bool:
+        struck = () if event.competition_id is None else self.board.struck.get(event.competition_id, ())
+        return any(delta.unity_id == self.unity_id and delta.competitor_id not in struck for delta in event.deltas)
 
     def first(self, ranking: Ranking, totals: dict[CompetitorId, int]) -> Who:
         lines = standings(ranking.participants, totals, ranking.unities[self.unity_id].sort)
