@@ -61,14 +61,14 @@ async def undo(
             printing.say("Interrupted before this command undid anything.")
             raise
     if json:
-        printing.json({"withdrawn": planned.withdrawn, "kept": planned.kept, "points": planned.points})
+        printing.json({"voided": planned.voided, "kept": planned.kept, "points": planned.points})
         return
     if not planned.commands:
         printing.say(f"nothing to do: nothing of import {name} counts")
     else:
-        withdrawn = printing.count(len(planned.withdrawn), "competition")
-        printing.say(f"{withdrawn} withdrawn, points of {printing.count(planned.points, 'event')} taken back")
-        for competition_id in planned.withdrawn:
+        voided = printing.count(len(planned.voided), "competition")
+        printing.say(f"{voided} voided, points of {printing.count(planned.points, 'event')} taken back")
+        for competition_id in planned.voided:
             printing.line(str(competition_id))
     if planned.kept:
         listed = ", ".join(map(str, planned.kept[:20])) + (" …" if len(planned.kept) > 20 else "")

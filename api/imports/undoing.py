@@ -25,14 +25,14 @@ from projections.live.tournament import LiveTournament
 
 
 class Undoing(Struct, frozen=True, kw_only=True):
-    """What undoing the import `name` does, as `commands`, judged as `events`. `withdrawn`: the competitions that it
+    """What undoing the import `name` does, as `commands`, judged as `events`. `voided`: the competitions that it
     voids. `kept`: those that the import added and that hold points of others. `points`: how many events of the import
     with points it takes back."""
 
     name: str
     commands: tuple[VoidCompetition | ReversePoints, ...]
     events: tuple[Event, ...]
-    withdrawn: tuple[CompetitionId, ...]
+    voided: tuple[CompetitionId, ...]
     kept: tuple[CompetitionId, ...]
     points: int
 
@@ -65,7 +65,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
                 kept.append(competition_id)
             else:
                 voids.append(void)
-    withdrawn = {void.competition_id for void in voids}
+    voided = {void.competition_id for void in voids}
     counting = {
         sequence: points
         for sequence, points in added.points.items()
@@ -74,7 +74,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     reversals = [
         _reversal(sequence, points)
         for sequence, points in counting.items()
-        if points.competition_id not in withdrawn
+        if points.competition_id not in voided
         and points.competition_id is not None
         and board.competitions[points.competition_id].voided_at is None
     ]
@@ -86,9 +86,9 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
         name=name,
         commands=commands,
         events=tuple([event for command in commands for event in decide(board, command)]),
-        withdrawn=tuple([void.competition_id for void in voids]),
+        voided=tuple([void.competition_id for void in voids]),
         kept=tuple(kept),
-        points=len(reversals) + sum(points.competition_id in withdrawn for points in counting.values()),
+        points=len(reversals) + sum(points.competition_id in voided for points in counting.values()),
     )
 
 

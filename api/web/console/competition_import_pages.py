@@ -164,7 +164,7 @@ def _undo(viewer: Viewer, venue: Venue, run: Run) -> Html | None:
 
 def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, previewed: Html, filling: Filling) -> bytes:
     """What undoing an import leads to, and the button that does it."""
-    voided = _count(len(undoing.withdrawn), "competition")
+    voided = _count(len(undoing.voided), "competition")
     said = (
         f"{voided} would be voided, and the points of {_count(undoing.points, 'event')} taken back. The log keeps all. "
         "The corrected file can be imported afterwards."
@@ -174,7 +174,7 @@ def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, prev
         viewer,
         f"Undo import {undoing.name}",
         element("p", said, class_="warning") if undoing.commands else element("p", "Nothing of it counts any more."),
-        _listed("They would be withdrawn", board, undoing.withdrawn),
+        _listed("They would be voided", board, undoing.voided),
         _listed("They stay, because they hold points of others", board, undoing.kept),
         previewed if undoing.commands else None,
         complaint(filling, []),

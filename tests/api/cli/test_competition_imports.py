@@ -495,12 +495,12 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert "Brest" in shown
     assert (await imported.listed())[2]["voided_at"] is None
     ended = await asyncio.to_thread(said, "import", "undo", slug, imported.names[1], *where)
-    withdrawn = (await imported.listed())[2]
+    voided = (await imported.listed())[2]
     assert (ended.out, ended.err) == (
-        f"{withdrawn['id']}\n",
-        "1 competition withdrawn, points of 1 event taken back\n",
+        f"{voided['id']}\n",
+        "1 competition voided, points of 1 event taken back\n",
     )
-    assert withdrawn["voided_at"] is not None
+    assert voided["voided_at"] is not None
     assert await imported.table() == before
     again = await asyncio.to_thread(said, "import", "undo", slug, imported.names[1], *where)
     assert again.err == f"nothing to do: nothing of import {imported.names[1]} counts\n"
@@ -524,10 +524,10 @@ async def test_a_competition_with_points_of_others_is_kept(imported: Import) -> 
     ended = await asyncio.to_thread(
         said, "import", "undo", imported.slug, *imported.names, "--database-url", imported.tallybook.dsn
     )
-    kept, withdrawn = await imported.listed()
-    assert (kept["voided_at"], ended.out) == (None, f"{withdrawn['id']}\n")
+    kept, voided = await imported.listed()
+    assert (kept["voided_at"], ended.out) == (None, f"{voided['id']}\n")
     assert ended.err.splitlines() == [
-        "1 competition withdrawn, points of 2 events taken back",
+        "1 competition voided, points of 2 events taken back",
         f"kept, because they hold points of others: {kept['id']}",
     ]
     assert (await imported.table())["points"] == {"Ajax": 7, "Brest": 0, "Celtic": 0, "Dynamo": 0}
@@ -577,38 +577,71 @@ async def test_cut_off_after_a_chunk_it_continues(
     assert [one["id"] for one in await imported.listed()] == outcome.ids
 
 
-@pytest.mark.long
-async def test_killed_at_any_moment_it_continues_and_doubles_nothing(
-    tallybook: Tallybook, imported: Import, owner: asyncpg.Connection, tmp_path: Path
-) -> None:
-    random, count = Random(16), 2_000
+def some_season(random: Random, count: int) -> str:
+    """A file of as many competitions."""
     rows = [
         f"{2000 + n // 336}-{1 + n // 28 % 12:02}-{1 + n % 28:02},{'|'.join(random.sample(CLUBS, 2))},"
         f"{random.randrange(4)}:{random.randrange(4)}"
         for n in range(count)
     ]
-    content = "\n".join(["date,participants,score", *rows])
-    counted = "SELECT count(*) FROM tallybook.event WHERE kind = 'PointsAdded'"
+    return "\n".join(["date,participants,score", *rows])
 
-    async def has_come_to(at: int, importing: Running) -> bool:
-        return importing.process.poll() is not None or await owner.fetchval(counted) >= at
 
-    codes = []
-    for at in sorted(random.sample(range(1, count), 3)):
-        with started(tmp_path, *imported.command(content)) as importing:
-            await until(partial(has_come_to, at, importing), 60)
-            importing.send(signal.SIGKILL)
-            codes.append(await importing.ended())
+async def kill_at(owner: asyncpg.Connection, kind: str, at: int, folder: Path, command: list[str]) -> int | None:
+    """Runs the command, and kills it as soon as there are `at` events of a kind. Returns how it ended."""
+    counted = "SELECT count(*) FROM tallybook.event WHERE kind = $1"
+
+    async def has_come_to_it(running: Running) -> bool:
+        return running.process.poll() is not None or await owner.fetchval(counted, kind) >= at
+
+    with started(folder, *command) as running:
+        await until(partial(has_come_to_it, running), 60)
+        running.send(signal.SIGKILL)
+        return await running.ended()
+
+
+@pytest.mark.long
+async def test_killed_at_any_moment_it_continues_and_doubles_nothing(
+    imported: Import, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    random, count = Random(16), 2_000
+    content = some_season(random, count)
+    moments = sorted(random.sample(range(1, count), 3))
+    codes = [await kill_at(owner, "PointsAdded", at, tmp_path, imported.command(content)) for at in moments]
     assert -signal.SIGKILL in codes
     outcome = await imported.json(content)
     assert outcome["imported"] + outcome["already_imported"] == count
-    assert await owner.fetchval(counted) == len(await imported.listed()) == len(set(outcome["ids"])) == count
+    counted = await owner.fetchval("SELECT count(*) FROM tallybook.event WHERE kind = 'PointsAdded'")
+    assert counted == len(await imported.listed()) == len(set(outcome["ids"])) == count
     expected = dict.fromkeys(CLUBS, 0)
-    for row in rows:
+    for row in content.splitlines()[1:]:
         _, clubs, score = row.split(",")
         for club, (scored, conceded) in zip(clubs.split("|"), _both(score), strict=True):
             expected[club] += 3 if scored > conceded else scored == conceded
     assert (await imported.table())["points"] == expected
+
+
+@pytest.mark.long
+async def test_an_undoing_that_is_killed_at_any_moment_continues_and_takes_back_each_competition_once(
+    imported: Import, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    random, count = Random(33), 1_000
+    content = some_season(random, count)
+    await imported(content)
+    played, where = await imported.table(), ("--database-url", imported.tallybook.dsn)
+    undo = ["import", "undo", imported.slug, *imported.names, *where]
+    moments = sorted(random.sample(range(1, count), 3))
+    codes = [await kill_at(owner, "CompetitionVoided", at, tmp_path, undo) for at in moments]
+    assert -signal.SIGKILL in codes
+    assert (await asyncio.to_thread(said, *undo)).code == 0
+    assert all(one["voided_at"] for one in await imported.listed())
+    assert await owner.fetchval("SELECT count(*) FROM tallybook.event WHERE kind = 'CompetitionVoided'") == count
+    assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
+    again = await asyncio.to_thread(said, *undo)
+    assert again.err == f"nothing to do: nothing of import {imported.names[0]} counts\n"
+    assert await imported(content) == f"{count:,} competitions imported"
+    assert await imported.table() == played
+    assert (await asyncio.to_thread(said, "verify", *where)).code == 0
 
 
 def _both(score: str) -> tuple[tuple[int, int], tuple[int, int]]:
