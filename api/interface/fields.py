@@ -521,6 +521,11 @@ FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": 
 FROM_1: Final = FieldType(_from_1, _ID_SCHEMA, _of_number, _ID_OF_JSON)
 
 
+def is_number(kind: FieldType) -> bool:
+    """Whether a text of this kind is a whole number, or one of some words."""
+    return any(one.get("type") == "integer" for one in kind.schema.get("anyOf", (kind.schema,)))
+
+
 def number_or(*words: str) -> FieldType:
     """A number from 1 up, or one of these words."""
 

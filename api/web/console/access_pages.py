@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from api.http.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
 from api.http.forms import Form
 from api.http.sessions import Session
-from api.interface.fields import SHORT, Field, one_of
+from api.interface.fields import FROM_1, SHORT, Field, one_of
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import Child, Html, element
@@ -86,7 +86,7 @@ TOKEN_FIELDS: Final = (
     Field("name", SHORT, "the person or program that uses it", required=True),
     Field("scope", one_of(*_SCOPES), "what it may do", required=True),
     Field("tournaments", SHORT, "the slugs of its tournaments, with commas between them; empty: all that yours is for"),
-    Field("expires_in_days", SHORT, "the days until it ends; empty: never, if yours does not end", required=False),
+    Field("expires_in_days", FROM_1, "the days until it ends; empty: never, if yours does not end"),
 )
 TOKEN_DAYS: Final = 90
 """What the form suggests."""

@@ -13,14 +13,15 @@ from msgspec import Struct
 
 from api.desk.conditions import own_tag
 from api.http.auth import Scope
-from api.http.forms import Form, PathIds
+from api.http.forms import Form, PathIds, unacceptable
 from api.http.times import timestamp
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
-from api.interface.fields import FROM_1, Field, Fields
+from api.interface.fields import FROM_1, Field, FieldMisread, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import LOGO_FIELD, Option
+from engine.domain.errors import Fault
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from projections.board.board import Board
@@ -205,14 +206,22 @@ def _places(board: Board, _ids: PathIds) -> Beginning:
 
 
 def _order(form: Form) -> Form:
-    """The rankings in the order of the places that were sent. Of equal ones, the first in the form comes first."""
-    places = {found[1]: text for name, text in form.items() if (found := _PLACE.fullmatch(name))}
-    ordered = sorted(places, key=lambda one: int(places[one]) if _NUMBER.fullmatch(places[one]) else len(places))
-    return {"order": ",".join(ordered)}
+    """The rankings in the order of the places that were sent. Of equal ones, the first in the form comes first. Raises
+    Unacceptable for what is no place."""
+    places: dict[str, int] = {}
+    faults = []
+    for name, text in form.items():
+        if found := _PLACE.fullmatch(name):
+            try:
+                places[found[1]] = FROM_1.read(text)
+            except FieldMisread as error:
+                faults += [Fault(name, fault) for fault in error.faults]
+    if faults:
+        raise unacceptable(faults)
+    return {"order": ",".join(sorted(places, key=places.__getitem__))}
 
 
 _PLACE: Final = re.compile(r"place\[([1-9][0-9]{0,18})\]", re.ASCII)
-_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _tag(tag: str) -> str:

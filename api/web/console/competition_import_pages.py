@@ -17,7 +17,7 @@ from api.web.console.import_page import CSV, ROWS_SHOWN, STEP, csv_input, hidden
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text, time_element
-from engine.domain.notation import Notation
+from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, RankingId
 from engine.log.import_runs import Run
 from projections.board.board import Board
@@ -66,7 +66,13 @@ def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingI
             ),
             inputs((_LIKE,), chosen),
             *[
-                text_input(name, text, filling, f"points of the main unity; {getattr(usual, name)} if empty")
+                text_input(
+                    name,
+                    text,
+                    filling,
+                    f"points of the main unity; {getattr(usual, name)} if empty",
+                    is_number=notation == WHOLE,
+                )
                 for name, text in _POINTS.items()
             ]
             if notation.time is None

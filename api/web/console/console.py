@@ -33,7 +33,7 @@ from api.http.auth import Scope, Token
 from api.http.body import Bodies
 from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
 from api.http.errors import MediaTypeUnsupported, TooManyRequests, Unauthenticated
-from api.http.forms import Form, cited, parse_id, path_ids, unacceptable
+from api.http.forms import Form, cited, fingerprint, parse_id, path_ids, unacceptable
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
@@ -85,6 +85,7 @@ from api.web.console.overview_page import Overview, overview_page, publication_p
 from api.web.console.ranking_page import DELTAS_NAME, points_page, ranking_page
 from api.web.console.tournaments_page import (
     TOURNAMENTS_SHOWN,
+    ZONE_FIELD,
     Tournaments,
     may_create,
     new_tournament_page,
@@ -98,6 +99,7 @@ from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.page import Query, Site, number_text
 from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
+from engine.domain.commands import ChangePresentation
 from engine.domain.errors import (
     Conflict,
     Fault,
@@ -135,6 +137,7 @@ _TITLES: Final = {
 }
 _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 
+_ZONE: Final = FormReader((ZONE_FIELD,))
 _DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
 _ADDED: Final = Field("added", FROM_1, "1: that event has added points")
 _OFFSET: Final = Field("offset", FROM_0, "the number to skip")
@@ -313,13 +316,25 @@ class ConsoleHandlers:
         key, name = form.pop(KEY, "") or new_key(), form.get("name", "")
         tournament_id = TournamentId(1 + int.from_bytes(sha256(key.encode()).digest()) % TOURNAMENT_ID_MAX)
         try:
+            zoned = _ZONE.read({ZONE_FIELD.name: form.get(ZONE_FIELD.name, "").strip()})
             async with self._database.connection() as connection:
                 opened = await open_tournament(
                     connection, name, actor=viewer.token.token_id, tournament_id=tournament_id
                 )
         except (Unacceptable, Conflict) as error:
             return _problem(incoming, error, new_tournament_page(viewer, _refused_filling(error, key, form, None)))
-        return _see_other(tournament_address(opened.slug, "", {"done": "1"}))
+        done = 1
+        if zoned["zone"] is not None:
+            async with self._desk.live_pool.pinned(tournament_id) as live:
+                receipt = await self._desk.submit(
+                    live,
+                    ChangePresentation(**zoned),
+                    actor=viewer.token.token_id,
+                    idempotency_key=key,
+                    fingerprint=fingerprint("POST", incoming.request.path, form),
+                )
+            done = receipt.last_sequence
+        return _see_other(tournament_address(opened.slug, "", {"done": str(done)}))
 
     async def _within_reach(self, viewer: Viewer) -> list[Token]:
         """The tokens that the viewer may see, the newest first."""

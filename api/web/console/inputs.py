@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field
+from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field, is_number
 from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault
 from engine.domain.terms import Counts, Sort
@@ -113,9 +113,11 @@ def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -
     )
 
 
-def text_input(name: str, label: str, filling: Filling, about: str = "", *, required: bool = False) -> Html:
+def text_input(
+    name: str, label: str, filling: Filling, about: str = "", *, required: bool = False, is_number: bool = False
+) -> Html:
     """A field of one line that no row declares."""
-    return _labelled(name, label, filling, about, required=required, sample=None)
+    return _labelled(name, label, filling, about, required=required, sample=None, is_number=is_number)
 
 
 def _field(field: Field, filling: Filling) -> Html:
@@ -147,15 +149,26 @@ def _field(field: Field, filling: Filling) -> Html:
             element("textarea", filling.given.get(field.name, ""), rows=3, **_attributes(field.name, filling)),
         )
     sample = _SAMPLES.get(field.name)
-    return _labelled(field.name, label, filling, field.about, required=not field.can_be_empty, sample=sample)
+    return _labelled(
+        field.name,
+        label,
+        filling,
+        field.about,
+        required=not field.can_be_empty,
+        sample=sample,
+        is_number=is_number(field.type),
+    )
 
 
-def _labelled(name: str, label: str, filling: Filling, about: str, *, required: bool, sample: str | None) -> Html:
+def _labelled(
+    name: str, label: str, filling: Filling, about: str, *, required: bool, sample: str | None, is_number: bool
+) -> Html:
     line = element(
         "input",
         value=filling.given.get(name, ""),
         required=required,
         placeholder=sample,
+        inputmode="numeric" if is_number else None,
         autocomplete="off",
         list=f"suggested-{name}" if name in filling.suggested else None,
         **_attributes(name, filling),

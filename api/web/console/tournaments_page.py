@@ -7,8 +7,9 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.auth import Scope
+from api.web.console.changes import PRESENTATION
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
-from api.web.console.inputs import Filling, complaint, form, text_input
+from api.web.console.inputs import Filling, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element
 from api.web.page import number_text, time_element
 from engine.domain.terms import TournamentId
@@ -18,6 +19,7 @@ from projections.verification.noted import LastVerified
 
 TOURNAMENTS_SHOWN: Final = 100
 """Tournaments on one page."""
+ZONE_FIELD: Final = next(field for field in PRESENTATION.fields if field.name == "zone")
 
 
 class Tournaments(Struct, frozen=True, kw_only=True):
@@ -54,7 +56,7 @@ def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
     return console_page(
         viewer,
         "Create a tournament",
-        complaint(filling, ["name"]),
+        complaint(filling, ["name", ZONE_FIELD.name]),
         form(
             filling,
             f"{CONSOLE}/tournaments/new",
@@ -62,6 +64,7 @@ def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
             text_input(
                 "name", "Name", filling, "its address is made from it, and stays when it is renamed", required=True
             ),
+            inputs((ZONE_FIELD,), filling),
         ),
         element("p", element("a", "Leave it", href=CONSOLE), class_="ways"),
     )

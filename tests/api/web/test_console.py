@@ -22,7 +22,7 @@ from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log.registry import tournament_named
 from engine.process.telemetry import Lines
 from projections.verification.noted import note_verified
-from tests.api.asking import Log, log
+from tests.api.asking import Log, log, with_points
 from tests.api.service import Season, Service, deltas, make_token, totals
 from tests.api.visitor import CONSOLE, Visitor, form_of, visiting
 from tests.tournaments import open_new_tournament
@@ -119,6 +119,25 @@ def routes_of(service: Service) -> dict[str, set[str]]:
 
 
 MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
+
+
+USUAL: Final = {"name": "Cup", "csv": MATCH, "scope": "read", "group_id": "1"}
+"""What forms are filled in with, where they ask for it."""
+NUMBERS_OF_FORMS: Final = {
+    *("parent", "group_id", "competition_id", "main_unity_decimals", "decimals", "place[1]", "points[1]"),
+    *("criteria[1].best", "win", "draw", "loss", "expires_in_days", "freeze", "reveal"),
+}
+
+
+def inputs_of(page: str) -> list[str]:
+    """The attributes of each input of a page."""
+    return [unescape(attributes) for attributes in re.findall(r"<input ([^>]*)>", page)]
+
+
+def numbers_of(page: str) -> list[str]:
+    """The inputs of a page that take whole numbers, as it says."""
+    numeric = [one for one in inputs_of(page) if 'inputmode="numeric"' in one]
+    return [name for one in numeric for name in re.findall(r'\bname="([^"]*)"', one)]
 
 
 async def import_match(visitor: Visitor, season: Season) -> str:
@@ -307,8 +326,15 @@ async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visit
     answer = await visitor.fill(page, {"name": "Autumn Cup"}, times=2)
     assert answer.headers["Location"] == f"{CONSOLE}/tournament/autumn-cup?done=1"
     assert "Autumn Cup" in words(await visitor.page(answer.headers["Location"]))
+    refused = await visitor.fill(page, {"name": "Winter Cup", "zone": "Berlin"})
+    assert "is not a time zone that is known here; near it: Europe/Berlin" in words(refused.body.decode())
+    answer = await visitor.fill(page, {"name": "Winter Cup", "zone": "Europe/Berlin"}, times=2)
+    assert answer.headers["Location"] == f"{CONSOLE}/tournament/winter-cup?done=2"
+    form, _ = form_of(await visitor.page(f"{CONSOLE}/tournament/winter-cup/presentation"))
+    assert form["zone"] == "Europe/Berlin"
     async with service.database.connection() as connection:
         assert await tournament_named(connection, "autumn-cup-2") is None
+        assert await tournament_named(connection, "winter-cup-2") is None
 
 
 async def test_points_are_typed_as_they_are_shown(visitor: Visitor, season: Season) -> None:
@@ -353,6 +379,32 @@ async def test_a_fault_stands_next_to_its_field_with_the_text_that_was_sent(
     assert answer.status == 422
     assert "is required" in words(answer.body.decode())
     assert await log.length() == before
+
+
+async def test_a_number_that_is_not_whole_is_refused_by_every_form(
+    service: Service, visitor: Visitor, season: Season, log: Log
+) -> None:
+    """A form says by `inputmode` which of its fields take one. What is wrong stands next to the field."""
+    season, import_name, tried = await with_points(season), await import_match(visitor, season), set()
+    for template, methods in routes_of(service).items():
+        if methods != {"GET", "HEAD", "POST"}:
+            continue
+        address = address_of(template, season, import_name)
+        page = await visitor.page(address)
+        form, action = form_of(page)
+        form |= {name: text for name, text in USUAL.items() if name in form}
+        form |= {name: str(season.unity_id) for name in form if name.endswith("].unity")}
+        before = await log.length()
+        for name in numbers_of(page):
+            assert name in form, (template, name)
+            for text in (*WRONG_NUMBERS, "1.0", "one"):
+                answer = await visitor.post(action, {**form, name: text})
+                assert answer.status in (400, 422), (template, name, text)
+                (field,) = [one for one in inputs_of(answer.body.decode()) if f'name="{name}"' in one]
+                assert 'aria-invalid="true"' in field, (template, name, text)
+                assert await log.length() == before
+            tried.add(re.sub(r"[0-9]+", "1", name))
+    assert tried == NUMBERS_OF_FORMS
 
 
 async def test_a_competition_is_added_its_result_recorded_and_its_points_voided(
