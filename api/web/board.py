@@ -64,7 +64,7 @@ from api.web.moments import passage_shape, race_shape, table_shape, timeline_sha
 from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
-from api.web.words import words_for
+from api.web.words import Words, words_for
 from engine.domain.errors import Fault, NotFound, Refusal, Unreadable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
@@ -234,7 +234,8 @@ class BoardHandlers:
                 if not sent.is_page:
                     raise
                 incoming.facts["code"] = refusal.code
-                page = refused_page(Site("", slug, self._static), refusal)
+                site = Site("", slug, self._static, Words(_language(incoming.request) or "en"))
+                page = refused_page(site, refusal, leads_back=incoming.request.target != site.address({}))
                 return Reply(page, code=problems.STATUSES[type(refusal)], media_type=HTML_TYPE, headers=sent.headers)
             return await self._compression.reply(
                 incoming.request, answered.body, etag=answered.etag, media_type=sent.media_type, headers=sent.headers

@@ -133,14 +133,20 @@ def name_text(name: str) -> Html:
     return element("bdi", name)
 
 
-def refused_page(site: Site, refusal: Refusal) -> bytes:
-    """What people see in place of a page that they cannot have."""
+def refused_page(site: Site, refusal: Refusal, *, leads_back: bool) -> bytes:
+    """What people see in place of a page that they cannot have. `leads_back`: to the board, because it may be there."""
     faults = [element("li", element("code", fault.field), f": {fault.message}") for fault in refusal.faults]
+    words = site.words
+    english = None if words.language == "en" else "en"
+    ways = [element("a", words("to_start"), href="/")]
+    if leads_back:
+        ways.insert(0, element("a", words("back"), href=site.address({})))
     body = element(
         "main",
-        element("h1", "Nothing to see here"),
-        element("p", refusal.message),
-        element("ul", *faults) if faults else None,
+        element("h1", words("nothing_here")),
+        element("p", refusal.message, lang=english),
+        element("ul", *faults, lang=english) if faults else None,
+        element("p", *[part for way in ways for part in (way, " ")], class_="ways"),
     )
     return framed(site, "Tallybook", body, kind="refused", scripts=False)
 
