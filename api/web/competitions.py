@@ -1,14 +1,13 @@
 """The competitions around a moment that a board shows: the last ones with what each gave, and the next ones.
 
-A competition is one of a ranking's if it gave points in it. One that has neither points nor a result is a next one of
-each ranking in which all its participants are, unless all of them are also in one that is hidden: nothing says of which
-of the two it is.
+A competition is one of a ranking's if it gave points in it. One that has neither points, in whatever ranking, nor a
+result is a next one of each ranking in which all its participants are, unless all of them are also in one that is
+hidden: nothing says of which of the two it is.
 """
 
 from collections.abc import Collection, Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from msgspec import Struct, structs
@@ -16,7 +15,8 @@ from msgspec import Struct, structs
 from api.web.page import number_text, signed_text
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board, Competition
+from projections.board.board import Board, Competition, Ranking
+from projections.board.competition_sums import CompetitionSums
 from projections.columns.enrolment import Enrolment
 
 RESULTS_SHOWN: Final = 6
@@ -63,69 +63,114 @@ class ShownCompetitions(Struct, frozen=True, kw_only=True):
     fixtures: list[ShownCompetition] = []
 
 
-def competitions_shown(
-    board: Board,
-    ranking_id: RankingId,
-    unity_id: UnityId,
-    latest_id: CompetitionId | None,
-    hidden: Collection[RankingId],
-    on: datetime | None,
-) -> Generator[None, None, ShownCompetitions]:
-    """Those of a ranking that has its sums of competitions, with points of this unity. `on`: the time by which what has
-    taken place is known; None: all is. Pauses for other work."""
+class Around(Struct, frozen=True):
+    """The competitions of a ranking around a moment, among those looked at: `results` gave points in it, the newest
+    first; `fixtures` did not, and have no result, the next first. `begun`: those of the fixtures that may have given
+    points elsewhere."""
+
+    results: list[CompetitionId]
+    fixtures: list[CompetitionId]
+    begun: list[CompetitionId]
+
+
+def competitions_around(
+    board: Board, ranking: Ranking, sums: CompetitionSums, hidden: Collection[RankingId], on: datetime | None
+) -> Generator[None, None, Around]:
+    """Those of a ranking with these sums. `on`: the time by which what has taken place is known; None: all is. Pauses
+    for other work."""
     number = len(board.competitions)
     results: list[_Dated] = []
     fixtures: list[_Dated] = []
-    listed = board.rankings[ranking_id].participants
+    begun: list[CompetitionId] = []
+    listed = ranking.participants
     elsewhere = [board.rankings[one].participants for one in hidden if one in board.rankings]
     looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
-    for place, (competition_id, recorded) in enumerate(looked_at):
+    for place, (competition_id, competition) in enumerate(looked_at):
         if place % _STEP_COMPETITIONS == 0:
             yield
-        competition = recorded if on is None or recorded.started_at <= on else _coming(recorded)
+        has_begun = _has_begun(competition, on)
         who = competition.participants
         if competition.voided_at is not None or not who:
             continue
-        one = _Dated((competition.started_at, competition.number), competition_id, competition)
-        if _gave(board, ranking_id, competition_id, who):
+        one = _Dated((competition.started_at, competition.number), competition_id)
+        has_result = has_begun and (competition.result is not None or competition.winner_id is not None)
+        if _gave(ranking, sums, competition_id, who):
             results.append(one)
-        elif competition.result is None and competition.winner_id is None and _all_in(listed, who):
-            fixtures += [] if any(_all_in(hers, who) for hers in elsewhere) else [one]
+        elif not has_result and _all_in(listed, who) and not any(_all_in(hers, who) for hers in elsewhere):
+            fixtures.append(one)
+            begun += [competition_id] if has_begun else []
     results.sort(key=_when, reverse=True)
     fixtures.sort(key=_when)
-    latest = None if latest_id is None else board.competitions.get(latest_id)
-    shown = partial(_shown, board, ranking_id, unity_id)
+    return Around([one.competition_id for one in results], [one.competition_id for one in fixtures], begun)
+
+
+def competitions_shown(
+    board: Board,
+    ranking: Ranking,
+    sums: CompetitionSums,
+    unity_id: UnityId,
+    latest_id: CompetitionId | None,
+    around: Around,
+    taken_place: Collection[CompetitionId],
+    on: datetime | None,
+) -> Generator[None, None, ShownCompetitions]:
+    """Those of a page, with points of this unity. Those that have `taken_place` elsewhere are no fixtures. Pauses for
+    other work."""
+    results = around.results[:RESULTS_SHOWN]
+    fixtures = [one for one in around.fixtures if one not in taken_place][:FIXTURES_SHOWN]
+    shown = {}
+    for one in {*results, *fixtures} | (set() if latest_id is None else {latest_id}):
+        competition = board.competitions.get(one)
+        if competition is not None:
+            shown[one] = _shown(board, ranking, sums, unity_id, one, _known_by(competition, on))
+        yield
     return ShownCompetitions(
-        latest=None if latest is None or latest_id is None else shown(latest_id, latest),
-        results=[shown(one.competition_id, one.competition) for one in results[:RESULTS_SHOWN]],
-        fixtures=[shown(one.competition_id, one.competition) for one in fixtures[:FIXTURES_SHOWN]],
+        latest=None if latest_id is None else shown.get(latest_id),
+        results=[shown[one] for one in results],
+        fixtures=[shown[one] for one in fixtures],
     )
+
+
+def last_date(
+    board: Board, ranking: Ranking, sums: CompetitionSums, known: datetime
+) -> Generator[None, None, datetime]:
+    """The last date of those that gave points in the ranking, one of which is `known`. Pauses for other work."""
+    number = len(board.competitions)
+    looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
+    for place, (competition_id, one) in enumerate(looked_at):
+        if place % _STEP_COMPETITIONS == 0:
+            yield
+        if one.started_at <= known or not one.is_dated or one.voided_at is not None:
+            continue
+        if _gave(ranking, sums, competition_id, one.participants):
+            known = one.started_at
+    return known
 
 
 class _Dated(Struct, frozen=True):
     place: tuple[datetime, int]
     competition_id: CompetitionId
-    competition: Competition
 
 
 def _when(one: _Dated) -> tuple[datetime, int]:
     return one.place
 
 
-def _coming(competition: Competition) -> Competition:
-    """The competition as it was before it took place."""
-    return structs.replace(competition, result=None, winner_id=None)
+def _has_begun(competition: Competition, on: datetime | None) -> bool:
+    return on is None or competition.started_at <= on
+
+
+def _known_by(competition: Competition, on: datetime | None) -> Competition:
+    """The competition as it was by then: before it took place, it had no result."""
+    return competition if _has_begun(competition, on) else structs.replace(competition, result=None, winner_id=None)
 
 
 def _all_in(listed: Enrolment, who: Items[CompetitorId]) -> bool:
     return all(one in listed for one in who)
 
 
-def _gave(board: Board, ranking_id: RankingId, competition_id: CompetitionId, who: Items[CompetitorId]) -> bool:
+def _gave(ranking: Ranking, sums: CompetitionSums, competition_id: CompetitionId, who: Items[CompetitorId]) -> bool:
     """Whether the competition gave points in the ranking."""
-    ranking = board.rankings[ranking_id]
-    sums = ranking.competition_sums
-    assert sums is not None
     some = who[:_PARTICIPANTS_LOOKED_AT_MAX]
     return any(sums.sum(unity_id, one, competition_id) is not None for unity_id in ranking.unities for one in some)
 
@@ -136,14 +181,18 @@ def _gained_text(points: int, notation: Notation) -> str:
 
 
 def _shown(
-    board: Board, ranking_id: RankingId, unity_id: UnityId, competition_id: CompetitionId, competition: Competition
+    board: Board,
+    ranking: Ranking,
+    sums: CompetitionSums,
+    unity_id: UnityId,
+    competition_id: CompetitionId,
+    competition: Competition,
 ) -> ShownCompetition:
-    sums, notation = board.rankings[ranking_id].competition_sums, board.rankings[ranking_id].unities[unity_id].notation
-    assert sums is not None
+    notation = ranking.unities[unity_id].notation
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
     if len(who) > 2:
-        sign = -1 if notation.results is None else board.rankings[ranking_id].unities[unity_id].better
+        sign = -1 if notation.results is None else ranking.unities[unity_id].better
         by_points = sorted(who, key=lambda one: (gained[one] is None, sign * (gained[one] or 0)))
         who = by_points[:SIDES_SHOWN]
     result = competition.result

@@ -67,6 +67,7 @@ class TableShape(Struct, frozen=True, kw_only=True):
     recorded_at: datetime
     state: TableState
     since: int | None
+    since_on: datetime | None
     count: int
     offset: int
     competitions: ShownCompetitions
@@ -321,6 +322,7 @@ async def table_shape(table: ShownTable) -> TableShape:
         recorded_at=table.recorded_at,
         state=table.state,
         since=table.since,
+        since_on=table.since_on,
         count=table.count,
         offset=table.offset,
         competitions=table.competitions,

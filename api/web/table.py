@@ -4,7 +4,7 @@ One moment is shown, and the lines are compared with an earlier one. The page, t
 live are made from the same `ShownTable`.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -18,11 +18,11 @@ from api.interface.questions import moved
 from api.interface.resources.classifications import lines_then, shown_values
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
-from api.web.competitions import ShownCompetitions, competitions_shown
+from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_date
 from api.web.search import is_searched, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
 from api.web.words import ENGLISH, Words
-from engine.domain.errors import NotFound
+from engine.domain.errors import NotFound, TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -48,6 +48,10 @@ FORM_SUMS_SHOWN_MAX: Final = 50_000
 FORM_EVENTS_MAX: Final = 20_000
 """Events up to a moment of the past of which forms are shown: the log is read for them from its beginning."""
 
+MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
+"""Events of a log up to which the table of now is compared with that before a date. It is made after each event, and
+much may have been recorded since that date."""
+
 PASSAGE_TOTALS_MAX: Final = 25_000
 """Totals of a ranking, competitors times unities, whose passages are told. Of larger ones, the service shows each
 moment."""
@@ -63,9 +67,10 @@ _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 class TableAsked(LinesAsked, frozen=True, kw_only=True):
     """Which table: of this ranking (None: the first one), after the event `at` (None: now), with what had taken place
-    by `on` (None: all), compared with that after `since` or by `since_on` (None: before the last competition). `form`:
-    whether the form of its lines, and competitions around the moment, are wanted; `tags`: the tags that can be
-    chosen; `words`: in which columns and competitions without names are told."""
+    by `on` (None: all), compared with that after `since` or by `since_on` (None: before the last competition; by its
+    date, if the table is of now or by `on`). `form`: whether the form of its lines, and competitions around the moment,
+    are wanted; `tags`: the tags that can be chosen; `words`: in which columns and competitions without names are
+    told."""
 
     ranking_id: RankingId | None = None
     at: Sequence | None = None
@@ -126,7 +131,8 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
     chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
     than its totals decide. `state`: of the table of now. `since`: the event after which the table was that is compared
-    with; None: nobody had points before the last competition. `count`: lines in all. `races`: whether there is a race
+    with; None: nobody had points before the last competition. `since_on`: of that table, only what had taken place by
+    then is compared; None: all. `count`: lines in all. `races`: whether there is a race
     to draw; `folds`: whether browsers can add up its points. `is_searched`: whether competitors can be looked for;
     `tags` are those that they have, if they were asked for. `on`: only what had taken place by then is shown; None:
     all. `last`: the last competition that gave points, where its date is declared. `form_notation`: how form, and
@@ -143,6 +149,7 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     recorded_at: datetime
     state: TableState
     since: int | None
+    since_on: datetime | None
     count: int
     offset: int
     races: bool
@@ -184,12 +191,15 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     if asked.form:
         form = await _forms(board, ranking_id, asked.unity_id, ids)
     last = await _last_competition(context, then, ranking_id)
-    earlier = await _earlier(context, then, ranking_id, asked, last)
+    date = await _last_date(context, then, ranking_id, asked, last)
+    earlier = await _earlier(context, then, ranking_id, asked, last, date)
     positions: Mapping[CompetitorId, int | None] = {}
     if earlier is not None:
         before = last if (asked.since, asked.since_on) == (None, None) else None
         ranked = [
-            one for one in ids if _had_points(earlier, ranking_id, one) or _played_before(before, form.get(one, ()))
+            one
+            for one in ids
+            if _had_points(earlier, ranking_id, one) or _played_before(board, before, date, form.get(one, ()))
         ]
         positions = await _positions(context, earlier, ranking_id, asked.unity_id, found.group, ranked)
     ranking = board.rankings[ranking_id]
@@ -212,6 +222,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         recorded_at=recorded_at,
         state="frozen" if context.is_frozen else "live" if ranking.closed_at is None else "final",
         since=None if earlier is None else earlier.sequence,
+        since_on=None if earlier is None else earlier.on,
         count=found.count,
         offset=found.offset,
         races=is_raced(ranking, live.head.sequence) and _has_points(ranking),
@@ -220,7 +231,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         tags=await in_time_slices(tags_offered(board, ranking)) if asked.tags and is_searched(ranking) else [],
         on=asked.on,
         last=None if last is None else _dated(asked.words, board, last.competition_id),
-        competitions=await _competitions(context, board, ranking_id, asked, last),
+        competitions=await _competitions(context, then, ranking_id, asked, last),
         form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
         lines=await in_time_slices(_shown(board, columns, lines, positions, form, others, gained)),
     )
@@ -364,24 +375,51 @@ def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCo
     return DatedCompetition(short_text(board, competition, words("competition_of")), competition.started_at)
 
 
-async def _earlier(
+async def _last_date(
     context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
+) -> datetime | None:
+    """The last date of a competition that gave points, before which lines are compared. None: they are compared by the
+    log, because a moment of it is asked for, it is long, or the `last` competition has no date."""
+    board = then.board
+    found = None if last is None else board.competitions.get(last.competition_id)
+    if found is None or not found.is_dated:
+        return None
+    if then.clock is not None:
+        return found.started_at
+    if {asked.at, asked.since, asked.since_on} != {None} or then.sequence > MOVED_BY_DATE_EVENTS_MAX:
+        return None
+    await _give_sums(context, then, ranking_id)
+    ranking = board.rankings[ranking_id]
+    sums = ranking.competition_sums
+    return None if sums is None else await in_time_slices(last_date(board, ranking, sums, found.started_at))
+
+
+async def _earlier(
+    context: RecallContext,
+    then: PastBoard,
+    ranking_id: RankingId,
+    asked: TableAsked,
+    last: LastCompetition | None,
+    date: datetime | None,
 ) -> PastBoard | None:
     """What lines are compared with. None: nothing, or nobody had points in the ranking before the last competition."""
     past, tournament_id, head = context.past, context.live.tournament_id, context.live.head.sequence
-    moment = None if asked.at is None else AtSequence(asked.at)
     if asked.since is not None:
         return await past.at(tournament_id, ranking_id, AtSequence(asked.since), head)
     if asked.since_on is not None:
-        return await past.at(tournament_id, ranking_id, moment, head, asked.since_on)
+        return await past.at(tournament_id, ranking_id, AtSequence(then.sequence), head, asked.since_on)
     if last is None:
         return None
-    if then.clock is None:
-        earlier = await past.at(tournament_id, ranking_id, AtSequence(last.before), then.sequence)
-    else:
-        date = then.board.competitions[last.competition_id].started_at
+    earlier = None
+    if date is not None:
         before = max(date, _FIRST_TIME + _MICROSECOND) - _MICROSECOND
-        earlier = await past.at(tournament_id, ranking_id, moment, head, before)
+        try:
+            earlier = await past.at(tournament_id, ranking_id, AtSequence(then.sequence), head, before)
+        except TooMuchWork:
+            if then.clock is not None:
+                raise
+    if earlier is None:
+        earlier = await past.at(tournament_id, ranking_id, AtSequence(last.before), then.sequence)
     return earlier if _has_points(earlier.board.rankings[ranking_id]) else None
 
 
@@ -393,9 +431,15 @@ def _had_points(then: PastBoard, ranking_id: RankingId, competitor_id: Competito
     return any(one.totals.get(competitor_id) for one in then.board.rankings[ranking_id].unities.values())
 
 
-def _played_before(last: LastCompetition | None, form: Iterable[CompetitionSum]) -> bool:
-    """Whether they took part before the last competition, even if for nothing."""
-    return last is not None and any(one.competition_id != last.competition_id for one in form)
+def _played_before(
+    board: Board, last: LastCompetition | None, date: datetime | None, form: Iterable[CompetitionSum]
+) -> bool:
+    """Whether they took part before the last competition, or before its date, even if for nothing."""
+    if last is None:
+        return False
+    if date is None:
+        return any(one.competition_id != last.competition_id for one in form)
+    return any(board.competitions[one.competition_id].started_at < date for one in form)
 
 
 async def _positions(
@@ -437,14 +481,23 @@ def _positions_in(
 
 
 async def _competitions(
-    context: RecallContext, board: Board, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
+    context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
 ) -> ShownCompetitions:
     """The competitions around the moment, with their points in the unity that is shown, the main one of a
     classification; none where the log would have to be read for them."""
-    if not asked.form or board.rankings[ranking_id].competition_sums is None:
+    board, ranking = then.board, then.board.rankings[ranking_id]
+    sums = ranking.competition_sums
+    if not asked.form or sums is None:
         return ShownCompetitions()
+    around = await in_time_slices(competitions_around(board, ranking, sums, context.hidden, asked.on))
+    others = [one for one in rankings_in(context, board) if one != ranking_id]
+    taken_place: Collection[CompetitionId] = ()
+    if others and around.begun:
+        taken_place = await context.past.taken_place(context.live.tournament_id, then, others, around.begun)
     unity_id, latest = unity_of(board, ranking_id, asked.unity_id), None if last is None else last.competition_id
-    return await in_time_slices(competitions_shown(board, ranking_id, unity_id, latest, context.hidden, asked.on))
+    return await in_time_slices(
+        competitions_shown(board, ranking, sums, unity_id, latest, around, taken_place, asked.on)
+    )
 
 
 async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> None:

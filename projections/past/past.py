@@ -10,7 +10,7 @@ import asyncio
 import time
 from base64 import b64decode
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ from engine.domain.errors import (
     TooMuchWork,
     TournamentStopped,
 )
-from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded
+from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
 from engine.log.reading import Head
@@ -280,6 +280,25 @@ class Past:
                     break
                 upto = after
         return None if last is None or first is None else LastCompetition(last, Sequence(first - 1))
+
+    async def taken_place(
+        self,
+        tournament_id: TournamentId,
+        then: PastBoard,
+        ranking_ids: Collection[RankingId],
+        competition_ids: Iterable[CompetitionId],
+    ) -> set[CompetitionId]:
+        """Those of the competitions that gave points in one of these rankings, on the board and by its clock."""
+        found: set[CompetitionId] = set()
+        pending = deque([(one, Sequence(0)) for one in competition_ids])
+        async with self._admitted():
+            while pending:
+                async with self._database.connection_for(tournament_id) as connection:
+                    events = await reading.points_of_competitions(connection, tournament_id, pending, then.sequence)
+                shown = events if then.clock is None else then.clock.shown(events)
+                found.update(_causes(then.board, ranking_ids, shown))
+                pending = deque([one for one in pending if one[0] not in found])
+        return found
 
     async def board_after(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Board:
         """The board after this event. Raises NotFound if the log up to `head` does not reach so far."""
@@ -757,6 +776,22 @@ def _followed(tournament_id: TournamentId, board: Board, series: Series, events:
     for recorded in folding(tournament_id, board, events):
         series.follow(board, recorded)
         yield
+
+
+def _causes(board: Board, ranking_ids: Collection[RankingId], events: Iterable[Recorded]) -> Iterator[CompetitionId]:
+    """The competitions for which these events gave points in the rankings, that are not undone and whose competitors
+    are not all struck."""
+    for recorded in events:
+        event = recorded.event
+        if (
+            isinstance(event, PointsAdded)
+            and event.competition_id is not None
+            and event.ranking_id in ranking_ids
+            and recorded.sequence not in board.rankings[event.ranking_id].undone
+        ):
+            struck = board.struck.get(event.competition_id, ())
+            if any(line.competitor_id not in struck for line in changed_by(event)):
+                yield event.competition_id
 
 
 def _add_lines(

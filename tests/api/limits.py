@@ -357,6 +357,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("steps of an explanation on a page", f"{board.STEPS_SHOWN}", "further pages for earlier ones"),
             ("events searched for the last competition", f"{past.LOOKED_BACK_EVENTS_MAX:,}", "no movement is shown"),
             (
+                "events of the log, for movement of now by date",
+                f"{table.MOVED_BY_DATE_EVENTS_MAX:,}",
+                "movement since before the competition recorded last",
+            ),
+            (
                 "sums of competitions searched for the recent results of a page",
                 f"{table.FORM_SUMS_SHOWN_MAX:,}",
                 "none are shown",

@@ -25,6 +25,7 @@ from engine.domain.commands import (
     CreateRanking,
     DeclareClassification,
     ReversePoints,
+    UnvoidCompetition,
     VoidCompetition,
 )
 from engine.domain.events import Criterion, Delta
@@ -103,11 +104,37 @@ async def test_movement_is_since_the_last_competition_by_sign_and_by_word(champi
 
 
 async def test_a_voided_competition_is_not_the_last_one(championship: Championship) -> None:
-    before = await championship.get("/table.json")
     last = list(championship.live.board.competitions)[-1]
-    await submit(championship, VoidCompetition(competition_id=last))
-    now = await championship.get("/table.json")
-    assert now.json["since"] < before.json["since"]
+    end = championship.live.head.sequence
+    for name, at in (("since_on", ""), ("since", f"?at={end}")):
+        before = (await championship.get(f"/table.json{at}")).json[name]
+        await submit(championship, VoidCompetition(competition_id=last))
+        end = championship.live.head.sequence
+        assert (await championship.get(f"/table.json{at and f'?at={end}'}")).json[name] < before
+        await submit(championship, UnvoidCompetition(competition_id=last))
+
+
+async def test_movement_of_now_is_since_before_the_last_date_whenever_results_were_recorded(
+    championship: Championship,
+) -> None:
+    """A match of February is recorded last. It is the latest result, and moves nobody: it counted before the last
+    date, too."""
+    desk, teams = championship.service.desk, championship.teams
+    late = CompetitionId(await desk.new_id())
+    sides, day = (teams["Wales"], teams["Italy"]), datetime(2024, 2, 20, tzinfo=UTC)
+    await submit(championship, AddCompetition(competition_id=late, group_id=9, participants=sides, started_at=day))
+    await championship.give("Wales", 8, late)
+    for below in ("/table.json", "/table.json?on=2024-12-31"):
+        table = (await championship.get(below)).json
+        moved = {line["name"]: line["moved"] for line in table["lines"]}
+        assert moved == {"Ireland": 0, "France": 3, "England": 0, "Scotland": -2, "Wales": -1, "Italy": 0}
+        assert table["since_on"] == "2024-03-16T19:59:59.999999Z"
+    assert (await championship.get("/table.json")).json["competitions"]["latest"]["id"] == str(late)
+    csv_rows = list(csv.DictReader(io.StringIO((await championship.get("/table.csv")).body.decode())))
+    assert {row["competitor"]: int(row["moved"]) for row in csv_rows} == moved
+    end = championship.live.head.sequence
+    published = (await championship.get(f"/table.json?at={end}")).json  # as the log has it
+    assert {line["name"]: line["moved"] for line in published["lines"]}["Wales"] == 1
 
 
 async def test_nobody_has_moved_at_the_first_competition(championship: Championship) -> None:
@@ -141,7 +168,7 @@ async def test_form_has_the_last_competitions_the_newest_last(championship: Cham
 
 async def test_a_moment_of_the_past_is_shown_and_compared_with_another(championship: Championship) -> None:
     end = championship.live.head.sequence
-    since = (await championship.get("/table.json")).json["since"]
+    since = (await championship.get(f"/table.json?at={end}")).json["since"]
     page = await page_of(championship, f"?at={since}&since={end}")
     assert list(table_of_page(page)) == ["Ireland", "Scotland", "England", "France", "Italy", "Wales"]
     assert lines_of(page)[3][1] == ["▼", "2", "down"]
@@ -214,7 +241,18 @@ async def test_what_cannot_be_shown_is_refused_on_a_page(championship: Champions
     answer = await championship.get(query)
     assert answer.status == status
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "Nothing to see here" in answer.body.decode()
+    page = answer.body.decode()
+    assert "Nothing to see here" in page
+    assert f'<a href="{championship.address}">Back to the table</a> <a href="/">' in page
+
+
+async def test_a_board_that_is_not_there_leads_on_in_the_language_of_its_reader(championship: Championship) -> None:
+    answer = await championship.stranger.send("GET", "/board/nowhere", headers={"Accept-Language": "fr"})
+    page = answer.body.decode()
+    assert answer.status == 404
+    assert '<html lang="fr">' in page
+    assert '<p lang="en">' in page
+    assert re.findall(r'<a href="([^"]*)"', page) == ["/"]
 
 
 async def test_a_parameter_that_cannot_be_read_is_named(championship: Championship) -> None:
@@ -505,6 +543,54 @@ async def test_a_competition_is_a_fixture_until_it_gives_points(championship: Ch
     assert competitions_of(page, "Results")[0].startswith("Wales – Italy Wales +4 1 February 2025")  # noqa: RUF001
     await submit(championship, VoidCompetition(competition_id=cup))
     assert competitions_of(await page_of(championship), "Results")[0].startswith("France 33-31 England")
+
+
+async def test_what_gave_points_in_another_ranking_has_taken_place_and_is_no_fixture(
+    championship: Championship,
+) -> None:
+    """Unless they are undone, or nobody may see that ranking."""
+    desk, teams = championship.service.desk, championship.teams
+    cup = CreateRanking(
+        ranking_id=RankingId(await desk.new_id()),
+        name="Cup",
+        participants=tuple(teams.values()),
+        main_unity_id=UnityId(await desk.new_id()),
+        main_unity_name="points",
+    )
+    await submit(championship, cup)
+    match, final = [CompetitionId(await desk.new_id()) for _ in range(2)]
+    sides, day = (teams["Wales"], teams["Italy"]), datetime(2025, 2, 1, tzinfo=UTC)
+    for one, date in ((match, day), (final, day + timedelta(days=30))):
+        await submit(championship, AddCompetition(competition_id=one, group_id=1, participants=sides, started_at=date))
+    expected = ["Wales – Italy 1 February 2025, 00:00 UTC", "Wales – Italy 3 March 2025, 00:00 UTC"]  # noqa: RUF001
+    address = f"?ranking={championship.ranking_id}"
+    assert competitions_of(await page_of(championship, address), "Fixtures") == expected
+
+    delta = Delta(teams["Wales"], cup.main_unity_id, 3)
+    added = await submit(championship, AddPoints(ranking_id=cup.ranking_id, deltas=(delta,), competition_id=match))
+    assert competitions_of(await page_of(championship, address), "Fixtures") == expected[1:]
+    assert competitions_of(await page_of(championship, f"{address}&at=2025-02-02"), "Fixtures") == expected[1:]
+    assert competitions_of(await page_of(championship, f"{address}&at=2025-01-02"), "Fixtures") == expected
+    assert competitions_of(await page_of(championship, f"?ranking={cup.ranking_id}"), "Fixtures") == expected[1:]
+
+    undo = ReversePoints(ranking_id=cup.ranking_id, sequence=added.last_sequence)
+    undone = await submit(championship, undo)
+    assert competitions_of(await page_of(championship, address), "Fixtures") == expected
+    await submit(championship, ReversePoints(ranking_id=cup.ranking_id, sequence=undone.last_sequence))
+    assert competitions_of(await page_of(championship, address), "Fixtures") == expected[1:]
+
+    secret, only = RankingId(await desk.new_id()), UnityId(await desk.new_id())
+    wales = (teams["Wales"],)
+    await submit(
+        championship,
+        CreateRanking(
+            ranking_id=secret, name="Secret", participants=wales, main_unity_id=only, main_unity_name="points"
+        ),
+    )
+    await submit(championship, ChangeVisibility(ranking_id=secret, hidden=True))
+    delta = Delta(teams["Wales"], only, 3)
+    await submit(championship, AddPoints(ranking_id=secret, deltas=(delta,), competition_id=final))
+    assert competitions_of(await page_of(championship, address), "Fixtures") == expected[1:]
 
 
 async def test_on_a_day_of_the_past_what_came_later_is_a_fixture(championship: Championship) -> None:
