@@ -140,7 +140,7 @@ def case(
     number: int, name: str, injection: str, invariants: str, *, tools: tuple[Tool, ...] = ()
 ) -> Callable[[_Run], _Run]:
     def register(run: _Run) -> _Run:
-        assert number not in CASES
+        assert number not in {*CASES, *ABSENT}
         CASES[number] = Case(number=number, name=name, injection=injection, invariants=invariants, tools=tools, run=run)
         return run
 
@@ -148,6 +148,7 @@ def case(
 
 
 def absent(number: int, name: str, why: str) -> None:
+    assert number not in CASES
     ABSENT[number] = Absent(number=number, name=name, why=why)
 
 

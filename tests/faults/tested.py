@@ -137,8 +137,7 @@ by_tests(
     "tests/projections/test_undoing.py",
     "tests/api/test_reversing.py",
 )
-for _number, _name in ((76, "Boundaries"), (78, "Forgotten")):
-    absent(_number, _name, "what it is about is not built")
+absent(76, "Boundaries", "what it is about is not built")
 
 # ── 80 ──────────────────────────────────────────────────────────────────────────────────────────────────
 
