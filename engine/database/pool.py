@@ -20,7 +20,7 @@ from engine.database.distribution import (
 )
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.database.nodes import Nodes
-from engine.database.sessions import ON_STANDBY, SessionUnfit, refuse_shared, settle, unreachable
+from engine.database.sessions import ON_STANDBY, POSTGRES_MAJOR_MIN, SessionUnfit, refuse_shared, settle, unreachable
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
@@ -36,7 +36,6 @@ AVOIDED_SECONDS: Final = 10.0
 """How long a node that refused a connection is avoided."""
 NODE_TASK: Final = "node"
 """The name of tasks that work with one node: they start when the node is first needed, and end with their creator."""
-POSTGRES_MAJOR_MIN: Final = 15
 _WRITTEN_THROUGH: Final = ("fsync", "full_page_writes")
 _ELSEWHERE: Final = "SELECT current_setting('tallybook.durable_elsewhere', true)"
 _logger = structlog.get_logger()

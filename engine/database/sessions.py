@@ -19,6 +19,8 @@ from asyncpg import Connection
 
 from engine.domain.errors import StartupRefused
 
+POSTGRES_MAJOR_MIN: Final = 15
+"""The SQL of this program needs this version or later."""
 ROUNDS: Final = 5
 """How many other clients, one after the other, a session is compared with."""
 SHARED: Final = (

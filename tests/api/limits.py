@@ -4,41 +4,68 @@ import re
 from pathlib import Path
 from typing import Final
 
-from api.desk import desk, docket
-from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
-from api.interface import questions, windows
+from api.cli import charts, explanation_text, imports, lines
+from api.cli import setting_aside as setting_aside_cli
+from api.desk import conditions, desk, docket, opening
+from api.desk import quotas as desk_quotas
+from api.http import (
+    auth,
+    body,
+    compression,
+    connections,
+    forms,
+    outgoing,
+    reply,
+    sessions,
+    settings,
+    throttle,
+    turned_away,
+    zones,
+)
+from api.imports import competition_files, outcomes
+from api.interface import names, paging, questions, windows
 from api.interface.public import view
 from api.interface.resources import (
     competitor_exports,
     competitor_standings,
+    history,
     leaders,
     recent_results,
     standings,
     voiding,
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
-from api.service import app
+from api.service import app, health, supervisor
 from api.stream import followers, listeners, pace, tickets
-from api.web import board, board_page, competitions, moments, picture, search, table
+from api.web import board, board_page, competitions, explanation_page, moments, picture, search, table, table_lines
 from api.web.console import (
     access_pages,
     change_page,
+    changes,
     classification_page,
     competition_import_pages,
     history_page,
+    import_page,
     lists_pages,
     overview_page,
     ranking_page,
     tournaments_page,
 )
 from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
-from engine.domain import presentation, terms
-from engine.log import reading
+from engine.database import distribution, migrator
+from engine.database import pool as database
+from engine.domain import expiry, notation, presentation, terms
+from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
-from projections.live import cache, orders, selections
-from projections.past import explanation, past
+from projections.live import cache, classifications, orders, pool, selections
+from projections.past import explanation, passage, past, series
 from projections.past import leaders as past_leaders
+from projections.tables import defects, rebuild, sweep, worker
+from projections.verification import all_tournaments, archives, erasures, progress, setting_aside
+from tallybook_client import sending as client_sending
+from tallybook_client import stream as client_stream
+from tallybook_client import webhooks as client_webhooks
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "LIMITS.md"
 _HEAD: Final = "| what | at most | then |\n|---|---|---|\n"
@@ -63,21 +90,51 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("a connection without a request", _seconds(app.KEEPALIVE_SECONDS), closed),
             (
+                "the close of a connection",
+                f"{_seconds(connections.LINGER_SECONDS_MAX)}, {_bytes(connections.LINGER_BYTES_MAX)} that still arrive",
+                "its rest is thrown away",
+            ),
+            (
                 "a write",
                 _seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS),
                 "see [RELIABILITY](RELIABILITY.md#the-contract)",
             ),
             ("a read", "20 s", "see there"),
+            ("a wait for points that expire", _seconds(docket.EXPIRY_SECONDS_MAX), "503"),
+            ("life of a token", f"{auth.EXPIRES_IN_DAYS_MAX:,} days", "refused"),
+            ("use of a revoked token", _seconds(auth.KEPT_SECONDS_MAX + 1), "401"),
         ),
         "Requests": (
             (
                 "headers of a request",
-                f"{connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each",
+                f"{connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each; "
+                f"{_bytes(connections.HEAD_BYTES_MAX)}, if they arrive in pieces",
                 f"431, {closed}",
             ),
             ("the address", f"{connections.TARGET_BYTES_MAX:,} bytes", f"414, {closed}"),
             ("a body", _bytes(forms.BODY_BYTES_MAX), f"413, {closed}"),
+            ("a body that a refusal leaves unread", _bytes(reply.LEFT_UNREAD_BYTES_MAX), closed),
+            ("ETags of `If-Match`", f"{conditions.IF_MATCH_TAGS_MAX}", "400"),
             ("fields of a form or of JSON", f"{forms.FORM_FIELDS_MAX:,}", f"400, {closed}"),
+            (
+                "a name; a description; a slug",
+                f"{terms.NAME_CHARACTERS_MAX}; {terms.DESCRIPTION_CHARACTERS_MAX:,}; {terms.SLUG_CHARACTERS_MAX} "
+                f"characters, of which a name gives {opening.STEM_CHARACTERS_MAX}",
+                "422",
+            ),
+            ("tags of a competitor", f"{terms.TAGS_MAX}", "422"),
+            (
+                "a delta; a result; decimals of a unity",
+                f"±{terms.DELTA_MAX:,}; ±{terms.RESULT_MAX:,}; {notation.DECIMALS_MAX}",
+                "422",
+            ),
+            ("the time that points last", f"{expiry.LASTS_MAX.days:,} days", "422"),
+            (
+                "names; ids; time zones that a refusal suggests",
+                f"{names.SIMILAR_MAX}, if there are at most {names.COMPARED_MAX:,} names; {names.IDS_LISTED_MAX}; "
+                f"{zones.NEAR_ZONES_MAX}",
+                "no others are named",
+            ),
             (
                 "a logo",
                 f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels wide and high",
@@ -85,6 +142,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),
             ("events of one ranking that are undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
+            (
+                "lines of points that voiding or unvoiding a competition reverses",
+                f"{terms.REVERSED_LINES_MAX:,}",
+                "422",
+            ),
             ("participants or deltas that one request names", f"{terms.DELTAS_MAX:,}", "422"),
             ("competitors or competitions that one request creates", f"{terms.ITEMS_MAX:,}", "422"),
             (
@@ -115,6 +177,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 _seconds(past.PAST_WAIT_SECONDS_MAX),
                 "503",
             ),
+            (
+                "refusals of a process within a second",
+                f"{turned_away.HELD_FROM}",
+                f"their connections are not read for {turned_away.HELD_SECONDS_MIN:g} s or longer, "
+                f"{_seconds(turned_away.HELD_SECONDS_MAX)} at most",
+            ),
             ("bodies of the changes that wait in a process, together", _bytes(desk.WAITING_BYTES_MAX), "503"),
         ),
         "Connections": (
@@ -133,7 +201,83 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{settings.FAILURES_AT_ONCE_MAX} at once, then {throttle.FAILURES_PER_SECOND_MAX:g} a second",
                 "429. Clients that were let in before do not notice",
             ),
-            ("requests of a token; of an address without a token", "`serve --requests-per-second N` each", "429"),
+            (
+                "requests of a token; of an address without a token",
+                f"`serve --requests-per-second N` each, N up to {settings.REQUESTS_PER_SECOND_MAX:,}",
+                f"429, for {_seconds(throttle.WAIT_SECONDS_MAX)} at most after the last one",
+            ),
+            ("entries of `X-Forwarded-For` that are believed", f"{settings.PROXIES_MAX}", "`--proxies` is refused"),
+        ),
+        "Processes": (
+            ("processes of `serve`", f"{supervisor.PROCESSES_MAX}", "refused"),
+            ("the start of a process", _seconds(supervisor.READY_SECONDS_MAX), "`serve` ends, or tries again"),
+            (
+                "requests under way when a process stops; the stop",
+                f"{_seconds(app.SHUTDOWN_SECONDS_MAX)}; {_seconds(supervisor.STOP_SECONDS_MAX)}",
+                "cut off; killed",
+            ),
+            (
+                "connections of a process to PostgreSQL; of these, connections that read logs",
+                f"{database.POOL_CONNECTIONS_MAX}; {pool.READERS_MAX}",
+                f"others wait, {_seconds(database.ACQUIRE_SECONDS_MAX)} at most, then 503",
+            ),
+            ("judgings of a change that other processes overtake", f"{docket.JUDGED_MAX}", "503"),
+            ("one statement", _seconds(database.STATEMENT_SECONDS_MAX), "503"),
+            (
+                "connecting to PostgreSQL; the wait of `migrate` for another",
+                f"{_seconds(migrator.CONNECT_SECONDS_MAX)}; {_seconds(migrator.LOCK_SECONDS_MAX)}",
+                "503; refused",
+            ),
+            ("shards of a distributed database", f"{distribution.SHARDS_MAX:,}", "refused"),
+            (
+                "memory of a process for tournaments; of a worker",
+                f"{_bytes(pool.LIVE_BYTES_MAX)}; {_bytes(worker.BOARDS_BYTES_MAX)}, estimated; the last one used stays",
+                "the least recently used is loaded again",
+            ),
+            (
+                "rendered answers, and past tables of boards, kept of one tournament",
+                f"{_bytes(cache.RENDERED_BYTES_MAX)}, of {_bytes(cache.KEPT_BYTES_MAX)} each; "
+                f"{_bytes(cache.MOMENTS_BYTES_MAX)}",
+                "made again on demand",
+            ),
+            (
+                "classified lines kept of one tournament",
+                f"{classifications.KNOWN_LINES_MAX:,}, of {classifications.KNOWN_RANKINGS_MAX} rankings",
+                "made again on demand",
+            ),
+            (
+                "compressed answers kept by a process",
+                f"{_bytes(compression.COMPRESSED_BYTES_MAX)}, of {_bytes(compression.STREAM_BYTES_MAX)} each",
+                "compressed again",
+            ),
+            (
+                "time between two attempts with a stopped tournament, by a request; by a worker",
+                f"{_seconds(pool.STOPPED_SECONDS)}; {_seconds(sweep.STOPPED_RETRY_SECONDS)}",
+                "503 meanwhile",
+            ),
+            ("tournaments, and defects, that health names", f"{health.TROUBLED_MAX} each", "the others are not named"),
+            ("time for which health shows a defect", _seconds(defects.SHOWN_SECONDS), "only the logs have it"),
+            (
+                "a quota; how old a process's sums may be",
+                f"{quotas.BOUND_MAX:,}; {_seconds(desk_quotas.QUOTAS_SECONDS)}",
+                "refused; a quota is exceeded by what was written meanwhile",
+            ),
+            (
+                "differences of one tournament that `verify` names; `rebuild`; an import of an archive",
+                f"{progress.TOURNAMENT_DIFFERENCES_MAX:,}; {rebuild.REBUILD_DIFFERENCES_MAX:,}; {archives.NAMED_MAX}",
+                "the others are counted; left out; counted",
+            ),
+            (
+                "attempts to erase, and to set aside, while others append",
+                f"{erasures.ERASE_ATTEMPTS_MAX}; {setting_aside.SET_ASIDE_ATTEMPTS_MAX}",
+                "refused",
+            ),
+            ("tournaments that `verify` checks at a time", f"{all_tournaments.PARALLEL_MAX}", "refused"),
+            (
+                "how far an archive's last time may be ahead of the clock",
+                f"{archives.AHEAD_SECONDS_MAX // 3_600} h",
+                "the import is refused",
+            ),
         ),
         "Tournaments": (
             ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
@@ -155,6 +299,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "sums of competitions examined for one classification; a preview makes two",
                 f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",
                 "503",
+            ),
+            (
+                "tournaments on the first page of the service",
+                f"{view.LISTED_MAX}",
+                "the others are not listed",
             ),
             (
                 "lines of one public answer",
@@ -221,6 +370,19 @@ def tables() -> dict[str, tuple[Row, ...]]:
         ),
         "Windows, filters and previews": (
             ("lines of a window, ids that it names", f"{windows.WINDOW_LINES_MAX:,}", "400"),
+            ("lines on each side of `around`", f"{windows.SPAN_MAX}", "400"),
+            ("items on a page of a list", f"{paging.PER_PAGE_MAX}", "400"),
+            (
+                "lines of a page of history; steps of one of an explanation; reigns of one of leaders",
+                f"{history.LINES_MAX:,}; {history.STEPS_MAX}; {leaders.REIGNS_MAX:,}",
+                "400",
+            ),
+            ("points of a series", f"{series.SERIES_POINTS_MAX}", "every second one is left out"),
+            (
+                "events, and deltas, of a passage",
+                f"{passage.PASSAGE_EVENTS_MAX:,}; {passage.PASSAGE_DELTAS_MAX:,}, or one larger event",
+                "the next passage",
+            ),
             (
                 "lines of a competitor's standings on one page",
                 f"{competitor_standings.COMPETITOR_LINES_MAX}",
@@ -296,6 +458,18 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("life of a ticket", _seconds(tickets.TICKET_SECONDS), "401"),
             ("life of a [session](CONSOLE.md#sessions)", f"{sessions.SESSION_HOURS} hours", "sign in again"),
             ("sessions of a token", f"{sessions.SESSIONS_MAX}", "the oldest ends"),
+            ("time without an event", _seconds(followers.SILENT_SECONDS), "a sign of life"),
+            (
+                "events that a filter does not accept, without a sign",
+                f"{listeners.PASSED_EVENTS_MAX:,}",
+                "the position is sent",
+            ),
+            (
+                "time for which tokens of streams cannot be looked up",
+                _seconds(followers.UNCONFIRMED_SECONDS_MAX),
+                "the streams end",
+            ),
+            ("`speed`", f"{pace.SPEED_MAX:,}", "400"),
             ("pause between two events with `speed`", _seconds(pace.PAUSE_SECONDS_MAX), "the next one comes"),
         ),
         "Webhooks": (
@@ -327,6 +501,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{_bytes(deliverer.SERVED_BYTES_MAX)} of their bodies; or one larger event",
                 "others come first",
             ),
+            ("a stored reason of a failure", f"{webhooks.PROBLEM_CHARACTERS_MAX} characters", "its rest is cut off"),
             ("test messages over HTTP", f"{TESTS_AT_ONCE_MAX} at once in a process", "503"),
             ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "it no longer signs"),
         ),
@@ -336,7 +511,26 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{table.BOARD_LINES}; {board_page.EMBED.lines}; {board_page.TV_LINES}",
                 "further pages",
             ),
+            ("lines that a script asks for at once", f"{board.LINES_ASKED_MAX}", "400"),
             ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "further ones with `offset=`"),
+            ("rankings with a tab", f"{board_page.TABS_MAX}", "a list to choose from"),
+            (
+                "lines of a table without a search, if no tag can be chosen",
+                f"{board_page.SEARCHED_LINES_MIN}",
+                "a search is offered",
+            ),
+            ("time of a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
+            (
+                "participants shown of a competition of more than two",
+                f"the first {competitions.SIDES_SHOWN} by points",
+                "the others are not shown",
+            ),
+            ("overtakings shown of one step", f"{explanation_page.OVERTAKINGS_SHOWN_MAX}", "the rest are counted"),
+            (
+                "competitors at the same place among whom one is looked for",
+                f"{table_lines.EQUAL_LOOKED_AT_MAX:,}",
+                "its page is not found",
+            ),
             (
                 "unities with a column that decide nothing",
                 f"{table.OTHER_COLUMNS_MAX}",
@@ -399,6 +593,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("rankings on the page of a tournament", f"{overview_page.RANKINGS_SHOWN}", "the rest are not shown"),
             ("competitors, competitions, lines of a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
             ("competitions that a form suggests", f"the newest {ranking_page.COMPETITIONS_SUGGESTED}", "see the lists"),
+            ("competitors that a form shows to be chosen", f"{changes.CHOSEN_MAX}", "their ids are asked for"),
+            (
+                "lines that the look before an import, or before its undoing, shows",
+                f"{import_page.ROWS_SHOWN}",
+                "the others are counted",
+            ),
             (
                 "lines of CSV in an import of competitions",
                 f"{competition_import_pages.PASTED_COMPETITIONS_MAX:,}",
@@ -429,6 +629,34 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"the newest {access_pages.TOKENS_SHOWN}; the newest {sessions.SESSIONS_LISTED_MAX}",
                 "the command line lists all tokens",
             ),
+        ),
+        "The command line": (
+            (
+                "competitors of an import; competitions; requests of it under way",
+                f"{imports.IMPORT_LINES_MAX:,}; {competition_files.IMPORT_COMPETITIONS_MAX:,}; "
+                f"{outcomes.IMPORT_REQUESTS_MAX}",
+                "refused; refused; others wait",
+            ),
+            (
+                "lines of a chart; of these with a name and a colour",
+                f"{lines.CHART_LINES_MAX}; {charts.LABELLED_MAX}",
+                "refused; the others are grey",
+            ),
+            (
+                "steps of an explanation; overtakings of one step",
+                f"{explanation_text.STEPS_TOLD_MAX}; {explanation_text.OVERTAKINGS_TOLD_MAX}",
+                "the others are counted; `--json` has all",
+            ),
+            ("characters shown of an event that is set aside", f"{setting_aside_cli.SHOWN_MAX:,}", "`--json` has all"),
+        ),
+        "The Python client": (
+            (
+                "connecting; silence of the service",
+                f"{_seconds(client_sending.CONNECT_SECONDS_MAX)}; {_seconds(client_sending.SILENCE_SECONDS_MAX)}",
+                "sent again, then `Unavailable` or `OutcomeUnknown`",
+            ),
+            ("one event of a stream", _bytes(client_stream.LINE_BYTES_MAX), "the stream ends with an error"),
+            ("age of the signature of a message", _seconds(client_webhooks.TOLERANCE_SECONDS), "it is refused"),
         ),
     }
 
