@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.api import examples
 from tests.api.service import Service
-from tests.api.web.browser import CHROMIUM, opened
+from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED
 
 pytestmark = [
@@ -24,12 +24,6 @@ _CUT_OFF: Final = """() => [...document.body.querySelectorAll("*:not(.unseen):no
   .map((one) => one.outerHTML.slice(0, 200))"""
 """What is wider than the screen, or than the room that it has."""
 Read = Callable[..., Awaitable[Page]]
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with opened() as browser:
-        yield browser
 
 
 @pytest.fixture
