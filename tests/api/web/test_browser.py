@@ -26,7 +26,7 @@ from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
 from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
-from tests.api.web.browsing import AXE, NOTED, SECONDS
+from tests.api.web.browsing import AXE, NOTED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.desks import until
 
@@ -423,7 +423,7 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
         if below in ("", "/tv", "/embed", "?find=land"):
             await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
         await page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        found = await page.evaluate(VIOLATIONS)
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], below
         assert await page.evaluate("window.violations") == []
     one.complaints = [said for said in one.complaints if "404" not in said]  # the last one is not there
@@ -557,7 +557,7 @@ async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, champion
     await page.locator(".u-over").click(position={"x": 2, "y": 100})
     await expect(page.locator("#moment")).to_contain_text("After France \N{EN DASH} Ireland, 2 February 2024")
     await page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = await page.evaluate("axe.run().then((found) => found.violations)")
+    found = await page.evaluate(VIOLATIONS)
     assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
 
 
