@@ -224,6 +224,18 @@ JOIN competitor AS c ON c.tournament_id = u.tournament_id AND c.competitor_id = 
 LEFT JOIN total AS s
     ON s.tournament_id = u.tournament_id AND s.unity_id = u.unity_id AND s.competitor_id = e.competitor_id;
 
+-- When points expire that took place then, in a unity that was declared so (engine/domain/expiry.py).
+CREATE FUNCTION expires_at(p_took_place timestamptz, p_lasts text, p_expires_on text) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT (b.last + CASE WHEN b.last < b.age THEN ('1 ' || p_expires_on)::interval ELSE '0' END) AT TIME ZONE 'UTC'
+    FROM (
+        SELECT a.age, date_trunc(p_expires_on, a.age) AS last
+        FROM (SELECT (p_took_place AT TIME ZONE 'UTC') + p_lasts::interval AS age) AS a
+    ) AS b
+$$;
+COMMENT ON FUNCTION expires_at IS
+    'When points expire that took place at a time, in a unity with this lasts and expires_on. NULL: they do not.';
+
 -- Read from the log each time, because only some classifications need it.
 CREATE VIEW competition_sum AS
 SELECT tournament_id, ranking_id, unity_id, competitor_id, competition_id, sum(amount) AS sum
@@ -237,20 +249,25 @@ FROM (
         (d.delta ->> 2)::bigint AS amount
     FROM event AS e
     JOIN ranking AS r ON r.tournament_id = e.tournament_id AND r.ranking_id = (e.body::json ->> 'ranking_id')::bigint
+    JOIN checkpoint AS p ON p.tournament_id = e.tournament_id
+    JOIN event AS h ON h.tournament_id = e.tournament_id AND h.sequence = p.sequence
     CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
+    JOIN unity AS u ON u.tournament_id = e.tournament_id AND u.unity_id = (d.delta ->> 1)::bigint
+    LEFT JOIN competition AS c
+        ON c.tournament_id = e.tournament_id AND c.competition_id = (e.body::json ->> 'competition_id')::bigint
     WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(e.body, 80), '"competition_id":') > 0
         AND NOT r.undone ? coalesce(e.body::json ->> 'reverses', e.sequence::text)
-        AND NOT EXISTS (
-            SELECT FROM competition AS c
-            WHERE c.tournament_id = e.tournament_id
-                AND c.competition_id = (e.body::json ->> 'competition_id')::bigint
-                AND (d.delta ->> 0)::bigint = ANY (c.struck)
-        )
+        AND NOT coalesce((d.delta ->> 0)::bigint = ANY (c.struck), false)
+        AND (u.lasts IS NULL OR (
+            e.kind = 'PointsAdded' AND c.voided_at IS NULL
+            AND expires_at(coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on)
+                > least(h.recorded_at, r.closed_at)
+        ))
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
 ) AS given
 GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
 COMMENT ON VIEW competition_sum IS
-    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too. Without what is undone or struck.';
+    'Sum of the deltas that name a competition, of one competitor in one unity; where points do not expire, of voided competitions too. Without what is undone or struck, or has expired.';
 
 -- Read from the log each time, as the sums of competitions. Of results that count, it is the first of the best, or the
 -- first of the equal ones at the end.
@@ -262,7 +279,7 @@ LANGUAGE sql STABLE SET search_path = tallybook, pg_temp AS $$
         SELECT (d.delta ->> 0)::bigint AS competitor_id, e.sequence
         FROM event AS e
         CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
-        WHERE e.tournament_id = p_tournament_id AND e.kind IN ('PointsAdded', 'PointsReversed')
+        WHERE e.tournament_id = p_tournament_id AND e.kind IN ('PointsAdded', 'PointsReversed', 'PointsExpired')
             AND (d.delta ->> 1)::bigint = p_unity_id
             AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
         GROUP BY 1, 2
@@ -292,6 +309,14 @@ LANGUAGE sql STABLE SET search_path = tallybook, pg_temp AS $$
         WHERE e.tournament_id = p_tournament_id AND e.kind = 'PointsAdded' AND u.unity_id = p_unity_id
             AND NOT r.undone ? e.sequence::text AND c.voided_at IS NULL
             AND NOT coalesce(t.competitor_id = ANY (c.struck), false)
+            AND (u.lasts IS NULL OR expires_at(
+                coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on
+            ) > least(r.closed_at, (
+                SELECT h.recorded_at
+                FROM checkpoint AS p
+                JOIN event AS h ON h.tournament_id = p.tournament_id AND h.sequence = p.sequence
+                WHERE p.tournament_id = p_tournament_id
+            )))
             AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
     ) AS given
     WHERE given.is_total AND NOT given.is_before_another

@@ -41,7 +41,7 @@ from projections.board.board import Board, Ranking, Revisions, Unity, fold, give
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
-from projections.board.results import Results, following
+from projections.board.results import Results, noting
 from projections.columns.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
@@ -652,7 +652,7 @@ def _decided(board: Board, command: Command, history: list[Event]) -> tuple[Even
         for ranking_id in lack.ranking_ids:
             results = Results()
             run = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, e) for n, e in enumerate(history, start=2)]
-            for _ in following(results, board.rankings[ranking_id].unities, ranking_id, run):
+            for _ in noting(results, board.rankings[ranking_id].unities, ranking_id, run):
                 pass
             give_results(board, ranking_id, results)
         return decide(board, command)
@@ -803,7 +803,7 @@ def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
     log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=first)]
     for ranking_id in board.rankings:
         sums = CompetitionSums()
-        for _ in counting(sums, ranking_id, log, left_out(board, ranking_id)):
+        for _ in counting(sums, ranking_id, log, left_out(board, ranking_id, None)):
             pass
         give_sums(board, ranking_id, sums)
     return board

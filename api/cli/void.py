@@ -1,5 +1,7 @@
 """Commands about what counts: `void`, `unvoid`, `strike`, `unstrike`, `points undo`, and `what-if`."""
 
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
@@ -24,19 +26,18 @@ from engine.domain.commands import (
     UnvoidCompetition,
     VoidCompetition,
 )
-from engine.domain.errors import Unacceptable
+from engine.domain.events import Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import reading
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
-from projections.board.expiring import expiries_of
-from projections.board.results import Results, noting
 from projections.live.tournament import LiveTournament
-from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, count_results_again, without
+from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, without
 from projections.past.history import Filter
 from projections.past.past import Past
+from projections.past.world_clock import add_special, drop_special
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
 Texts = Annotated[list[str] | None, Parameter(negative="")]
@@ -164,8 +165,6 @@ async def what_if(
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
         ranking_of(live.board, ranking_id)
-        if expiries_of(live.board.rankings[ranking_id]):
-            raise Unacceptable("Points of this ranking expire, and what-if does not tell when they would have yet.")
         only = None if unity is None else names.unity(ranking_id, unity)
         competitions = {names.competition(text) for text in without_competition or ()}
         competitors = {names.competitor(text) for text in without_competitor or ()}
@@ -175,7 +174,11 @@ async def what_if(
             refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
         other, sums = await _replayed(desk, live, ranking_id, competitions, competitors)
         if lacks_sums(live.board.rankings[ranking_id]):
-            past, head, without = Past(desk.database), live.head.sequence, left_out(live.board, ranking_id)
+            past, head, without = (
+                Past(desk.database),
+                live.head.sequence,
+                left_out(live.board, ranking_id, live.expired_by),
+            )
             read = await past.competition_sums(live.tournament_id, ranking_id, head, without)
             give_sums(live.board, ranking_id, read)
             give_sums(other, ranking_id, sums)
@@ -197,22 +200,36 @@ async def _replayed(
 ) -> tuple[Board, CompetitionSums]:
     """The board of the log up to the live's head, and the ranking's sums of competitions, without these. Raises
     LogForked and LogUnreadable."""
-    board, sums, head = Board(), CompetitionSums(), reading.beginning(live.tournament_id)
-    results, unities = Results(), live.board.rankings[ranking_id].unities
+    board, sums = Board(), CompetitionSums()
+    live_without = left_out(live.board, ranking_id, live.expired_by)
     with progress("replaying", total=live.head.sequence) as advance:
-        while head.sequence < live.head.sequence:
-            async with desk.database.connection() as connection:
-                tail = await reading.tail(connection, live.tournament_id, head)
-            left = [
+        async for left, upto in _left(desk, live, competitions, competitors):
+            fold_all(live.tournament_id, board, left)
+            await in_time_slices(counting(sums, ranking_id, left, live_without))
+            advance(upto)
+    if board.rankings[ranking_id].special:  # of which reversals and expiries have other lines if something is left out
+        drop_special(board, ranking_id)
+        now = live.expired_by or datetime.max.replace(tzinfo=UTC)
+        async for left, _ in _left(desk, live, competitions, competitors):
+            await in_time_slices(add_special(board, ranking_id, left, now))
+    return board, sums
+
+
+async def _left(
+    desk: Desk, live: LiveTournament, competitions: set[CompetitionId], competitors: set[CompetitorId]
+) -> AsyncIterator[tuple[list[Recorded], Sequence]]:
+    """The events of the log up to the live's head without these, chunk by chunk, each with the sequence it reaches."""
+    head = reading.beginning(live.tournament_id)
+    while head.sequence < live.head.sequence:
+        async with desk.database.connection() as connection:
+            tail = await reading.tail(connection, live.tournament_id, head)
+        head = tail.head
+        yield (
+            [
                 msgspec.structs.replace(recorded, event=event)
                 for recorded in tail.events
                 if recorded.sequence <= live.head.sequence
                 and (event := without(recorded.event, competitions, competitors)) is not None
-            ]
-            fold_all(live.tournament_id, board, left)
-            await in_time_slices(counting(sums, ranking_id, left, left_out(live.board, ranking_id)))
-            await in_time_slices(noting(results, unities, ranking_id, left))
-            head = tail.head
-            advance(head.sequence)
-    await in_time_slices(count_results_again(board, ranking_id, results))
-    return board, sums
+            ],
+            head.sequence,
+        )

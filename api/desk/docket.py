@@ -56,6 +56,7 @@ from engine.domain.events import (
     Event,
     Ignored,
     PointsAdded,
+    PointsExpired,
     Recorded,
 )
 from engine.domain.judging import ExpiryTimes, LacksResults, NothingDue, decide, decide_at
@@ -134,6 +135,10 @@ class LacksPoints(Exception):
     """The points that count otherwise by a command must be read before it can be judged."""
 
 
+class MustBeExact(Exception):
+    """The command leads to totals, which hold only at the very sequence it is judged at."""
+
+
 class Case(Struct, eq=False, kw_only=True):
     """One command on its way.
 
@@ -168,8 +173,8 @@ class Case(Struct, eq=False, kw_only=True):
     due: DuePoints | None = None
 
     def judge(self, live: LiveTournament) -> None:
-        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints and
-        NothingDue."""
+        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints,
+        MustBeExact and NothingDue."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
@@ -180,6 +185,8 @@ class Case(Struct, eq=False, kw_only=True):
             command = msgspec.structs.replace(command, head=live.head.sequence)
         if live.expires:
             self.events = decide_at(live.board, command, self._times(live, command))
+            if not self.exact and any(isinstance(event, PointsExpired) and event.totals for event in self.events):
+                raise MustBeExact
         else:
             self.events = decide(live.board, command)
 
@@ -341,6 +348,7 @@ class Docket:
         try:
             assert expiry.due is not None
             await expiry.due.look_up(self._means.live_pool)
+            await read_results(self._means.live_pool, self.live, expiry.due.lacking_results())
         except Exception as error:  # noqa: BLE001 - none of them is in the log
             _fail([expiry, *taken], self._defective(error))
         else:
@@ -472,6 +480,10 @@ class Docket:
         except LacksPoints:
             self._in_background(self._look_up(case), [case])
             return False
+        except MustBeExact:
+            case.exact = case.alone = True
+            self._waiting.appendleft(case)
+            return False
         except NothingDue:
             if case.due is not None:
                 self.live.nothing_due(case.due.until)
@@ -501,7 +513,7 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except (LacksResults, LacksPoints):
+        except (LacksResults, LacksPoints, MustBeExact):
             self._waiting.appendleft(case)
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             case.fail(self._defective(error))

@@ -139,6 +139,7 @@ class _PointsReversed(_OfRanking):
 class _PointsExpired(_OfRanking):
     boundary: datetime
     deltas: tuple[tuple[int, int, int], ...]
+    totals: tuple[tuple[int, int, int | None], ...] | UnsetType = UNSET
 
 
 class _OfCompetition(_Public):

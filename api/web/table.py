@@ -506,7 +506,7 @@ async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: Rankin
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
     elif board.rankings[ranking_id].competition_sums is None and then.sequence <= FORM_EVENTS_MAX:
-        without = left_out(board, ranking_id)
+        without = left_out(board, ranking_id, then.expired_by)
         give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
 
 

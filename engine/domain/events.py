@@ -359,16 +359,17 @@ class PointsExpired(EventBase, frozen=True, kw_only=True):
     """What has expired by the time `boundary` counts no longer: for each competitor and unity, the sum is taken back.
     If it follows a changed date, what has not expired by that counts again.
 
+    `totals`: for each competitor with a result that starts or stops counting, the total after the whole request.
     Structural because a reversal does not take back what has expired."""
 
     tag = "PointsExpired"
     touches = ()
     structural = True
     competition_id: ClassVar[None] = None
-    results: ClassVar[tuple[Scored, ...]] = ()
     ranking_id: _Ranking
     boundary: datetime
     deltas: tuple[Delta, ...]
+    totals: tuple[Total, ...] = ()
 
 
 Points = PointsAdded | PointsReversed | PointsExpired
@@ -377,7 +378,7 @@ Points = PointsAdded | PointsReversed | PointsExpired
 
 def changed_by(event: Points) -> tuple[Delta | Total, ...]:
     """Its lines, whose competitors and unities are those of the totals that it changes."""
-    more = event.totals if isinstance(event, PointsReversed) else event.results
+    more = event.results if isinstance(event, PointsAdded) else event.totals
     return (*event.deltas, *more) if more else event.deltas
 
 

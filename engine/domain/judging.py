@@ -44,7 +44,6 @@ from engine.domain.terms import (
     UNITIES_MAX,
     CompetitionId,
     CompetitorId,
-    Counts,
     RankingId,
     Sequence,
     Sort,
@@ -104,6 +103,8 @@ class GivenResult(Protocol):
 
     @property
     def sequence(self) -> Sequence: ...
+    @property
+    def recorded_at(self) -> datetime: ...
     @property
     def competition_id(self) -> CompetitionId | None: ...
     @property
@@ -602,8 +603,8 @@ def _reversals(
             if (some := of_some(points, lambda one: (one in among) is wanted)) and (some.deltas or some.results)
         }
     if times is not None:
-        counting = {s: unexpired(state, s, points, times) for s, points in counting.items()}
-        counting = {s: points for s, points in counting.items() if points.deltas or points.results}
+        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
+        counting = {s: points for s, points in counting.items() if events.changed_by(points)}
     if closed := _closed(state, counting.values()):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
@@ -614,7 +615,7 @@ def _reversals(
             "more than can be reversed at once."
         )
     afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
-    totals = _totals(state, counting, afterwards)
+    totals = _totals(state, counting, afterwards, {} if takes_back else counting)
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
@@ -641,16 +642,19 @@ def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) 
 
 
 class Afterwards(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts after a reversal otherwise than before it: the competition, for `only` these competitors if they are
-    given; or the events `sequences`. `counts`: they count afterwards."""
+    """What counts after a change otherwise than before it: the competition, for `only` these competitors if they are
+    given; or the events `sequences`. `counts`: they count afterwards. `now`: by when results have expired then; None:
+    none expires by the change. `dates`: those that competitions have only then."""
 
     competition_id: CompetitionId | None = None
     only: Container[CompetitorId] | None = None
     sequences: Container[Sequence] = ()
-    counts: bool
+    counts: bool = True
+    now: datetime | None = None
+    dates: Mapping[CompetitionId, datetime | None] = msgspec.field(default_factory=dict)
 
 
-_AS_NOW: Final = Afterwards(counts=True)
+_AS_NOW: Final = Afterwards()
 
 
 def total_of_results(
@@ -665,6 +669,7 @@ def total_of_results(
     """The total of a competitor in a unity that counts results, of these `results` of the ranking. `given_back`: those
     that count afterwards and do not count now."""
     undone, competition_id = state.rankings[ranking_id].undone, afterwards.competition_id
+    expiry = None if afterwards.now is None else state.rankings[ranking_id].unities[unity_id].expiry
     for one in results.of(unity_id, competitor_id, given_back):
         if one.sequence in afterwards.sequences:
             if not afterwards.counts:
@@ -681,6 +686,11 @@ def total_of_results(
                     struck = not afterwards.counts
             if voided or struck:
                 continue
+        if expiry is not None:
+            assert afterwards.now is not None
+            took_place = took_place_at(state, one.recorded_at, one.competition_id, afterwards.dates)
+            if expiry.is_over(took_place, afterwards.now):
+                continue
         return one.result
     return None
 
@@ -688,18 +698,19 @@ def total_of_results(
 _Totals = Mapping[tuple[UnityId, CompetitorId], Total]
 
 
-def _totals(state: State, points: commands.CausedPoints, afterwards: Afterwards) -> _Totals:
-    """The totals of all who have a result in one of these events, whose lines start or stop counting. Raises
-    LacksResults."""
+def _totals(
+    state: State, points: commands.CausedPoints, afterwards: Afterwards, starting: commands.CausedPoints
+) -> _Totals:
+    """The totals of all who have a result in one of these events, whose lines start or stop counting. `starting`: those
+    that start. Raises LacksResults."""
     rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
     results = {one: state.rankings[one].results for one in rankings.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
         raise LacksResults(missing)
     given_back: dict[tuple[UnityId, CompetitorId], list[ResultLine]] = {named: [] for named in rankings}
-    if afterwards.counts:
-        for sequence, one in points.items():
-            for number, result in enumerate(one.results):
-                given_back[result.unity_id, result.competitor_id].append((sequence, number, result.amount))
+    for sequence, one in starting.items():
+        for number, result in enumerate(one.results):
+            given_back[result.unity_id, result.competitor_id].append((sequence, number, result.amount))
     totals = {}
     for (unity_id, competitor_id), ranking_id in rankings.items():
         its, back = results[ranking_id], given_back[unity_id, competitor_id]
@@ -717,32 +728,22 @@ def _totals_of(results: Iterable[Delta], totals: _Totals) -> tuple[Total, ...]:
 # ── Points that expire ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _too_old(
-    state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
-) -> tuple[Event, ...]:
-    competition = None if competition_id is None else state.competitions[competition_id]
-    if competition is None or not competition.is_dated:
-        return ()
-    took_place = competition.started_at
-    return tuple(
-        [
-            events.PointsExpired(ranking_id=points.ranking_id, boundary=times.now, deltas=summed(over))
-            for points in added
-            if isinstance(points, events.PointsAdded)
-            and (over := _over(state.rankings[points.ranking_id], points, took_place, times.now))
-        ]
-    )
+def declared_date(state: State, competition_id: CompetitionId | None) -> datetime | None:
+    """The date of the competition; None: none was declared, or there is no competition."""
+    competition = None if competition_id is None else state.competitions.get(competition_id)
+    return competition.started_at if competition is not None and competition.is_dated else None
 
 
-def _over(ranking: RankingState, points: events.PointsAdded, took_place: datetime, now: datetime) -> list[Delta]:
-    """The lines of the points that have expired by now, if these took place then."""
-    return [
-        Delta(delta.competitor_id, delta.unity_id, -delta.amount)
-        for delta in points.deltas
-        if delta.unity_id in ranking.special
-        and (expiry := ranking.unities[delta.unity_id].expiry) is not None
-        and expiry.is_over(took_place, now)
-    ]
+def took_place_at(
+    state: State,
+    recorded_at: datetime,
+    competition_id: CompetitionId | None,
+    dates: Mapping[CompetitionId, datetime | None] = {},
+) -> datetime:
+    """When points took place that were recorded then. `dates`: those of competitions that are not as in `state`."""
+    if competition_id is not None and competition_id in dates:
+        return dates[competition_id] or recorded_at
+    return declared_date(state, competition_id) or recorded_at
 
 
 def now_of(ranking: RankingState, now: datetime) -> datetime:
@@ -750,47 +751,56 @@ def now_of(ranking: RankingState, now: datetime) -> datetime:
     return now if ranking.closed_at is None else min(now, ranking.closed_at)
 
 
-def took_place_at(state: State, recorded_at: datetime, points: events.PointsAdded) -> datetime:
-    """When points took place that were recorded then."""
-    competition = None if points.competition_id is None else state.competitions[points.competition_id]
-    return competition.started_at if competition is not None and competition.is_dated else recorded_at
+def over_by(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
+    """The unities in which points of the ranking that took place then have expired by now."""
+    expiries = {unity_id: ranking.unities[unity_id].expiry for unity_id in ranking.special}
+    return {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
 
 
-def unexpired(state: State, sequence: Sequence, points: events.PointsAdded, times: ExpiryTimes) -> events.PointsAdded:
-    """The points of the event `sequence`, without those that have expired. `times` has them."""
+def of_unities(points: events.PointsAdded, wanted: Callable[[UnityId], bool]) -> events.PointsAdded:
+    """The points in those unities that are wanted."""
+    return msgspec.structs.replace(
+        points,
+        deltas=tuple([delta for delta in points.deltas if wanted(delta.unity_id)]),
+        results=tuple([delta for delta in points.results if wanted(delta.unity_id)]),
+    )
+
+
+def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, now: datetime) -> events.PointsAdded:
+    """The points, recorded then, without those that have expired by now."""
     ranking = state.rankings[points.ranking_id]
     if not ranking.special:
         return points
-    took_place, now = took_place_at(state, times.given[sequence][0], points), now_of(ranking, times.now)
-    expiries = {unity_id: ranking.unities[unity_id].expiry for unity_id in ranking.special}
-    over = {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
-    return msgspec.structs.replace(points, deltas=tuple([d for d in points.deltas if d.unity_id not in over]))
+    over = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now_of(ranking, now))
+    return of_unities(points, lambda one: one not in over)
+
+
+def _too_old(
+    state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
+) -> tuple[Event, ...]:
+    """What expires at once of points that are added."""
+    date = declared_date(state, competition_id)
+    if date is None:
+        return ()
+    expiring = _Expiring(state)
+    for points in added:
+        assert isinstance(points, events.PointsAdded)
+        over = over_by(state.rankings[points.ranking_id], date, times.now)
+        expiring.stop(_NOT_YET, points, over)
+    return expiring.decided(times.now, _AS_NOW)
 
 
 def _expired(state: State, times: ExpiryTimes, rankings: Items[RankingId]) -> tuple[Event, ...]:
     """What expires in these rankings by `times.until`, of the points that `times` has."""
     assert times.until is not None
-    lines: dict[RankingId, list[Delta]] = {}
+    expiring = _Expiring(state)
     for sequence, (recorded_at, points) in times.given.items():
-        if points.ranking_id not in rankings or sequence in state.rankings[points.ranking_id].undone:
-            continue
-        ranking, counting = state.rankings[points.ranking_id], _counting(state, points)
-        took_place, now = took_place_at(state, recorded_at, points), now_of(ranking, times.now)
-        before = set(_over(ranking, counting, took_place, now))
-        after = _over(ranking, counting, took_place, times.until)
-        lines.setdefault(points.ranking_id, []).extend([one for one in after if one not in before])
-    return _expiries(lines, times.until)
-
-
-def _expiries(lines: Mapping[RankingId, Iterable[Delta]], boundary: datetime) -> tuple[Event, ...]:
-    summed_up = {ranking_id: summed(its) for ranking_id, its in lines.items()}
-    return tuple(
-        [
-            events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas)
-            for ranking_id, deltas in summed_up.items()
-            if deltas
-        ]
-    )
+        ranking = state.rankings[points.ranking_id]
+        if points.ranking_id in rankings and sequence not in ranking.undone:
+            took_place = took_place_at(state, recorded_at, points.competition_id)
+            before = over_by(ranking, took_place, now_of(ranking, times.now))
+            expiring.stop(sequence, points, over_by(ranking, took_place, times.until) - before)
+    return expiring.decided(times.until, Afterwards(now=times.until))
 
 
 def _dated_otherwise(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
@@ -800,29 +810,88 @@ def _dated_otherwise(state: State, changed: events.CompetitionChanged, times: Ex
     """
     if changed.started_at is UNSET:
         return ()
-    lines: dict[RankingId, list[Delta]] = {}
     date = changed.started_at
     if date == state.competitions[changed.competition_id].created_at:
         date = None  # it stands for none
+    expiring = _Expiring(state)
     for sequence, (recorded_at, points) in times.given.items():
-        ranking, counting = state.rankings[points.ranking_id], _counting(state, points)
-        if sequence in ranking.undone:
-            continue
-        now = now_of(ranking, times.now)
-        before = _over(ranking, counting, took_place_at(state, recorded_at, points), now)
-        after = _over(ranking, counting, date or recorded_at, now)
-        lines.setdefault(points.ranking_id, []).extend([*_times(-1, before), *after])
-    expiries = _expiries(lines, times.now)
-    if closed := _closed(state, [points for points in expiries if isinstance(points, events.PointsExpired)]):
+        ranking = state.rankings[points.ranking_id]
+        if sequence not in ranking.undone:
+            now = now_of(ranking, times.now)
+            before = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now)
+            after = over_by(ranking, date or recorded_at, now)
+            expiring.start(sequence, points, before - after)
+            expiring.stop(sequence, points, after - before)
+    if closed := _closed(state, expiring.points):
         raise Conflict(
             f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
             f"rankings; have them reopened first: {closed}."
         )
-    return expiries
+    return expiring.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date}))
+
+
+_NOT_YET: Final = Sequence(0)
+"""The sequence of an event that is being judged."""
+
+
+class _Expiring:
+    """The lines that stop counting because they have expired, or start because they have not."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._stopping: list[tuple[Sequence, events.PointsAdded]] = []
+        self._starting: list[tuple[Sequence, events.PointsAdded]] = []
+
+    @property
+    def points(self) -> list[events.PointsAdded]:
+        return [points for _, points in (*self._stopping, *self._starting)]
+
+    def stop(self, sequence: Sequence, points: events.PointsAdded, over: Container[UnityId]) -> None:
+        """The points of this event that count stop doing so in the unities `over`."""
+        self._take(self._stopping, sequence, points, over)
+
+    def start(self, sequence: Sequence, points: events.PointsAdded, back: Container[UnityId]) -> None:
+        """Those that would count start doing so in the unities `back`."""
+        self._take(self._starting, sequence, points, back)
+
+    def _take(
+        self,
+        taken: list[tuple[Sequence, events.PointsAdded]],
+        sequence: Sequence,
+        points: events.PointsAdded,
+        unities: Container[UnityId],
+    ) -> None:
+        its = of_unities(_counting(self._state, points), lambda one: one in unities)
+        if events.changed_by(its):
+            taken.append((sequence, its))
+
+    def decided(self, boundary: datetime, afterwards: Afterwards) -> tuple[Event, ...]:
+        """One for each ranking. Raises LacksResults."""
+        starting = dict(self._starting)
+        deltas: dict[RankingId, list[Delta]] = {}
+        results: dict[RankingId, list[Delta]] = {}
+        touched: dict[Sequence, events.PointsAdded] = {}
+        for number, (_, points) in enumerate((*self._stopping, *self._starting)):
+            sign: Literal[-1, 1] = -1 if number < len(self._stopping) else 1
+            deltas.setdefault(points.ranking_id, []).extend(_times(sign, points.deltas))
+            results.setdefault(points.ranking_id, []).extend(points.results)
+            touched[Sequence(number)] = points
+        totals = _totals(self._state, touched, afterwards, starting)
+        return tuple(
+            [
+                events.PointsExpired(
+                    ranking_id=ranking_id,
+                    boundary=boundary,
+                    deltas=summed(its),
+                    totals=_totals_of(results[ranking_id], totals),
+                )
+                for ranking_id, its in deltas.items()
+            ]
+        )
 
 
 def summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
-    """For each competitor and unity one line with the sum, or several where one cannot hold it."""
+    """For each competitor and unity one line with the sum, be it 0, or several where one cannot hold it."""
     sums: dict[tuple[CompetitorId, UnityId], int] = {}
     for line in lines:
         named = line.competitor_id, line.unity_id
@@ -830,14 +899,15 @@ def summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
     found: list[Delta] = []
     for (competitor_id, unity_id), amount in sums.items():
         left = amount
-        while left:
-            part = max(-DELTA_MAX, min(DELTA_MAX, left))
+        while abs(left) > DELTA_MAX:
+            part = DELTA_MAX if left > 0 else -DELTA_MAX
             found.append(Delta(competitor_id, unity_id, part))
             left -= part
+        found.append(Delta(competitor_id, unity_id, left))
     return tuple(found)
 
 
-def _lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None, counts: Counts) -> list[Fault]:
+def _lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None) -> list[Fault]:
     faults: list[Fault] = []
     if lasts is not None and duration(lasts) is None:
         about = "must be a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
@@ -846,8 +916,6 @@ def _lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None, 
         faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))
     if lasts is None and expires_on is not None:
         faults.append(Fault(f"{prefix}lasts", f"must be sent with {prefix}expires_on"))
-    if lasts is not None and counts is not Counts.SUM:
-        faults.append(Fault(f"{prefix}lasts", "is for unities that count sums"))
     return faults
 
 
@@ -871,8 +939,8 @@ def _reverse_points(
     reversals: list[Event] = []
     counting = {sequence: _counting(state, points) for sequence, points in roots.items()}
     if times is not None:
-        counting = {sequence: unexpired(state, sequence, points, times) for sequence, points in counting.items()}
-    totals = _totals(state, counting, Afterwards(sequences=roots, counts=not undo))
+        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
+    totals = _totals(state, counting, Afterwards(sequences=roots, counts=not undo), {} if undo else counting)
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
             raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
@@ -935,9 +1003,7 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         *_list_faults(state, command.participants),
         *_description_faults(command.description),
         *_notation_faults("main_unity_", command.main_unity_decimals, command.main_unity_time),
-        *_lasts_faults(
-            "main_unity_", command.main_unity_lasts, command.main_unity_expires_on, command.main_unity_counts
-        ),
+        *_lasts_faults("main_unity_", command.main_unity_lasts, command.main_unity_expires_on),
     ]
     _refuse_if_any(faults)
     _refuse_taken(command.ranking_id, state.rankings)
@@ -1033,7 +1099,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking),
         *_notation_faults("", command.decimals, command.time),
-        *_lasts_faults("", command.lasts, command.expires_on, command.counts),
+        *_lasts_faults("", command.lasts, command.expires_on),
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
@@ -1085,12 +1151,6 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
                 Fault(f"criteria[{number}].{name}", "is for unities that count sums")
                 for name in ("best", "among")
                 if getattr(criterion, name) is not None
-            ]
-        elif criterion.unity_id in ranking.special:
-            faults += [
-                Fault(f"criteria[{number}].{name}", "is for unities whose points do not expire")
-                for name in ("best", "among", "first")
-                if getattr(criterion, name)
             ]
     faults += [
         Fault(f"criteria[{number}]", "is there before: it could part nobody any more")

@@ -21,7 +21,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event
-from engine.domain.judging import State, add_competition, decide, refuse_points, register_competitor
+from engine.domain.judging import RankingState, State, add_competition, decide, refuse_points, register_competitor
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
 
 RULES: Final = 1
@@ -79,21 +79,16 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
                 raise Conflict("It names two causes.")
             if event.undone is not None and event.undone == (event.reverses in ranking.undone):
                 raise Conflict(f"Event {event.reverses} is undone already, or not undone.")
-            for delta in event.deltas:
-                existing(ranking.unities, "unity", delta.unity_id)
-                if delta.unity_id in ranking.of_results:
-                    raise Conflict(f"Unity {delta.unity_id} counts results, not deltas.")
-            for total in event.totals:
-                if total.unity_id not in ranking.of_results:
-                    raise Conflict(f"Unity {total.unity_id} counts no results.")
+            _refuse_mixed(ranking, event)
             return event
         case events.PointsExpired():
             ranking = existing(state.rankings, "ranking", event.ranking_id)
             if ranking.closed_at is not None:
                 raise Conflict(f"Ranking {event.ranking_id} is closed.")
-            for delta in event.deltas:
-                if existing(ranking.unities, "unity", delta.unity_id).expiry is None:
-                    raise Conflict(f"Points of unity {delta.unity_id} do not expire.")
+            for line in events.changed_by(event):
+                if existing(ranking.unities, "unity", line.unity_id).expiry is None:
+                    raise Conflict(f"Points of unity {line.unity_id} do not expire.")
+            _refuse_mixed(ranking, event)
             return event
         case events.TournamentOpened():
             _refuse_opening(sequence, event)
@@ -111,6 +106,17 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             _refuse_excess(state.competitions, COMPETITIONS_MAX, "competitions")
             return add_competition(state, _asked(commands.AddCompetition, event))
     return decide(state, _command(sequence, event))[0]
+
+
+def _refuse_mixed(ranking: RankingState, event: events.PointsReversed | events.PointsExpired) -> None:
+    """Raises Conflict if it has deltas in a unity that counts results, or totals in one that does not."""
+    for delta in event.deltas:
+        existing(ranking.unities, "unity", delta.unity_id)
+        if delta.unity_id in ranking.of_results:
+            raise Conflict(f"Unity {delta.unity_id} counts results, not deltas.")
+    for total in event.totals:
+        if total.unity_id not in ranking.of_results:
+            raise Conflict(f"Unity {total.unity_id} counts no results.")
 
 
 def _decided_with_results(state: State, event: events.PointsAdded) -> Event:

@@ -19,7 +19,7 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. That of a ranking in lists of rankings, from 1. It is its number until an event orders them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -30,6 +30,7 @@ from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.expiry import ExpiresOn, Expiry
+from engine.domain.judging import now_of, of_unities, over_by, took_place_at
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation, TimeUnit
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
@@ -128,9 +129,9 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
     classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
     event that undid them. `of_results` has the unities that count results; `results` is kept current after the first
-    reversal of one. `special` has these unities, and those whose points expire. `competition_sums` are kept current
-    after the first request for them, until something changes that they do not follow; None: they must be read from the
-    log.
+    time that one stops counting, until a date changes by which they expire. `special` has these unities, and those
+    whose points expire. `competition_sums` are kept current after the first request for them, until something changes
+    that they do not follow; None: they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
     `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
@@ -151,6 +152,11 @@ class Ranking(Struct, frozen=True, kw_only=True):
     results: Results | None = None
     updated_at: datetime
     revised: Sequence
+
+    @property
+    def expires(self) -> bool:
+        """Whether points of one of its unities expire."""
+        return any(self.unities[one].expiry is not None for one in self.special)
 
 
 class Revisions(Struct):
@@ -216,11 +222,11 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.PointsAdded():
             add_points(board, recorded.sequence, event)
             if event.results:
-                add_results(board, recorded.sequence, event)
+                add_results(board, recorded.sequence, now, event)
         case events.PointsReversed():
             reverse_points(board, recorded.sequence, event)
         case events.PointsExpired():
-            add_points(board, recorded.sequence, event)
+            expire_points(board, recorded.sequence, event)
         case events.TournamentOpened() | events.TournamentRenamed():
             pass  # the log has the name (`name_at` in engine/log/reading.py)
         case events.EventSetAside() | events.Ignored():
@@ -378,7 +384,7 @@ def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
         ranking.competition_sums.count(sequence, event)
 
 
-def add_results(board: Board, sequence: Sequence, event: events.PointsAdded) -> None:
+def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: events.PointsAdded) -> None:
     """Does what `fold` does with the results of points, after `add_points`."""
     ranking = board.rankings[event.ranking_id]
     for delta in event.results:
@@ -388,7 +394,8 @@ def add_results(board: Board, sequence: Sequence, event: events.PointsAdded) -> 
     else:
         _raise_versions(ranking, event.deltas, event.results)
     if ranking.results is not None:
-        ranking.results.note(ranking.unities, sequence, event)
+        took_place = took_place_at(board, recorded_at, event.competition_id)
+        ranking.results.note(ranking.unities, sequence, recorded_at, event, took_place)
 
 
 def take_result(ranking: Ranking, result: events.Delta) -> None:
@@ -410,21 +417,47 @@ def _raise_versions(
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
     """As `add_points`. The sums of competitions are dropped if it undoes or redoes points: what is undone has no part
     in them, not even a sum of 0; and if it changes since when a result is the total."""
+    ranking = _give_totals(board, sequence, event)
+    if event.totals and ranking.results is not None:
+        ranking.results.reverse(event, counts=counts_after(board, event))
+    if event.undone:
+        ranking.undone[event.reverses] = sequence
+    elif event.undone is not None:
+        ranking.undone.pop(event.reverses, None)
+    sums = ranking.competition_sums
+    if sums is not None and (
+        event.undone is not None or ranking.expires or any(line.unity_id in sums.first for line in event.totals)
+    ):
+        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+
+
+def expire_points(board: Board, sequence: Sequence, event: events.PointsExpired) -> None:
+    """As `reverse_points`: what has expired has no part in the sums of competitions."""
+    ranking = _give_totals(board, sequence, event)
+    if ranking.results is not None:
+        ranking.results.expire(event.boundary)
+    if ranking.competition_sums is not None:
+        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+
+
+def _give_totals(board: Board, sequence: Sequence, event: events.PointsReversed | events.PointsExpired) -> Ranking:
+    """Adds the deltas of the event, and replaces the totals that it names."""
     add_points(board, sequence, event)
     ranking = board.rankings[event.ranking_id]
     for line in event.totals:
         unity = ranking.unities[line.unity_id]
         unity.totals.add(line.competitor_id, unity.notation.kept(line.total) - unity.totals.get(line.competitor_id))
     _raise_versions(ranking, event.deltas, event.totals)
-    if event.totals and ranking.results is not None:
-        ranking.results.reverse(event)
-    if event.undone:
-        ranking.undone[event.reverses] = sequence
-    elif event.undone is not None:
-        ranking.undone.pop(event.reverses, None)
-    sums = ranking.competition_sums
-    if sums is not None and (event.undone is not None or any(line.unity_id in sums.first for line in event.totals)):
-        board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
+    return ranking
+
+
+def counts_after(board: Board, event: events.PointsReversed) -> bool:
+    """Whether the lines that the event is about, which was just recorded, count after it."""
+    if event.undone is not None:
+        return not event.undone
+    if event.struck is not None:
+        return not event.struck
+    return event.competition_id not in board.voided
 
 
 def give_results(board: Board, ranking_id: RankingId, results: Results) -> None:
@@ -480,12 +513,47 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[Compe
         board.struck.pop(competition_id, None)
 
 
-def left_out(board: Board, ranking_id: RankingId) -> LeftOut:
-    """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes."""
+def left_out(board: Board, ranking_id: RankingId, now: datetime | None) -> LeftOut:
+    """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes, but for
+    dates. `now`: by when what was due has expired; None: nothing expires."""
     ranking = board.rankings[ranking_id]
     first = reached_first(ranking.criteria)
-    voided = frozenset(board.voided if first & ranking.of_results else ())
-    return LeftOut(frozenset(ranking.undone), board.struck.copy(), voided, first)
+    expired = expired_on(board, ranking, now)
+    voided = frozenset(board.voided if first & ranking.of_results or expired is not None else ())
+    return LeftOut(frozenset(ranking.undone), board.struck.copy(), voided, first, expired)
+
+
+def expired_on(board: Board, ranking: Ranking, now: datetime | None) -> "ExpiredOn | None":
+    """What has expired of the points of the ranking by now; None: nothing does."""
+    if not ranking.expires:
+        return None
+    assert now is not None
+    return ExpiredOn(board, ranking, now_of(ranking, now))
+
+
+class ExpiredOn:
+    """An `Expired`, by the dates on the board."""
+
+    def __init__(self, board: Board, ranking: Ranking, now: datetime) -> None:
+        self._board, self._ranking, self._now = board, ranking, now
+        self._expiring = frozenset([one for one in ranking.special if ranking.unities[one].expiry is not None])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExpiredOn):
+            return NotImplemented
+        return (self._board is other._board) and (self._now, self._expiring) == (other._now, other._expiring)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def without(self, recorded: Recorded, points: events.Points, voided: Collection[CompetitionId]) -> events.Points:
+        if isinstance(points, events.PointsAdded):
+            gone: Collection[UnityId] = self._expiring
+            if points.competition_id not in voided:
+                took_place = took_place_at(self._board, recorded.recorded_at, points.competition_id)
+                gone = over_by(self._ranking, took_place, self._now)
+            return of_unities(points, lambda one: one not in gone) if gone else points
+        deltas = tuple([delta for delta in points.deltas if delta.unity_id not in self._expiring])
+        return msgspec.structs.replace(points, deltas=deltas)
 
 
 def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:
@@ -550,6 +618,10 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
+    if board.expiries and event.started_at is not UNSET:
+        for ranking_id, ranking in board.rankings.items():
+            if ranking.results is not None and ranking.expires and ranking.results.has_of(event.competition_id):
+                board.rankings[ranking_id] = msgspec.structs.replace(ranking, results=None)
 
 
 def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:

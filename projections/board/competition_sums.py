@@ -2,7 +2,8 @@
 
 Pure. Deltas without a competition are not included, nor are events whose points are undone, nor points of
 competitors struck from their competition. A competition that is voided keeps its sum here, which its reversals have
-brought to 0; `Board.voided` tells which do not count.
+brought to 0; `Board.voided` tells which do not count. Where points expire, those that have are not included, nor are
+those of voided competitions; after an event that takes points back or gives them back, they are counted again.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
 no table and no snapshot has them. They are counted from the log at the first request, and kept current from then on.
@@ -21,7 +22,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Generator, Iterable, Mapping, Set
 from collections.abc import Sequence as Items
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -40,15 +41,26 @@ _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
 
 
+class Expired(Protocol):
+    """What has expired of the points of a ranking."""
+
+    def without(self, recorded: Recorded, points: Points, voided: Collection[CompetitionId]) -> Points:
+        """The points of the event, in unities where they expire only those that it added, that have not expired, and
+        that no voided competition gave."""
+        ...
+
+
 class LeftOut(Struct, frozen=True):
     """What has no part in the sums of a ranking: the events whose points are `undone`, and the competitors `struck`
     from competitions. `first`: the unities for which it is kept since when totals are what they are; if one of them
-    counts results, those of `voided` competitions have no part in that."""
+    counts results, those of `voided` competitions have no part in that. `expired` knows what has; None: nothing does.
+    """
 
     undone: Collection[Sequence] = ()
     struck: Mapping[CompetitionId, Collection[CompetitorId]] = {}
     voided: Collection[CompetitionId] = frozenset()
     first: Collection[UnityId] = frozenset()
+    expired: Expired | None = None
 
 
 class CompetitionSums:
@@ -140,15 +152,17 @@ class CompetitionSums:
                 self._note_results(sequence, points, struck)
         self._count(points, struck)
 
-    def count_again(self, sequence: Sequence, points: Points, without: LeftOut) -> None:
+    def count_again(self, recorded: Recorded, points: Points, without: LeftOut) -> None:
         """As `count`, of an event from before the moment at which this is left out."""
-        competition_id = points.competition_id
+        sequence, competition_id = recorded.sequence, points.competition_id
         struck = () if competition_id is None else without.struck.get(competition_id, ())
         is_undone = root(sequence, points) in without.undone
         if self._reached:
             self._note_sums(sequence, points)
-            if isinstance(points, PointsAdded) and not is_undone and competition_id not in without.voided:
-                self._note_results(sequence, points, struck)
+        if without.expired is not None:
+            points = without.expired.without(recorded, points, without.voided)
+        if self._reached and isinstance(points, PointsAdded) and not is_undone and competition_id not in without.voided:
+            self._note_results(sequence, points, struck)
         if not is_undone:
             self._count(points, struck)
 
@@ -249,7 +263,7 @@ def counting(
     for recorded in events:
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == ranking_id:
-            sums.count_again(recorded.sequence, event, without)
+            sums.count_again(recorded, event, without)
         elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
             sums.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
         elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from engine.domain.events import Delta, PointsAdded, Recorded
 from engine.domain.expiry import Expiry
+from engine.domain.judging import of_some, took_place_at
 from engine.domain.terms import UnityId
 from projections.board.board import Board, Ranking
 
@@ -19,15 +20,9 @@ def expiries_of(ranking: Ranking) -> dict[UnityId, Expiry]:
     return {one: expiry for one in ranking.special if (expiry := unities[one].expiry) is not None}
 
 
-def took_place_at(board: Board, recorded: Recorded, event: PointsAdded) -> datetime:
-    """When these points took place."""
-    competition = None if event.competition_id is None else board.competitions.get(event.competition_id)
-    return competition.started_at if competition is not None and competition.is_dated else recorded.recorded_at
-
-
-def expiring_deltas(board: Board, ranking: Ranking, recorded: Recorded) -> Iterator[tuple[Delta, datetime, datetime]]:
-    """The deltas of an event in unities whose points expire, of those that count on the board but for their age: each
-    with the times when it took place and when it expires."""
+def expiring_lines(board: Board, ranking: Ranking, recorded: Recorded) -> Iterator[tuple[Delta, datetime, datetime]]:
+    """The deltas and results of an event in unities whose points expire, of those that count on the board but for their
+    age: each with the times when it took place and when it expires."""
     event = recorded.event
     if (
         not isinstance(event, PointsAdded)
@@ -37,8 +32,18 @@ def expiring_deltas(board: Board, ranking: Ranking, recorded: Recorded) -> Itera
         return
     expiries = expiries_of(ranking)
     struck: Collection[int] = () if event.competition_id is None else board.struck.get(event.competition_id, ())
-    took_place = took_place_at(board, recorded, event)
-    for delta in event.deltas:
-        expiry = expiries.get(delta.unity_id)
-        if expiry is not None and delta.competitor_id not in struck:
-            yield delta, took_place, expiry.expires_at(took_place)
+    took_place = took_place_at(board, recorded.recorded_at, event.competition_id)
+    for line in (*event.deltas, *event.results):
+        expiry = expiries.get(line.unity_id)
+        if expiry is not None and line.competitor_id not in struck:
+            yield line, took_place, expiry.expires_at(took_place)
+
+
+def counting_of(board: Board, event: PointsAdded) -> PointsAdded:
+    """Those of the points that count on the board unless they are undone or have expired."""
+    if event.competition_id is None:
+        return event
+    if event.competition_id in board.voided:
+        return of_some(event, lambda _: False)
+    struck = board.struck.get(event.competition_id)
+    return event if struck is None else of_some(event, lambda one: one not in struck)

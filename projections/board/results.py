@@ -4,17 +4,22 @@ Pure. The total is the first of them that counts. A result is a whole number her
 all there is to know but the competition. Only reversals need the results, and they may be many. So no table and no
 snapshot has them. They are read from the log at the first reversal, and kept current from then on. Those that do not
 count are not among them then, so that a total is found as fast where a hundred thousand better ones do not count.
+
+Where they expire, they do so by the dates that competitions have now. If a date changes, they are read again.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from heapq import merge
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from datetime import datetime
+from heapq import heappop, heappush, merge
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from engine.domain.events import PointsAdded, PointsReversed, Recorded
+from engine.domain.events import Delta, PointsAdded, PointsReversed, Recorded
+from engine.domain.expiry import Expiry
 from engine.domain.judging import ResultLine
+from engine.domain.marks import mark_of
 from engine.domain.terms import (
     DELTAS_MAX,
     RESULT_MAX,
@@ -23,6 +28,7 @@ from engine.domain.terms import (
     Counts,
     RankingId,
     Sequence,
+    Sort,
     UnityId,
 )
 from projections.columns.sorted_integers import SortedIntegers
@@ -42,6 +48,8 @@ class CountingUnity(Protocol):
     @property
     def counts(self) -> Counts: ...
     @property
+    def expiry(self) -> Expiry | None: ...
+    @property
     def better(self) -> int: ...
 
 
@@ -52,6 +60,7 @@ class Given(Struct, frozen=True, gc=False):
     """A result, as judging looks at it."""
 
     sequence: Sequence
+    recorded_at: datetime
     competition_id: CompetitionId | None
     result: int
 
@@ -63,7 +72,9 @@ class Results:
         self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
         self._counts: dict[UnityId, Counts] = {}
         self._signs: dict[UnityId, int] = {}
-        self._given: dict[Sequence, PointsAdded] = {}
+        self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
+        self._competitions: set[CompetitionId] = set()
+        self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when which results do
         self._count = 0
 
     def of(
@@ -80,7 +91,8 @@ class Results:
             else:
                 at, result = number & (1 << _AT_BITS) - 1, (number >> _AT_BITS) * sign
             sequence = Sequence(at >> _LINE_BITS)
-            yield Given(sequence, self._given[sequence].competition_id, result)
+            recorded_at, event = self._given[sequence]
+            yield Given(sequence, recorded_at, event.competition_id, result)
 
     def named(self) -> Iterable[tuple[UnityId, CompetitorId]]:
         """In which unities who has results."""
@@ -91,25 +103,57 @@ class Results:
         """Bytes in memory, estimated."""
         return len(self._numbers) * _COMPETITOR_BYTES + self._count * _RESULT_BYTES
 
-    def note(self, unities: CountingUnities, sequence: Sequence, event: PointsAdded) -> None:
-        """Adds the results of the event `sequence` of the ranking, which has these unities."""
-        self._given[sequence] = event
+    def note(
+        self,
+        unities: CountingUnities,
+        sequence: Sequence,
+        recorded_at: datetime,
+        event: PointsAdded,
+        took_place: datetime | None = None,
+    ) -> None:
+        """Adds the results of the event `sequence` of the ranking, which has these unities. `took_place`: when, so that
+        they go when they `expire`; None: they stay."""
+        self._given[sequence] = recorded_at, event
+        if event.competition_id is not None:
+            self._competitions.add(event.competition_id)
         self._count += len(event.results)
         for line, delta in enumerate(event.results):
             unity = unities[delta.unity_id]
             self._counts[delta.unity_id], self._signs[delta.unity_id] = unity.counts, unity.better
             named = delta.unity_id, delta.competitor_id
             self._add(named, self._number(delta.unity_id, sequence, line, delta.amount))
+        if took_place is not None:
+            for unity_id in {delta.unity_id for delta in event.results}:
+                if (expiry := unities[unity_id].expiry) is not None:
+                    heappush(self._expiring, (expiry.expires_at(took_place), sequence, unity_id))
 
-    def reverse(self, event: PointsReversed) -> None:
-        """Takes away those of the lines that the event is about, if they are there; else adds them again."""
+    def reverse(self, event: PointsReversed, *, counts: bool) -> None:
+        """Adds those of the lines that the event is about, if they count from then on, or takes them away."""
         turned = {(line.unity_id, line.competitor_id) for line in event.totals}
-        given = self._given.get(event.reverses)
-        for line, delta in enumerate(() if given is None else given.results):
-            named = delta.unity_id, delta.competitor_id
-            if named in turned:
-                number = self._number(delta.unity_id, event.reverses, line, delta.amount)
-                if not self._remove(named, number):
+        self._turn(event.reverses, counts, lambda delta: (delta.unity_id, delta.competitor_id) in turned)
+
+    def leave_out(self, sequence: Sequence, wanted: Callable[[Delta], bool]) -> None:
+        """Takes away those of the lines of the event `sequence` that are not wanted."""
+        self._turn(sequence, False, lambda delta: not wanted(delta))
+
+    def has_of(self, competition_id: CompetitionId) -> bool:
+        """Whether the competition gave results, be it that they do not count."""
+        return competition_id in self._competitions
+
+    def expire(self, boundary: datetime) -> None:
+        """Takes away what expires by then."""
+        while self._expiring and self._expiring[0][0] <= boundary:
+            _, sequence, unity_id = heappop(self._expiring)
+            self._turn(sequence, False, lambda delta, its=unity_id: delta.unity_id == its)  # type: ignore[misc]
+
+    def _turn(self, sequence: Sequence, counts: bool, wanted: Callable[[Delta], bool]) -> None:
+        given = self._given.get(sequence)
+        for line, delta in enumerate(() if given is None else given[1].results):
+            if wanted(delta):
+                named = delta.unity_id, delta.competitor_id
+                number = self._number(delta.unity_id, sequence, line, delta.amount)
+                self._remove(named, number)
+                if counts:
                     self._add(named, number)
 
     def _number(self, unity_id: UnityId, sequence: Sequence, line: int, result: int) -> int:
@@ -118,19 +162,16 @@ class Results:
             return -(at << _RESULT_BITS | result + RESULT_MAX)
         return result * self._signs[unity_id] << _AT_BITS | at
 
-    def _remove(self, named: tuple[UnityId, CompetitorId], number: int) -> bool:
-        """Whether it was there."""
-        numbers = self._numbers[named]
+    def _remove(self, named: tuple[UnityId, CompetitorId], number: int) -> None:
+        """It need not be there."""
+        numbers = self._numbers.get(named, [])
         if isinstance(numbers, SortedIntegers):
-            if numbers.least_from(number) != number:
-                return False
-            numbers.remove(number)
-            return True
+            if numbers.least_from(number) == number:
+                numbers.remove(number)
+            return
         place = bisect_left(numbers, number)
-        if numbers[place : place + 1] != [number]:
-            return False
-        del numbers[place]
-        return True
+        if numbers[place : place + 1] == [number]:
+            del numbers[place]
 
     def _add(self, named: tuple[UnityId, CompetitorId], number: int) -> None:
         numbers = self._numbers.setdefault(named, [])
@@ -142,6 +183,30 @@ class Results:
             self._numbers[named] = SortedIntegers(numbers)
 
 
+class PassingResults:
+    """Those of one competitor in one unity that count at a time, as they come and go. Each has a number of its own, in
+    the order of the log."""
+
+    def __init__(self, counts: Counts, sort: Sort) -> None:
+        self._counts, self._sort = counts, sort
+        self._heap: list[tuple[int, int, int]] = []  # what makes the total first, its number, its mark
+        self._gone: set[int] = set()
+
+    def come(self, number: int, result: int) -> None:
+        mark = mark_of(result, self._sort)
+        first = -number if self._counts is Counts.LAST else -mark if self._sort is Sort.DESC else mark
+        heappush(self._heap, (first, number, mark))
+
+    def go(self, number: int) -> None:
+        self._gone.add(number)
+
+    def mark(self) -> int:
+        """The total, as it is kept."""
+        while self._heap and self._heap[0][1] in self._gone:
+            self._gone.remove(heappop(self._heap)[1])
+        return self._heap[0][2] if self._heap else 0
+
+
 def noting(
     results: Results, unities: CountingUnities, ranking_id: RankingId, events: Iterable[Recorded]
 ) -> Generator[None, None, None]:
@@ -149,16 +214,5 @@ def noting(
     for recorded in events:
         event = recorded.event
         if isinstance(event, PointsAdded) and event.results and event.ranking_id == ranking_id:
-            results.note(unities, recorded.sequence, event)
+            results.note(unities, recorded.sequence, recorded.recorded_at, event)
         yield
-
-
-def following(
-    results: Results, unities: CountingUnities, ranking_id: RankingId, events: Iterable[Recorded]
-) -> Generator[None, None, None]:
-    """As `noting`, of those that count."""
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, PointsReversed) and event.totals and event.ranking_id == ranking_id:
-            results.reverse(event)
-        yield from noting(results, unities, ranking_id, (recorded,))

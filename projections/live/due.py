@@ -48,6 +48,16 @@ class DuePoints:
             ):
                 self._take(recorded)
 
+    def lacking_results(self) -> list[RankingId]:
+        """The rankings whose results must be read before these points are judged."""
+        board = self._live.board
+        due = {
+            points.ranking_id
+            for _, points in self.given.values()
+            if not board.expiries.keys().isdisjoint([result.unity_id for result in points.results])
+        }
+        return [one for one in due if board.rankings[one].results is None]
+
     def close(self) -> None:
         """Stops following. It does no harm to call it again."""
         if self._follow in self._live.followers:

@@ -4,9 +4,10 @@ kept current by the fold."""
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from weakref import WeakValueDictionary
 
-from engine.domain.events import Points, Recorded
+from engine.domain.events import CompetitionChanged, Points, PointsAdded, Recorded
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, give_sums, left_out
@@ -17,11 +18,16 @@ ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
 
 
 class FollowedSums:
-    """`board` and `sequence` return those of the live, as they are now."""
+    """`board` and `sequence` return those of the live, as they are now. So does `now`: by when what was due has
+    expired; None: nothing expires."""
 
-    def __init__(self, board: Callable[[], Board], sequence: Callable[[], Sequence]) -> None:
+    def __init__(
+        self, board: Callable[[], Board], sequence: Callable[[], Sequence], now: Callable[[], datetime | None]
+    ) -> None:
         self._board = board
         self._sequence = sequence
+        self._now = now
+        self._redated = 0  # how often dates have changed while the log was read
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self._missed: dict[RankingId, deque[tuple[Sequence, Points]]] = {}
         self._followed: set[RankingId] = set()
@@ -41,23 +47,33 @@ class FollowedSums:
         event = recorded.event
         if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
             self._missed[event.ranking_id].append((recorded.sequence, event))
+        elif self._missed and isinstance(event, CompetitionChanged):
+            self._redated += 1
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
         """Returns when the board has the ranking's sums of competitions. Raises the errors of `read`."""
         async with self._asking.setdefault(ranking_id, asyncio.Lock()):
             while (board := self._board()).rankings[ranking_id].competition_sums is None:
                 missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
-                without = left_out(board, ranking_id)
+                without, redated = left_out(board, ranking_id, self._now()), self._redated
+                is_added = True
                 try:
                     sums = await read(ranking_id, self._sequence(), without)
                     time_slice = TimeSlice()
                     while missed:
-                        sums.count(*missed.popleft())
+                        sequence, points = missed.popleft()
+                        is_added = is_added and isinstance(points, PointsAdded)
+                        sums.count(sequence, points)
                         if time_slice.over:
                             await time_slice.give_way()
                     # A board that was replaced has changes that were not noted. If something else is left out by now,
-                    # the sums must be read again.
-                    if board is self._board() and without == left_out(board, ranking_id):
+                    # the sums must be read again. Where points expire, so they must if any were not added but taken
+                    # back or given back, or if a date changed.
+                    if (
+                        board is self._board()
+                        and without == left_out(board, ranking_id, self._now())
+                        and (without.expired is None or (is_added and redated == self._redated))
+                    ):
                         give_sums(board, ranking_id, sums)
                         self._followed.add(ranking_id)
                 finally:

@@ -1,14 +1,20 @@
-"""The results of the rankings in which some were reversed: read from the log once, then kept current by the fold."""
+"""The results of the rankings in which some were reversed or expired: read from the log once, then kept current by the
+fold."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import aclosing
+from datetime import datetime
 
-from engine.domain.events import Recorded
+from msgspec import UNSET
+
+from engine.domain.events import CompetitionChanged, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
+from engine.domain.judging import now_of, took_place_at
 from engine.domain.terms import RankingId, Sequence
-from engine.process.time_slices import TimeSlice
-from projections.board.board import give_results
-from projections.board.results import Results, following
+from engine.process.time_slices import in_time_slices
+from projections.board.board import Board, counts_after, give_results
+from projections.board.expiring import counting_of
+from projections.board.results import Results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
@@ -22,22 +28,68 @@ async def read_results(live_pool: LivePool, live: LiveTournament, ranking_ids: I
 async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId) -> None:
     async with live.reading_results:
         while (board := live.board).rankings[ranking_id].results is None:
-            results, unities, time_slice = Results(), board.rankings[ranking_id].unities, TimeSlice()
-            missed: deque[Recorded] = deque()
-            follow = missed.append
-            live.followers.append(follow)
+            reading = _Reading(board, ranking_id, live.expired_until if live.expires else None)
+            live.followers.append(reading.follow)
             try:
                 async with aclosing(live_pool.chunks(live, Sequence(0))) as chunks:
                     async for events in chunks:
-                        for _ in following(results, unities, ranking_id, events):
-                            if time_slice.over:
-                                await time_slice.give_way()
-                while missed:
-                    for _ in following(results, unities, ranking_id, (missed.popleft(),)):
-                        pass
-                    if time_slice.over:
-                        await time_slice.give_way()
+                        await in_time_slices(reading.take(events))
+                await in_time_slices(reading.take_missed())
             finally:
-                live.followers.remove(follow)
-            if board is live.board:
-                give_results(board, ranking_id, results)
+                live.followers.remove(reading.follow)
+            if board is live.board and not reading.is_stale:
+                give_results(board, ranking_id, reading.results)
+
+
+class _Reading:
+    """Reads the results of a ranking that count while its board goes on. `now`: by when what was due has expired; None:
+    nothing expires. `is_stale`: a date has changed by which results expire."""
+
+    def __init__(self, board: Board, ranking_id: RankingId, now: datetime | None) -> None:
+        self.results = Results()
+        self.is_stale = False
+        self._board, self._ranking_id = board, ranking_id
+        self._expires = board.rankings[ranking_id].expires
+        self._now = None if now is None else now_of(board.rankings[ranking_id], now)
+        self._missed: deque[tuple[Recorded, bool]] = deque()  # and whether what is reversed counts from then on
+
+    def take(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
+        """Takes the events up to the head at which the reading began, with pauses for other work."""
+        undone = self._board.rankings[self._ranking_id].undone
+        for recorded in events:
+            event = recorded.event
+            if isinstance(event, PointsAdded) and event.results and event.ranking_id == self._ranking_id:
+                self._note(recorded, event)
+                counting = () if recorded.sequence in undone else counting_of(self._board, event).results
+                if len(counting) < len(event.results):
+                    self.results.leave_out(recorded.sequence, counting.__contains__)
+                if self._now is not None:
+                    self.results.expire(self._now)
+            yield
+
+    def follow(self, recorded: Recorded) -> None:
+        """Notes what the board has folded meanwhile."""
+        event = recorded.event
+        if isinstance(event, CompetitionChanged):
+            self.is_stale |= self._expires and event.started_at is not UNSET
+        elif isinstance(event, Points) and event.ranking_id == self._ranking_id:
+            counts = isinstance(event, PointsReversed) and counts_after(self._board, event)
+            self._missed.append((recorded, counts))
+
+    def take_missed(self) -> Generator[None, None, None]:
+        """As `take`, of what was folded meanwhile."""
+        while self._missed:
+            recorded, counts = self._missed.popleft()
+            match recorded.event:
+                case PointsAdded() as event if event.results:
+                    self._note(recorded, event)
+                case PointsReversed() as event if event.totals:
+                    self.results.reverse(event, counts=counts)
+                case PointsExpired() as event:
+                    self.results.expire(event.boundary)
+            yield
+
+    def _note(self, recorded: Recorded, event: PointsAdded) -> None:
+        took_place = took_place_at(self._board, recorded.recorded_at, event.competition_id)
+        unities = self._board.rankings[self._ranking_id].unities
+        self.results.note(unities, recorded.sequence, recorded.recorded_at, event, took_place)

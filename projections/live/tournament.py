@@ -155,7 +155,7 @@ class LiveTournament:
 
     @cached_property
     def followed_sums(self) -> FollowedSums:
-        return self._begun(FollowedSums(lambda: self.board, lambda: self.head.sequence))
+        return self._begun(FollowedSums(lambda: self.board, lambda: self.head.sequence, lambda: self.expired_by))
 
     @cached_property
     def classifications(self) -> Classifications:
@@ -197,6 +197,11 @@ class LiveTournament:
         finest = min([expiry for _, expiry in self.board.expiries.values()], key=lambda expiry: expiry.on.length)
         last = finest.boundary(self.expired_until)
         return last, last + finest.on.length
+
+    @property
+    def expired_by(self) -> datetime | None:
+        """The last boundary at which points expired; None: none do."""
+        return self.within[0] if self.expires else None
 
     def nothing_due(self, moment: datetime) -> None:
         """Notes that nothing is due by then which has not expired."""

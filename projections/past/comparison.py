@@ -5,6 +5,7 @@ Pure. It shows the effect of a change, and the standings without some past event
 
 from collections.abc import Collection, Generator, Iterable
 from collections.abc import Sequence as Items
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -13,16 +14,15 @@ from msgspec import Struct
 
 from engine.domain import events
 from engine.domain.events import Event, changed_by
-from engine.domain.judging import total_of_results
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, reached_first, reverse_points
+from projections.board.board import Board, Ranking, expired_on, reached_first, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
 from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
+from projections.board.expiring import expiries_of
 from projections.board.order import OrderedLines
-from projections.board.results import Results
 from projections.board.standing import Standing
-from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.enrolment import Enrolment
 from projections.past.history import finished
 
 _STEP_LINES: Final = 500
@@ -148,8 +148,9 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
     return ahead.rankings
 
 
-def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event]) -> LeftOut:
-    """What will have no part in the sums of competitions of a ranking that is `after` what `decided` leads to."""
+def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event], now: datetime | None) -> LeftOut:
+    """What will have no part in the sums of competitions of a ranking that is `after` what `decided` leads to. `now`:
+    as in `left_out`."""
     struck: dict[CompetitionId, frozenset[CompetitorId]] = board.struck.copy()
     for event in decided:
         if isinstance(event, events.CompetitorsStruck | events.CompetitorsUnstruck):
@@ -158,7 +159,8 @@ def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event]) ->
             struck[event.competition_id] = (
                 before.union(event.competitors) if is_struck else before - {*event.competitors}
             )
-    if not (first := reached_first(after.criteria)):
+    first, expired = reached_first(after.criteria), expired_on(board, after, now)
+    if not first and expired is None:
         return LeftOut(frozenset(after.undone), struck)
     voided = set(board.voided)
     for event in decided:
@@ -166,7 +168,7 @@ def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event]) ->
             voided.add(event.competition_id)
         elif isinstance(event, events.CompetitionUnvoided):
             voided.discard(event.competition_id)
-    return LeftOut(frozenset(after.undone), struck, voided, first)
+    return LeftOut(frozenset(after.undone), struck, voided, first, expired)
 
 
 class ForeseenCounts(Counted):
@@ -179,7 +181,12 @@ class ForeseenCounts(Counted):
         self._before = before
         self._given: CompetitionSums | None = None
         reversals = [one for one in decided if isinstance(one, events.PointsReversed)]
-        self._given_back = [one for one in reversals if True not in (one.undone, one.struck)]
+        expiring = expiries_of(after)  # of whose lines the sums that are given have those that count then
+        self._given_back = [
+            msgspec.structs.replace(one, deltas=tuple([line for line in one.deltas if line.unity_id not in expiring]))
+            for one in reversals
+            if True not in (one.undone, one.struck)
+        ]
         self._will_be_reached: dict[tuple[UnityId, CompetitorId], int] = {}
         for number, one in enumerate(reversals, start=_AFTER_ALL):
             changes: dict[tuple[UnityId, CompetitorId], int] = {}
@@ -231,9 +238,7 @@ def without(
             )
             if event.competition_id in competitions or (changed_by(event) and not deltas and not more):
                 return None
-            if isinstance(event, events.PointsExpired):
-                return msgspec.structs.replace(event, deltas=deltas)
-            name = "totals" if isinstance(event, events.PointsReversed) else "results"
+            name = "results" if isinstance(event, events.PointsAdded) else "totals"
             return msgspec.structs.replace(event, deltas=deltas, **{name: more})
         case events.RankingCreated() | events.RankingModified():
             left = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
@@ -244,16 +249,3 @@ def without(
             )
         case _:
             return event
-
-
-def count_results_again(board: Board, ranking_id: RankingId, results: Results) -> Generator[None, None, None]:
-    """Makes the totals of a ranking those of its `results`, where it counts these: reversals have others if something
-    was left out. Pauses for other work."""
-    ranking = board.rankings[ranking_id]
-    for unity_id in ranking.of_results:
-        ranking.unities[unity_id].totals = Totals(ranking.participants)
-    for unity_id, competitor_id in results.named():
-        unity = ranking.unities[unity_id]
-        total = total_of_results(board, ranking_id, results, unity_id, competitor_id)
-        unity.totals.add(competitor_id, unity.notation.kept(total))
-        yield

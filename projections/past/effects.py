@@ -5,7 +5,7 @@ Pure. So whoever goes through a history can go back through it, too.
 
 from collections.abc import Iterator
 
-from engine.domain.events import Delta, Points, PointsReversed
+from engine.domain.events import Delta, Points, PointsAdded
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.board import Ranking
@@ -22,7 +22,7 @@ class Effects:
     def of(self, event: Points) -> Iterator[Delta]:
         """By how much each line of the event changes a total, in the order of `changed_by`."""
         yield from event.deltas
-        if isinstance(event, PointsReversed):
+        if not isinstance(event, PointsAdded):
             for total in event.totals:
                 after = self._ranking.unities[total.unity_id].notation.kept(total.total)
                 yield self._moved(total.competitor_id, total.unity_id, after)

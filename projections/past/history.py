@@ -143,9 +143,7 @@ def changes_order(event: Event, ranking_id: RankingId) -> bool:
 
 def _has_one_delta(event: Event) -> TypeGuard[Points]:
     """Whether the event is one of points with a single line, in a unity that counts sums."""
-    if isinstance(event, PointsAdded | PointsExpired):
-        return len(event.deltas) == 1 and not event.results
-    return isinstance(event, PointsReversed) and len(event.deltas) == 1 and not event.totals
+    return isinstance(event, Points) and len(event.deltas) == len(changed_by(event)) == 1
 
 
 _T = TypeVar("_T")

@@ -18,14 +18,13 @@ from msgspec import UNSET, Struct
 
 from engine.domain import events
 from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
-from engine.domain.judging import now_of
-from engine.domain.marks import mark_after
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.judging import declared_date, now_of
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding
-from projections.board.expiring import expiring_deltas
+from projections.board.expiring import expiring_lines
 from projections.board.order import OrderedLines
+from projections.board.results import PassingResults
 from projections.columns.enrolment import Totals
-from projections.past.world_clock import counting_results_of, declared_date
 
 SHARED_MAX: Final = 20
 """Competitors that share a first place and still lead."""
@@ -288,12 +287,13 @@ class TrueLeaders:
         ranking = board.rankings[ranking_id]
         self._expired_until = now_of(ranking, until or now or _EPOCH)
         self._is_expiring = ranking.unities[unity_id].expiry is not None
-        # Of each line: when it took place, who got how much, and for which competition; 0: for none.
+        # Of each line: when it took place, who got how much, and for which competition; 0: for none. One that expires
+        # is followed by one that says when.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
-        self._sequences = array("q")
+        self._ends = array("b")
         # Of each event that gave points without a date: when.
         self._undated, self._recorded = array("q"), array("q")
-        self._last: dict[CompetitorId, int] = {}  # the sequence of the result that is the total
+        self._results: dict[CompetitorId, PassingResults] = {}
 
     @property
     def lines(self) -> int:
@@ -315,31 +315,28 @@ class TrueLeaders:
             yield
 
     def _take(self, recorded: Recorded, event: Points) -> None:
-        date = declared_date(self._board, event)
+        date = declared_date(self._board, event.competition_id)
         at = self._recorded_at(recorded, event) if date is None else (date - _EPOCH) // _MICROSECOND
         if at is None:  # what it reverses was set aside
             return
         if self._is_expiring:
-            for delta, _, until in expiring_deltas(self._board, self._board.rankings[self._ranking_id], recorded):
-                if delta.unity_id == self._unity_id:
-                    self._put(recorded.sequence, at, delta, delta.amount, event.competition_id)
+            for line, _, until in expiring_lines(self._board, self._board.rankings[self._ranking_id], recorded):
+                if line.unity_id == self._unity_id:
+                    self._put(at, line, event.competition_id)
                     if until <= self._expired_until:
-                        self._put(recorded.sequence, (until - _EPOCH) // _MICROSECOND, delta, -delta.amount, None)
+                        self._put((until - _EPOCH) // _MICROSECOND, line, None, ends=True)
             return
-        lines = event.deltas
-        if isinstance(event, PointsAdded) and event.results:
-            lines = (*lines, *counting_results_of(self._board, event))
         struck = () if event.competition_id is None else self._board.struck.get(event.competition_id, ())
-        for delta in lines:
-            if delta.unity_id == self._unity_id and delta.competitor_id not in struck:
-                self._put(recorded.sequence, at, delta, delta.amount, event.competition_id)
+        for line in (*event.deltas, *event.results) if isinstance(event, PointsAdded) else event.deltas:
+            if line.unity_id == self._unity_id and line.competitor_id not in struck:
+                self._put(at, line, event.competition_id)
 
-    def _put(self, sequence: Sequence, at: int, line: Delta, amount: int, competition_id: CompetitionId | None) -> None:
-        self._sequences.append(sequence)
+    def _put(self, at: int, line: Delta, competition_id: CompetitionId | None, *, ends: bool = False) -> None:
         self._times.append(at)
         self._competitors.append(line.competitor_id)
-        self._amounts.append(amount)
+        self._amounts.append(line.amount)
         self._causes.append(competition_id or 0)
+        self._ends.append(ends)
 
     def _recorded_at(self, recorded: Recorded, event: Points) -> int | None:
         """When the points that the event is about were recorded; None: they are not there."""
@@ -373,14 +370,17 @@ class TrueLeaders:
     def _change(self, unity: Unity, competitor_id: CompetitorId, number: int) -> int:
         """By how much the line changes the competitor's total. Of results that took place, the last in the order of the
         log is the last."""
+        amount, ends = self._amounts[number], self._ends[number]
         if unity.counts is Counts.SUM:
-            return self._amounts[number]
-        before, sequence = unity.totals.get(competitor_id), self._sequences[number]
-        if unity.counts is Counts.LAST:
-            if sequence < self._last.get(competitor_id, 0):
-                return 0
-            self._last[competitor_id] = sequence
-        return mark_after(before, self._amounts[number], unity.counts, unity.sort) - before
+            return -amount if ends else amount
+        results = self._results.get(competitor_id)
+        if results is None:
+            results = self._results[competitor_id] = PassingResults(unity.counts, unity.sort)
+        if ends:
+            results.go(number - 1)
+        else:
+            results.come(number, amount)
+        return results.mark() - unity.totals.get(competitor_id)
 
     def _in_time(self) -> Generator[None, None, Iterator[int]]:
         """The numbers of the lines in order of time."""

@@ -44,7 +44,7 @@ from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passa
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
 from projections.past.touching import Touch, touch
-from projections.past.world_clock import WorldClock, add_deltas, add_special_shown, drop_special, give_totals
+from projections.past.world_clock import WorldClock, add_deltas, add_special, drop_special, give_totals
 from projections.tables import snapshots
 
 PAST_REQUESTS_MAX: Final = 3
@@ -105,6 +105,11 @@ class PastBoard(Struct, frozen=True):
     @property
     def on(self) -> datetime | None:
         return None if self.clock is None else self.clock.on
+
+    @property
+    def expired_by(self) -> datetime:
+        """By when what was due has expired."""
+        return self.recorded_at if self.clock is None else self.clock.on
 
 
 class Range(Struct, frozen=True, kw_only=True):
@@ -364,7 +369,7 @@ class Past:
             raise TooMuchWork("events", DATED_LINES_MAX)
         drop_special(clock.board, ranking_id)
         async for events in self._chunks_read_ahead(tournament_id, Sequence(0), upto):
-            await self._time_slices.work(add_special_shown(clock, ranking_id, events))
+            await self._time_slices.work(add_special(clock.board, ranking_id, events, clock.on, clock))
 
     async def _differing(
         self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence
@@ -660,7 +665,7 @@ class Past:
                 if _is_full(steps, most):
                     break
             if explainer.lacks_sums:
-                without = left_out(explainer.board, ranking_id)
+                without = left_out(explainer.board, ranking_id, reached.recorded_at)
                 sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, without)
                 give_sums(explainer.board, ranking_id, sums)
             neighbours: list[Neighbours | None] = []

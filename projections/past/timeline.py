@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
-from engine.domain.judging import now_of
-from engine.domain.marks import mark_after
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.judging import declared_date, now_of
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
-from projections.board.expiring import expiries_of, expiring_deltas
+from projections.board.expiring import counting_of, expiries_of, expiring_lines
+from projections.board.results import PassingResults
 from projections.past.explanation import Explainer, Place, Step
 from projections.past.series import Series, SeriesPoint
-from projections.past.world_clock import counting_results_of, declared_date, give_totals
+from projections.past.world_clock import give_totals
 
 
 class TimelineStep(Struct, frozen=True):
@@ -43,12 +43,12 @@ class Timeline:
         self._until = until
         self._last: datetime | None = None
         self._expiring = frozenset(expiries_of(board.rankings[ranking_id]))
-        self._expired: list[tuple[datetime, Recorded, Delta]] = []
+        self._expired: list[tuple[datetime, Recorded, Delta]] = []  # deltas
         self._board = board
         self._ranking_id = ranking_id
         self._steps: dict[datetime, TimelineStep] = {}
         self._recorded: dict[Sequence, datetime] = {}  # undated points
-        self._results: dict[datetime, list[tuple[Sequence, Delta]]] = {}  # that count
+        self._results: list[tuple[datetime, bool, int, Recorded, Delta]] = []  # when they come, or go; with a number
 
     def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the next events, with pauses for other work."""
@@ -74,7 +74,7 @@ class Timeline:
         return [one for _, one in sorted(self._steps.items()) if one.competitions or any(one.deltas.values())]
 
     def _take(self, recorded: Recorded, event: Points) -> None:
-        at = date = declared_date(self._board, event)
+        at = date = declared_date(self._board, event.competition_id)
         if at is None:
             if not isinstance(event, PointsReversed):
                 self._recorded[recorded.sequence] = recorded.recorded_at
@@ -87,16 +87,23 @@ class Timeline:
             if delta.unity_id not in self._expiring:
                 named = delta.competitor_id, delta.unity_id
                 deltas[named] = deltas.get(named, 0) + delta.amount
+        expiring = {}
         if self._expiring:
             ranking = self._board.rankings[self._ranking_id]
-            for delta, _, until in expiring_deltas(self._board, ranking, recorded):
-                named = delta.competitor_id, delta.unity_id
-                deltas[named] = deltas.get(named, 0) + delta.amount
-                self._expired.append((until, recorded, delta))
+            for line, _, until in expiring_lines(self._board, ranking, recorded):
+                if line.unity_id in ranking.of_results:
+                    expiring[line.unity_id] = until
+                    continue
+                named = line.competitor_id, line.unity_id
+                deltas[named] = deltas.get(named, 0) + line.amount
+                self._expired.append((until, recorded, line))
         competitions = [] if before is None else before.competitions
         if isinstance(event, PointsAdded) and event.results:
-            counting = counting_results_of(self._board, event)
-            self._results.setdefault(at, []).extend([(recorded.sequence, one) for one in counting])
+            for result in counting_of(self._board, event).results:
+                number = len(self._results)
+                self._results.append((at, False, number, recorded, result))
+                if result.unity_id in expiring:
+                    self._results.append((expiring[result.unity_id], True, number, recorded, result))
         if event.competition_id is not None and event.competition_id not in competitions:
             competitions.append(event.competition_id)
         self._steps[at] = TimelineStep(
@@ -105,34 +112,40 @@ class Timeline:
 
     def _take_expired(self) -> None:
         """Adds the steps at which points expired."""
-        limit = self._until or self._last
-        if limit is None:
-            return
-        limit = now_of(self._board.rankings[self._ranking_id], limit)
         for at, recorded, delta in self._expired:
-            if at <= limit:
-                step = self._steps.get(at) or TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, [], False)
-                named = delta.competitor_id, delta.unity_id
-                step.deltas[named] = step.deltas.get(named, 0) - delta.amount
-                self._steps[at] = step
+            if at <= self._limit:
+                self._change(at, recorded, delta, -delta.amount)
         self._expired.clear()
 
     def _take_results(self) -> None:
-        """Adds to each step what the results do that took place then: of those that took place by then, the best, or
-        the last in the order of the log, makes the total."""
+        """Adds to each step what the results do that came or went then: of those that count at a time, the best, or the
+        last in the order of the log, makes the total."""
         unities = self._board.rankings[self._ranking_id].unities
-        kept: dict[tuple[CompetitorId, UnityId], tuple[int, Sequence]] = {}
-        for at, results in sorted(self._results.items()):
-            for sequence, delta in results:
-                named, unity = (delta.competitor_id, delta.unity_id), unities[delta.unity_id]
-                before, last = kept.get(named, (0, Sequence(0)))
-                if unity.counts is Counts.LAST and sequence < last:
-                    continue
-                after = mark_after(before, delta.amount, unity.counts, unity.sort)
-                kept[named] = after, sequence
-                deltas = self._steps[at].deltas
-                deltas[named] = deltas.get(named, 0) + after - before
+        counting: dict[tuple[CompetitorId, UnityId], PassingResults] = {}
+        for at, ends, number, recorded, result in sorted(self._results, key=lambda one: one[:3]):
+            unity, named = unities[result.unity_id], (result.competitor_id, result.unity_id)
+            its = counting.setdefault(named, PassingResults(unity.counts, unity.sort))
+            before = its.mark()
+            if not ends:
+                its.come(number, result.amount)
+            elif at <= self._limit:
+                its.go(number)
+            else:
+                continue
+            self._change(at, recorded, result, its.mark() - before)
         self._results.clear()
+
+    @property
+    def _limit(self) -> datetime:
+        """Up to when points expire."""
+        assert self._last is not None
+        return now_of(self._board.rankings[self._ranking_id], self._until or self._last)
+
+    def _change(self, at: datetime, recorded: Recorded, line: Delta, by: int) -> None:
+        step = self._steps.get(at) or TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, [], False)
+        named = line.competitor_id, line.unity_id
+        step.deltas[named] = step.deltas.get(named, 0) + by
+        self._steps[at] = step
 
 
 def series_by_date(

@@ -6,27 +6,20 @@ of the table recorded by then, without what was dated later, and with what was r
 """
 
 from collections.abc import Generator, Iterable, Iterator
-from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, Recorded, root
-from engine.domain.judging import now_of
+from engine.domain.events import Points, PointsAdded, Recorded, root
+from engine.domain.judging import declared_date, unexpired
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board, take_result
-from projections.board.expiring import expiries_of, expiring_deltas
+from projections.board.expiring import counting_of, expiries_of
 from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100
 _STEP_TOTALS: Final = 500
-
-
-def declared_date(board: Board, points: Points) -> datetime | None:
-    """The date of the competition of points; None: none was declared, or there is no competition."""
-    competition = None if points.competition_id is None else board.competitions.get(points.competition_id)
-    return competition.started_at if competition is not None and competition.is_dated else None
 
 
 class WorldClock(Struct, frozen=True):
@@ -38,7 +31,7 @@ class WorldClock(Struct, frozen=True):
 
     def shows(self, sequence: Sequence, points: Points) -> bool:
         """Whether these points, recorded as this event, had taken place."""
-        date = declared_date(self.board, points)
+        date = declared_date(self.board, points.competition_id)
         if date is not None:
             return date <= self.on
         return root(sequence, points) <= self.last
@@ -49,8 +42,11 @@ class WorldClock(Struct, frozen=True):
 
     def undated(self, events: Iterable[Recorded]) -> list[Recorded]:
         """Those of the events that gave or reversed points without a date, and had taken place."""
-        shown = self.shown(events)
-        return [one for one in shown if isinstance(one.event, Points) and declared_date(self.board, one.event) is None]
+        return [
+            one
+            for one in self.shown(events)
+            if isinstance(one.event, Points) and declared_date(self.board, one.event.competition_id) is None
+        ]
 
     def dated(self) -> Generator[None, None, tuple[list[CompetitionId], list[CompetitionId]]]:
         """The competitions with a date: those by `on`, and those after it. With pauses for other work."""
@@ -96,38 +92,26 @@ def drop_special(board: Board, ranking_id: RankingId) -> None:
         ranking.unities[unity_id].totals = Totals(ranking.participants)
 
 
-def add_special_shown(clock: WorldClock, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
+def add_special(
+    board: Board, ranking_id: RankingId, events: Iterable[Recorded], now: datetime, clock: WorldClock | None = None
+) -> Generator[None, None, None]:
     """Adds the results that these events gave in the ranking, and the points that expire, of those that count on the
-    clock's board, had taken place, and had not expired. Give it all events of the log, in order. Pauses for other
-    work."""
-    board = clock.board
+    board, had not expired by `now`, and had taken place by the clock. Give it all events of the log, in order. Pauses
+    for other work."""
     ranking = board.rankings[ranking_id]
-    is_expiring = bool(expiries_of(ranking))
+    expiries = expiries_of(ranking)
     for recorded in events:
         event = recorded.event
         if (
             isinstance(event, PointsAdded)
-            and event.results
             and event.ranking_id == ranking_id
             and recorded.sequence not in ranking.undone
-            and clock.shows(recorded.sequence, event)
+            and (clock is None or clock.shows(recorded.sequence, event))
         ):
-            for delta in counting_results_of(board, event):
-                take_result(ranking, delta)
-        if not is_expiring or not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
-            yield
-            continue
-        for delta, took_place, until in expiring_deltas(board, ranking, recorded):
-            if took_place <= clock.on and until > now_of(ranking, clock.on):
-                ranking.unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
+            its = unexpired(board, recorded.recorded_at, counting_of(board, event), now)
+            for delta in its.deltas:
+                if delta.unity_id in expiries:
+                    ranking.unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
+            for result in its.results:
+                take_result(ranking, result)
         yield
-
-
-def counting_results_of(board: Board, event: PointsAdded) -> Items[Delta]:
-    """The results of an event that count on the board unless they are undone."""
-    if event.competition_id is None:
-        return event.results
-    if event.competition_id in board.voided:
-        return ()
-    struck = board.struck.get(event.competition_id, ())
-    return [delta for delta in event.results if delta.competitor_id not in struck]

@@ -33,13 +33,13 @@ from engine.domain.events import (
     TournamentOpened,
     changed_by,
 )
-from engine.domain.judging import ExpiryTimes, of_some, total_of_results, unexpired
+from engine.domain.judging import Afterwards, now_of, of_some, total_of_results, unexpired
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
-from projections.board.board import Board, Revisions, add_points, add_results, fold, reverse_points
+from projections.board.board import Board, Revisions, add_points, add_results, expire_points, fold, reverse_points
 from projections.board.differences import differences
 from projections.board.results import Results
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, CausedSum, Difference, Progress
@@ -124,7 +124,7 @@ class BlockChecks:
         self.faults: Mapping[Sequence, str] = {}
         self.unreversed: list[DueReversals] = []
         self.undone: list[tuple[Sequence, PointsReversed]] = []
-        self.reversed_results: list[tuple[Sequence, PointsReversed]] = []
+        self.reversed_results: list[tuple[Sequence, PointsReversed | PointsExpired]] = []
         self.results: dict[RankingId, Results] = {}
         self._tournament = tournament
         self._differ = collector.add
@@ -208,9 +208,9 @@ class BlockChecks:
                     if isinstance(event, PointsAdded):
                         add_points(board, sequence, event)
                         if event.results:
-                            self._add_results(sequence, event)
+                            self._add_results(sequence, digest.moment(columns.recorded_us), event)
                     elif isinstance(event, PointsExpired):
-                        add_points(board, sequence, event)
+                        expire_points(board, sequence, event)
                     else:
                         reverse_points(board, sequence, event)
             except codec.Undecodable as error:
@@ -265,15 +265,15 @@ class BlockChecks:
         elif event.competition_id is not None and foldable:
             self._count_caused(event.competition_id, sequence, event, 1)
 
-    def _add_results(self, sequence: Sequence, event: PointsAdded) -> None:
-        add_results(self.board, sequence, event)
+    def _add_results(self, sequence: Sequence, recorded_at: datetime, event: PointsAdded) -> None:
+        add_results(self.board, sequence, recorded_at, event)
         if (results := self.results.get(event.ranking_id)) is not None:
-            results.note(self.board.rankings[event.ranking_id].unities, sequence, event)
+            results.note(self.board.rankings[event.ranking_id].unities, sequence, recorded_at, event)
 
     def _count_marks(self, sequence: Sequence, event: Points) -> None:
         """Counts apart from the fold what the event does to totals of results."""
         unities, sums = self.board.rankings[event.ranking_id].unities, self.progress.sums
-        if isinstance(event, PointsReversed):
+        if not isinstance(event, PointsAdded):
             self.reversed_results.append((sequence, event))
             for line in event.totals:
                 sums.setdefault(line.unity_id, {})[line.competitor_id] = unities[line.unity_id].notation.kept(
@@ -285,13 +285,16 @@ class BlockChecks:
             before = of_unity.get(result.competitor_id, 0)
             of_unity[result.competitor_id] = mark_after(before, result.amount, unity.counts, unity.sort)
 
-    def check_totals(self, sequence: Sequence, event: PointsReversed) -> None:
+    def check_totals(self, sequence: Sequence, event: PointsReversed | PointsExpired) -> None:
         """Checks the totals that an event of the last block gives, from `results`."""
+        assert self.progress.recorded_us is not None
+        results, now = self.results[event.ranking_id], digest.moment(self.progress.recorded_us)
+        afterwards = Afterwards(now=now_of(self.board.rankings[event.ranking_id], now))
         for line in event.totals:
-            results = self.results[event.ranking_id]
-            expected = total_of_results(self.board, event.ranking_id, results, line.unity_id, line.competitor_id)
+            unity_id, competitor_id = line.unity_id, line.competitor_id
+            expected = total_of_results(self.board, event.ranking_id, results, unity_id, competitor_id, afterwards)
             if line.total != expected:
-                named = f"competitor {line.competitor_id} in unity {line.unity_id}"
+                named = f"competitor {competitor_id} in unity {unity_id}"
                 self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results make {expected}")
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
@@ -375,7 +378,7 @@ class BlockChecks:
         if points.competition_id in self.board.voided:
             counting = msgspec.structs.replace(points, deltas=(), results=())
         if recorded_at is not None:
-            counting = self.unexpired(event.reverses, recorded_at, counting)
+            counting = self.unexpired(recorded_at, counting)
         if event.competition_id != points.competition_id or not is_reversed(event, counting, -1 if event.undone else 1):
             self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
         for other in request:
@@ -385,12 +388,11 @@ class BlockChecks:
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
-    def unexpired(self, sequence: Sequence, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
-        """Those of the points, the event `sequence`, that had not expired when the last block was recorded."""
+    def unexpired(self, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
+        """Those of the points, recorded then, that had not expired when the last block was recorded."""
         if self.progress.recorded_us is None:
             return points
-        now = digest.moment(self.progress.recorded_us)
-        return unexpired(self.board, sequence, points, ExpiryTimes(now=now, given={sequence: (recorded_at, points)}))
+        return unexpired(self.board, recorded_at, points, digest.moment(self.progress.recorded_us))
 
     def not_struck(self, points: PointsAdded) -> PointsAdded:
         """The points, without competitors who are struck from their competition."""
@@ -488,7 +490,7 @@ def is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
 
 def _with_totals(event: Points) -> list[tuple[UnityId, CompetitorId]]:
     """Whose totals it changes by results, each once."""
-    lines = event.totals if isinstance(event, PointsReversed) else event.results
+    lines = event.results if isinstance(event, PointsAdded) else event.totals
     return list(dict.fromkeys((line.unity_id, line.competitor_id) for line in lines))
 
 

@@ -31,7 +31,8 @@ from engine.domain.events import (
     Revaluation,
 )
 from engine.domain.judging import now_of, of_some
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.marks import mark_after
+from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log import digest, reading
 from engine.log.reading import Head
 from engine.process.time_slices import in_time_slices
@@ -39,7 +40,7 @@ from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_ou
 from projections.board.classification import Counted, classified, lacks_sums, value_notations
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
-from projections.board.expiring import expiring_deltas
+from projections.board.expiring import expiring_lines
 from projections.board.order import OrderedLines
 from projections.board.results import Results, noting
 from projections.columns.enrolment import Totals
@@ -235,16 +236,23 @@ class TournamentVerification:
             for recorded in events:
                 if isinstance(recorded.event, PointsAdded) and recorded.event.ranking_id in board.rankings:
                     ranking = board.rankings[recorded.event.ranking_id]
-                    for delta, _, until in expiring_deltas(board, ranking, recorded):
+                    for line, _, until in expiring_lines(board, ranking, recorded):
                         if until > now_of(ranking, now):
-                            of_unity = sums[delta.unity_id]
-                            of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
+                            unity, of_unity = ranking.unities[line.unity_id], sums[line.unity_id]
+                            before = of_unity.get(line.competitor_id, 0)
+                            of_unity[line.competitor_id] = (
+                                before + line.amount
+                                if unity.counts is Counts.SUM
+                                else mark_after(before, line.amount, unity.counts, unity.sort)
+                            )
             await asyncio.sleep(0)
         for unity_id, (ranking_id, _) in board.expiries.items():
             for competitor_id, total in board.rankings[ranking_id].unities[unity_id].totals.items():
                 if total != (expected := sums[unity_id].get(competitor_id, 0)):
                     named = f"competitor {competitor_id} in unity {unity_id}"
-                    self._differ(None, "event.deltas", f"the total of {named} is {total}; what counts makes {expected}")
+                    shown = board.rankings[ranking_id].unities[unity_id].notation.shown
+                    made = f"is {shown(total)}; what counts makes {shown(expected)}"
+                    self._differ(None, "event.deltas", f"the total of {named} {made}")
 
     async def _check_totals(self) -> None:
         """Compares the totals that events of the last block give with what the results make."""
@@ -280,7 +288,7 @@ class TournamentVerification:
             if isinstance(event, PointsAdded):
                 points = self._to_reverse(due.event, recorded.sequence, event)
                 if self._checks.board.expiries:
-                    points = self._checks.unexpired(recorded.sequence, recorded.recorded_at, points)
+                    points = self._checks.unexpired(recorded.recorded_at, points)
                 if points.deltas or points.results:
                     wanted[recorded.sequence] = points
             elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
@@ -575,7 +583,9 @@ class TournamentVerification:
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """What the competitors of a ranking got in each competition up to this event."""
-        without = left_out(self._checks.board, ranking_id)
+        recorded_us = self.progress.recorded_us
+        now = None if recorded_us is None else digest.moment(recorded_us)
+        without = left_out(self._checks.board, ranking_id, now)
         sums = CompetitionSums()
         async for events in self._chunks(at):
             await in_time_slices(counting(sums, ranking_id, events, without))

@@ -202,6 +202,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.PointsReversed, "undone"): None,
         (events.PointsReversed, "struck"): None,
         (events.PointsReversed, "totals"): (),
+        (events.PointsExpired, "totals"): (),
         (events.PublicationRevealed, "to"): None,
     }
 

@@ -85,7 +85,7 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     if after is None:
         return
     before = copied(live.board.rankings[RANKING], after.participants)
-    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence, left_out(live.board, RANKING)))
+    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence, left_out(live.board, RANKING, None)))
     if is_followed:
         give_sums(live.board, RANKING, sums)
     with live.classifications.counts(RANKING) as counted:

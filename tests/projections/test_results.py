@@ -19,16 +19,15 @@ from projections.board.board import Board, Revisions, fold, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
-from projections.board.results import Results, noting
 from projections.board.standing import standings
-from projections.past.comparison import count_results_again, without
+from projections.past.comparison import without
 from projections.past.effects import Effects
 from projections.past.explanation import Explainer
 from projections.past.history import Historian, HistoryLine, finished
 from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.passage import passage
 from projections.past.timeline import Timeline
-from projections.past.world_clock import WorldClock, add_special_shown, drop_special
+from projections.past.world_clock import WorldClock, add_special, drop_special
 from projections.tables.tables import Touched, touch
 from tests.histories import OPENED, result_histories, unhurried
 
@@ -179,7 +178,7 @@ def test_it_is_known_since_when_totals_are_what_they_are(history: list[Event], d
 
 
 def sums_of(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
-    sums, without = CompetitionSums(), left_out(board, ranking_id)
+    sums, without = CompetitionSums(), left_out(board, ranking_id, None)
     without = msgspec.structs.replace(without, first=first, voided=frozenset(board.voided))
     finished(counting(sums, ranking_id, run, without))  # type: ignore[arg-type]
     return sums
@@ -297,7 +296,7 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
             if (ranking_id, u, c) in expected:
                 assert board.rankings[ranking_id].unities[u].notation.shown(total) == expected[ranking_id, u, c]
         drop_special(board, ranking_id)
-        for _ in add_special_shown(clock, ranking_id, run):
+        for _ in add_special(board, ranking_id, run, on, clock):
             pass
     assert {key: shown_on(board, key) for key in expected} == expected
 
@@ -349,11 +348,10 @@ def test_what_if_counts_the_results_that_are_left(history: list[Event], data: st
     for recorded in left:
         fold(board, Revisions(), recorded)
         model.take(recorded)
-    for ranking_id, ranking in board.rankings.items():
-        results = Results()
-        for _ in noting(results, ranking.unities, ranking_id, left):
+    for ranking_id in board.rankings:
+        drop_special(board, ranking_id)
+        for _ in add_special(board, ranking_id, left, BEGIN):
             pass
-        finished(count_results_again(board, ranking_id, results))
     for key in of_results(board):
         assert shown_on(board, key) == model.total(key)
 

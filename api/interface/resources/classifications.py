@@ -210,7 +210,7 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
 async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
     """The lines of a board of the past. Raises what reading the log raises."""
     if lacks_sums(then.board.rankings[ranking_id]):
-        without = left_out(then.board, ranking_id)
+        without = left_out(then.board, ranking_id, then.expired_by)
         give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
     return await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 

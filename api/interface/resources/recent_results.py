@@ -78,7 +78,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    without = left_out(then.board, ranking_id)
+    without = left_out(then.board, ranking_id, then.expired_by)
     give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
     ranking = then.board.rankings[ranking_id]
     order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())

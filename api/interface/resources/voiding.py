@@ -120,8 +120,8 @@ async def foreseen_comparisons(
     board, sequence = live.board, live.head.sequence
     after = foreseen(board, decided)
     before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}
-    without = {r: left_out(board, r) for r in after}
-    left_out_then = {r: foreseen_left_out(board, ranking, decided) for r, ranking in after.items()}
+    without = {r: left_out(board, r, live.expired_by) for r in after}
+    left_out_then = {r: foreseen_left_out(board, ranking, decided, live.expired_by) for r, ranking in after.items()}
     found: dict[RankingId, Comparison] = {}
     with ExitStack() as stack:
         declared = [r for r, ranking in before.items() if ranking.criteria]
