@@ -27,6 +27,7 @@ PURE = sorted(
         "projections/columns/*.py",
         "projections/past/comparison.py",
         "projections/past/leaders.py",
+        "projections/past/losses.py",
         "projections/past/series.py",
         "projections/past/timeline.py",
         "projections/past/touching.py",

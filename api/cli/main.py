@@ -538,6 +538,12 @@ _command(
 )
 _command(
     app,
+    "api.cli.expiring:expiring",
+    group=_WATCH,
+    help="Show what competitors will lose by a day or time because points expire: their points to defend.",
+)
+_command(
+    app,
     "api.cli.past:history",
     group=_WATCH,
     help="List every delta of a ranking: its time, its cause, and the total and position it led to; and every "

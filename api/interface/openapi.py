@@ -144,6 +144,7 @@ _RESOURCE_BY_END: Final = {
     "history": "history",
     "explain": "history",
     "leaders": "history",
+    "expiring": "standings",
     "events": "stream",
     "tickets": "stream",
     "test": "webhooks",

@@ -17,6 +17,7 @@ LASTS_MAX: Final = timedelta(days=36_500)
 LASTS_PATTERN: Final = r"^P(\d{1,5}W)?(\d{1,6}D)?(T(\d{1,7}H)?(\d{1,9}M)?)?$"
 _DURATION: Final = re.compile(r"P(?:(\d{1,5})W)?(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,7})H)?(?:(\d{1,9})M)?)?")
 _MONDAY: Final = datetime(1, 1, 1, tzinfo=UTC)
+_EVER: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -76,6 +77,13 @@ class Expiry(Struct, frozen=True):
             return last if last == end else last + self.on.length
         except OverflowError:
             return _NEVER
+
+    def over_up_to(self, now: datetime) -> datetime:
+        """Points that took place up to then have expired by now."""
+        try:
+            return self.boundary(now) - self.age
+        except OverflowError:
+            return _EVER
 
     def is_over(self, took_place: datetime, now: datetime) -> bool:
         """Whether points that took place then have expired by now."""

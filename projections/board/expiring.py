@@ -4,14 +4,17 @@ expired by a time.
 Pure. Totals are folds, of what expired as well. This counts them from the points alone.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
 from datetime import datetime
+from typing import Final
 
 from engine.domain.events import Delta, PointsAdded, Recorded
 from engine.domain.expiry import Expiry
 from engine.domain.judging import of_some, took_place_at
-from engine.domain.terms import UnityId
+from engine.domain.terms import CompetitionId, UnityId
 from projections.board.board import Board, Ranking
+
+_STEP_COMPETITIONS: Final = 100
 
 
 def expiries_of(ranking: Ranking) -> dict[UnityId, Expiry]:
@@ -37,6 +40,16 @@ def expiring_lines(board: Board, ranking: Ranking, recorded: Recorded) -> Iterat
         expiry = expiries.get(line.unity_id)
         if expiry is not None and line.competitor_id not in struck:
             yield line, took_place, expiry.expires_at(took_place)
+
+
+def dated_between(board: Board, after: datetime, until: datetime) -> Generator[None, None, list[CompetitionId]]:
+    """The competitions with a date after one time, up to another. Pauses for other work."""
+    found: list[CompetitionId] = []
+    for first in range(1, len(board.competitions) + 1, _STEP_COMPETITIONS):
+        run = board.competitions.run(first, first + _STEP_COMPETITIONS - 1)
+        found += [competition_id for competition_id, one in run if one.is_dated and after < one.started_at <= until]
+        yield
+    return found
 
 
 def counting_of(board: Board, event: PointsAdded) -> PointsAdded:

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from engine.domain.events import CompetitionChanged, PointsAdded, Recorded
 from engine.domain.judging import now_of
 from engine.domain.terms import RankingId, Sequence
+from engine.process.time_slices import in_time_slices
+from projections.board.expiring import dated_between
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
@@ -36,11 +38,7 @@ class DuePoints:
         live = self._live
         upto = live.head.sequence
         for after, until in self._intervals():
-            dated = [
-                competition_id
-                for competition_id, competition in live.board.competitions.items()
-                if competition.is_dated and after < competition.started_at <= until
-            ]
+            dated = await in_time_slices(dated_between(live.board, after, until))
             async for recorded in live_pool.recorded_between(live, after, until, upto):
                 self._take(recorded)
             async for recorded in live_pool.points_of_competitions(
@@ -69,8 +67,8 @@ class DuePoints:
         for ranking_id, expiry in self._live.board.expiries.values():
             ranking = self._live.board.rankings[ranking_id]
             if ranking.closed_at is None or ranking_id == self._reopened:
-                began = expiry.boundary(now_of(ranking, self._live.expired_until))
-                found.add((_before(began, expiry.age), _before(expiry.boundary(self.until), expiry.age)))
+                began = now_of(ranking, self._live.expired_until)
+                found.add((expiry.over_up_to(began), expiry.over_up_to(self.until)))
         return [(after, until) for after, until in found if after < until]
 
     def _follow(self, recorded: Recorded) -> None:
@@ -84,10 +82,3 @@ class DuePoints:
         event = recorded.event
         if isinstance(event, PointsAdded) and self._live.board.rankings[event.ranking_id].special:
             self.given[recorded.sequence] = recorded.recorded_at, event
-
-
-def _before(moment: datetime, age: timedelta) -> datetime:
-    try:
-        return moment - age
-    except OverflowError:
-        return datetime.min.replace(tzinfo=moment.tzinfo)

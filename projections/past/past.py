@@ -37,9 +37,11 @@ from engine.process.pace import QueuePace
 from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board, erase, folding, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.expiring import dated_between
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
+from projections.past.losses import Losses
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
@@ -521,6 +523,24 @@ class Past:
                 if timeline.deltas > TIMELINE_DELTAS_MAX:
                     raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
         return timeline.steps
+
+    async def follow_losses(self, tournament_id: TournamentId, board: Board, losses: Losses, upto: Sequence) -> None:
+        """Gives the losses of a unity the events up to `upto` that they are made of. Raises TooMuchWork."""
+        after, until = losses.took_place
+        by_date = await in_time_slices(dated_between(board, after, until))
+        async with self._admitted():
+            async with self._database.connection_for(tournament_id) as connection:
+                first = await reading.last_at(connection, tournament_id, after, upto)
+                last = await reading.last_at(connection, tournament_id, until, upto)
+            if last - first > DATED_LINES_MAX:
+                raise TooMuchWork("events", DATED_LINES_MAX)
+            async for events in self._chunks_read_ahead(tournament_id, first, last):
+                await self._time_slices.work(losses.follow(events, dated=False))
+            pending = deque((one, Sequence(0)) for one in by_date)
+            while pending:
+                async with self._database.connection_for(tournament_id) as connection:
+                    events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+                await self._time_slices.work(losses.follow(events, dated=True))
 
     async def leaders(
         self,

@@ -140,7 +140,12 @@ STORY: Final = (
     Step(operation_id="changeCompetition", ids=_MATCH, body={"location": "Hall 2"}),
     Step(operation_id="showCompetition", ids=_MATCH),
     Step(operation_id="listCompetitions", query="competitor=$CLEO&has_result=true"),
-    Step(operation_id="addUnity", ids=_LADDER, body={"name": "wins", "decimals": 1}, keeps={"WINS": ("unity", "id")}),
+    Step(
+        operation_id="addUnity",
+        ids=_LADDER,
+        body={"name": "wins", "decimals": 1, "lasts": "P52W", "expires_on": "week"},
+        keeps={"WINS": ("unity", "id")},
+    ),
     Step(operation_id="changeUnity", ids=_LADDER | {"unity_id": "$WINS"}, body={"name": "victories"}),
     Step(
         operation_id="createRanking",
@@ -177,6 +182,7 @@ STORY: Final = (
     Step(operation_id="showClassification", ids=_LADDER, query="top=2"),
     Step(operation_id="showForm", ids=_LADDER, query="last=3"),
     Step(operation_id="showLeaders", ids=_LADDER, query="clock=world&until=2026-05-31"),
+    Step(operation_id="showExpiring", ids=_LADDER, query="until=2999-01-01&unity=$WINS&top=2"),
     Step(operation_id="showCompetitorStandings", ids={"competitor_id": "$CLEO"}),
     Step(operation_id="listHistory", ids=_LADDER, query="competitor=$CLEO"),
     Step(

@@ -328,6 +328,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{past.LEADERS_EVENTS_MAX:,}",
                 "503",
             ),
+            (
+                "events, when points took place that expire in the time of `expiring.json`",
+                f"{past.DATED_LINES_MAX:,}",
+                "503",
+            ),
             ("competitors that lead together", f"{past_leaders.SHARED_MAX}", "nobody leads"),
             (
                 "competitors, and differences between the clocks, that an answer about leaders lists",

@@ -16,7 +16,9 @@ import asyncpg
 import pytest
 from msgspec import Struct, field
 
+from api.cli.lines import told
 from api.desk.desk import Desk
+from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from engine.database.pool import Database
 from engine.domain import commands, events
 from engine.domain.commands import AddPoints, Command
@@ -198,6 +200,15 @@ class World:
         self.moments.append((head, shown))
         return shown
 
+    async def losses(self, desk: int, unity: UnityId, until: datetime) -> Totals:
+        """The totals that are left at that time."""
+        ranking = OTHER if unity == WEEKLY else RANKING
+        async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
+            await self.desks[desk].live_pool.make_current(live, is_read=True)
+            question = ExpiringQuestion(ranking_id=ranking, unity_id=unity, until=until)
+            shown = await told(self.desks[desk], live, answer_expiring, question, ExpiringShape)
+        return {(unity, CompetitorId(one.competitor_id)): one.total_then for one in shown.competitors if one.total_then}
+
     async def best_of(self, desk: int, ranking: RankingId) -> dict[CompetitorId, int | None]:
         """The first values of the classification."""
         past = Past(self.desks[desk].database)
@@ -297,6 +308,12 @@ async def test_what_counts_is_what_the_documentation_says(
                 for ranking, unity in (RANKING, DAILY), (OTHER, WEEKLY):
                     expected = world.naive.best_of(2, unity, clock.now)
                     assert await world.best_of(random.randrange(2), ranking) == expected
+            if random.random() < 0.2:
+                until = clock.now + timedelta(minutes=random.randrange(30_000))
+                unity = random.choice(list(LASTS))
+                left = {named: total for named, total in world.naive.totals(until).items() if total}
+                expected = {named: total for named, total in left.items() if named[0] == unity}
+                assert await world.losses(random.randrange(2), unity, until) == expected
         assert await world.totals(0) == world.naive.totals(clock.now)
         assert await world.totals(1) == world.naive.totals(clock.now)
         past, head = Past(database), world.moments[-1][0]
@@ -427,6 +444,16 @@ async def test_windows_history_and_explanations_show_what_expired(
     assert first(await client.get(window)) == [(ann, 5)]
     await clock.set(datetime(2100, 1, 3, tzinfo=UTC))
     assert first(await client.get(window)) == first(await client.get(f"{path}/standings.json")) == [(bob, 3)]
+    window = f"{path}/expiring.json?until=2100-01-03"
+    expiring = (await client.get(f"{window}&competitors={ann},{bob}")).json["expiring"]
+    assert [tuple(one.values()) for one in expiring["competitors"]] == [
+        (ann, 0, 0, None),
+        (bob, 3, 3, None),
+    ]
+    (of_bob,) = (await client.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"]["competitors"]
+    assert (of_bob["total_then"], of_bob["expires_at"]) == (0, "2100-01-04T00:00:00.000000Z")
+    refused(await client.get(f"{path}/expiring.json?top=1"), 400, "until")
+    refused(await client.get(f"{season.path}/expiring.json?until=2100-01-04"), 422, "unity")
     history = (await client.get(f"{path}/history.json")).json["history"]
     assert [(line["delta"], line["reversal"]) for line in history] == [(5, None), (3, None), (-5, "expiry")]
     told = (await client.get(f"{path}/explain.json?unity={unity}&competitor={ann}")).json

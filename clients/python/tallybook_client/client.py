@@ -32,6 +32,7 @@ from tallybook_client.shapes import (
     Delta,
     Done,
     Erasure,
+    Expiring,
     Explanation,
     ExportedEvent,
     Form,
@@ -557,6 +558,19 @@ class Client:
         """What the competitors of a window got in their `last` so many competitions."""
         query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
+
+    async def show_expiring(
+        self,
+        slug: str,
+        ranking_id: int,
+        until: date,
+        window: Window,
+        *,
+        unity_id: int | None = None,
+    ) -> Expiring:
+        """What the competitors of a window will have lost at the time `until` because points expire."""
+        query = {"until": until, "unity": unity_id, **_window(window)}
+        return await self._payload(_path(slug, "rankings", ranking_id, "expiring"), query, "expiring", Expiring)
 
     async def show_leaders(
         self,

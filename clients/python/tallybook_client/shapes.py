@@ -294,6 +294,27 @@ class Form(_Shape, frozen=True, kw_only=True):
     on: datetime | None = None
 
 
+class ExpiringLine(Struct, frozen=True, kw_only=True):
+    """`expires_at`: when the first of the points that expire by then do; None: none do."""
+
+    competitor_id: int
+    total: int | None
+    total_then: int | None
+    expires_at: datetime | None
+
+
+class Expiring(_Shape, frozen=True, kw_only=True):
+    """The totals of now, and those that are left at the time `until` if nothing else happens."""
+
+    unity_id: int
+    version: int
+    sequence: int
+    recorded_at: datetime
+    until: datetime
+    lines: int
+    competitors: tuple[ExpiringLine, ...]
+
+
 class Reign(Struct, frozen=True, kw_only=True):
     """They shared the first place; `until` None: up to the end. None of them: nobody led."""
 

@@ -105,6 +105,7 @@ class SyncClient:
     iterate_standings = _iterating(Client.iterate_standings)
     show_classification = _waiting(Client.show_classification)
     show_form = _waiting(Client.show_form)
+    show_expiring = _waiting(Client.show_expiring)
     show_leaders = _waiting(Client.show_leaders)
     list_history = _iterating(Client.list_history)
     explain = _waiting(Client.explain)

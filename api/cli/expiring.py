@@ -1,0 +1,66 @@
+"""What competitors will lose because points expire, as commands show it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from api.cli import printing
+from api.cli.lines import AroundText, TopLines, told, window_of
+from api.cli.names import RankingText, UnityText
+from api.cli.times import end, plain
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.names import Names
+from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
+from engine.domain.terms import CompetitorId, RankingId, UnityId
+from projections.board.board import Board
+
+
+async def expiring(
+    slug: Slug,
+    ranking: RankingText,
+    /,
+    *,
+    until: Annotated[datetime, Parameter(converter=end, accepts_keys=False)],
+    unity: UnityText = None,
+    top: TopLines = None,
+    around: AroundText = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    until
+        Up to this day or time.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        question = ExpiringQuestion(
+            ranking_id=ranking_id,
+            until=until,
+            unity_id=names.unity_or_main(ranking_id, unity),
+            **window_of(names, top, around),
+        )
+        shown = await told(desk, live, answer_expiring, question, ExpiringShape)
+    if json:
+        printing.json(shown)
+    else:
+        _print(live.board, ranking_id, shown)
+
+
+def _print(board: Board, ranking_id: RankingId, shown: ExpiringShape) -> None:
+    ranking = board.rankings[ranking_id]
+    unity = ranking.unities[UnityId(shown.unity_id)]
+    lines = [
+        (
+            board.competitors[CompetitorId(one.competitor_id)].name,
+            unity.notation.text(one.total),
+            unity.notation.text(one.total_then),
+            "" if one.expires_at is None else plain(one.expires_at),
+        )
+        for one in shown.competitors
+    ]
+    columns = ("competitor", "total", "total then", "first expiry")
+    printing.table(columns, lines, title=f"{ranking.name}: {unity.name}, until {plain(shown.until)}")

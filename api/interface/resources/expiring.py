@@ -1,0 +1,133 @@
+"""What competitors will lose when points expire: their points to defend."""
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.forms import unacceptable
+from api.http.times import instant, instant_or_none
+from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.fields import TIME_END, Field
+from api.interface.lookup import unity_of
+from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
+from api.interface.resources.standings import recorded_at_head
+from api.interface.windows import WINDOW_FIELDS, Window
+from engine.domain.errors import Fault
+from engine.domain.events import Recorded
+from engine.domain.judging import now_of
+from engine.domain.terms import RankingId
+from projections.live.tournament import LiveTournament
+from projections.past.losses import Losses
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ExpiringLineShape(Struct):
+    """`total_then`: the total at the end; null where no result is left. `expires_at`: when the first of the points that
+    expire by then do; null: none do."""
+
+    competitor_id: int
+    total: int | None
+    total_then: int | None
+    expires_at: Instant | None
+
+
+class ExpiringShape(Struct, kw_only=True):
+    """The totals of a unity after the event `sequence`, and those that are left at the time `until` if nothing else
+    happens. `competitors` are in the order of the window's lines; `lines`: how many the standings have in all."""
+
+    unity_id: int
+    version: int
+    sequence: int
+    recorded_at: Instant
+    until: Instant
+    lines: int
+    competitors: list[ExpiringLineShape]
+
+
+# ── Answering ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ExpiringQuestion(Window, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    until: datetime
+
+
+async def answer_expiring(context: RecallContext, answer: Answer, question: ExpiringQuestion) -> TaggedBody:
+    """Raises NotFound if there is no such unity, Unacceptable if its points do not expire or the window names a
+    competitor outside the ranking, and TooMuchWork."""
+    while True:
+        with _Structure(context.live) as structure:
+            shape = await _shape(context, question)
+        if not structure.has_changed:  # else lines may have been read that count no longer
+            return tagged_body(answer.body(encode(shape)))
+
+
+class _Structure:
+    """Whether the live folds a structural event while in this context."""
+
+    def __init__(self, live: LiveTournament) -> None:
+        self.has_changed = False
+        self._live = live
+
+    def __enter__(self) -> "_Structure":
+        self._live.followers.append(self._follow)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.followers.remove(self._follow)
+
+    def _follow(self, recorded: Recorded) -> None:
+        self.has_changed |= recorded.event.structural
+
+
+async def _shape(context: RecallContext, question: ExpiringQuestion) -> ExpiringShape:
+    live, ranking_id = context.live, question.ranking_id
+    unity_id = unity_of(live.board, ranking_id, question.unity_id)
+    if live.board.rankings[ranking_id].unities[unity_id].expiry is None:
+        raise unacceptable([Fault("unity", f"is {unity_id}, whose points do not expire")])
+    order = await live.orders.of(ranking_id, unity_id)
+    board, head, now = live.board, live.head, live.expired_by
+    ranking = board.rankings[ranking_id]
+    unity = ranking.unities[unity_id]
+    ids = [line.competitor_id for line in question.lines(order)]
+    totals = {one: unity.totals.get(one) for one in ids}
+    shape = ExpiringShape(
+        unity_id=unity_id,
+        version=unity.version,
+        sequence=head.sequence,
+        recorded_at="",
+        until=instant(question.until),
+        lines=len(order),
+        competitors=[],
+    )
+    assert now is not None
+    now = now_of(ranking, now)
+    until = max(now, now_of(ranking, question.until))
+    losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
+    await context.past.follow_losses(live.tournament_id, board, losses, head.sequence)
+    shown = unity.notation.shown
+    shape.competitors = [
+        ExpiringLineShape(one, shown(totals[one]), shown(losses.total(one)), instant_or_none(losses.first(one)))
+        for one in ids
+    ]
+    shape.recorded_at = instant(await recorded_at_head(context, head))
+    return shape
+
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Recall(
+        "rankings/{ranking_id}/expiring.json",
+        "Show what competitors will lose when points expire",
+        operation_id="showExpiring",
+        question=ExpiringQuestion,
+        answer=Answer("expiring", ExpiringShape),
+        render=answer_expiring,
+        fields=(
+            Field("until", TIME_END, "up to this day or time", required=True),
+            *WINDOW_FIELDS,
+        ),
+        judged=True,
+    ),
+)

@@ -1,0 +1,81 @@
+"""What competitors will lose in a unity whose points expire, if nothing else happens: points to defend.
+
+Pure.
+"""
+
+from collections.abc import Generator, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.judging import declared_date
+from engine.domain.marks import mark_after
+from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
+from projections.board.board import Board
+from projections.board.expiring import expiring_lines
+
+_EVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class Losses:
+    """Those of some competitors after `now` up to `until`. Use `follow` for all events of `took_place`. `totals`: as
+    they are kept now."""
+
+    def __init__(
+        self,
+        board: Board,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        *,
+        now: datetime,
+        until: datetime,
+        totals: Mapping[CompetitorId, int],
+    ) -> None:
+        self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
+        self._now, self._until = now, until
+        is_sum = board.rankings[ranking_id].unities[unity_id].counts is Counts.SUM
+        self._totals = {one: total if is_sum else 0 for one, total in totals.items()}
+        self._last: dict[CompetitorId, Sequence] = {}  # the event of the last result
+        self._first: dict[CompetitorId, datetime] = {}
+
+    @property
+    def took_place(self) -> tuple[datetime, datetime]:
+        """When the points took place by which totals change: after one time, up to another."""
+        unity = self._board.rankings[self._ranking_id].unities[self._unity_id]
+        assert unity.expiry is not None
+        after = unity.expiry.over_up_to(self._now)
+        return after, unity.expiry.over_up_to(self._until) if unity.counts is Counts.SUM else _EVER
+
+    def follow(self, events: Iterable[Recorded], *, dated: bool) -> Generator[None, None, None]:
+        """Takes those of the events whose points have a date, or those without, with pauses for other work."""
+        ranking = self._board.rankings[self._ranking_id]
+        for recorded in events:
+            event = recorded.event
+            if (
+                isinstance(event, PointsAdded)
+                and event.ranking_id == self._ranking_id
+                and (declared_date(self._board, event.competition_id) is not None) == dated
+            ):
+                for line, _, until in expiring_lines(self._board, ranking, recorded):
+                    if line.unity_id == self._unity_id and line.competitor_id in self._totals and until > self._now:
+                        self._take(recorded.sequence, line, until)
+            yield
+
+    def _take(self, sequence: Sequence, line: Delta, until: datetime) -> None:
+        unity, one = self._board.rankings[self._ranking_id].unities[self._unity_id], line.competitor_id
+        if until <= self._until:
+            self._first[one] = min(until, self._first.get(one, until))
+        if unity.counts is Counts.SUM:
+            if until <= self._until:
+                self._totals[one] -= line.amount
+        elif until > self._until and (unity.counts is Counts.BEST or sequence >= self._last.get(one, 0)):
+            self._last[one] = sequence
+            self._totals[one] = mark_after(self._totals[one], line.amount, unity.counts, unity.sort)
+
+    def total(self, competitor_id: CompetitorId) -> int:
+        """The total at the end, as it is kept."""
+        return self._totals[competitor_id]
+
+    def first(self, competitor_id: CompetitorId) -> datetime | None:
+        """When points of the competitor expire next; None: none do."""
+        return self._first.get(competitor_id)
