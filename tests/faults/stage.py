@@ -364,7 +364,8 @@ async def stage(
     data_dir: Path | None = None,
     variables: Sequence[dict[str, str]] = (),
 ) -> AsyncIterator[Stage]:
-    """All of it at work, with tournaments to play in, on a copy of what was prepared. `variables`: of the services."""
+    """All of it at work, with tournaments to play in, on a copy of what was prepared. `variables`: of the services,
+    then of the workers."""
     folder.mkdir(parents=True, exist_ok=True)
     data_dir = data_dir or folder / "data"
     shutil.copytree(prepared, data_dir, dirs_exist_ok=True, ignore=shutil.ignore_patterns("socket*", "lock"))
@@ -394,7 +395,7 @@ async def stage(
 
             one.front.append(await stack.enter_async_context(wire(front_target, seed=seed + 100 + n)))
         for n in range(workers):
-            await program("worker", n, "worker")
+            await program("worker", n, "worker", **dict(*variables[services + n : services + n + 1]))
         for added in one.programs:
             await added.ready()
         await one.open_arenas(tournaments)

@@ -21,7 +21,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
             continue
         if process.query is None:
             if _is_needed(world, p) and not due(protocol, process):
-                yield f"Process {p} asks for the head: {len(world.database.log)}.", _asked(world, p)
+                yield f"Process {p} asks for the head: {len(world.database.log)}.", asked(world, p)
         else:
             yield _answered(protocol, world, p, process.query)
 
@@ -36,7 +36,7 @@ def _is_needed(world: World, p: int) -> bool:
     )
 
 
-def _asked(world: World, p: int) -> World:
+def asked(world: World, p: int) -> World:
     process = asking(world.processes[p])
     assert process.live is not None
     beside = tuple([replace(one, stage=Stage.ASKS) if one.stage is Stage.WAITS else one for one in process.beside])

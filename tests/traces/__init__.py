@@ -1,9 +1,11 @@
 """What real processes do, held against the model (`tests/model`).
 
-Two API processes of one database record what their dockets do, while clients ask both of them and they are killed. The
-model accepts the trace of each tournament, and refuses it with one line changed. A line of a trace is a JSON object:
+Two API processes and two workers of one database record what they do, while clients ask and listen, and processes are
+killed. The model accepts the trace of each tournament, and refuses it with one line changed. A line of a trace is a
+JSON object:
 
-    at, process, tournament    when, by the clock that all processes share; which of the two; 0: all tournaments
+    at, process, tournament    when, by the clock that all processes share; 0 and 1: API processes, 2 and 3: workers;
+                               tournament 0: all of them
     did                        what it did, and then as follows:
 
     started                    the process begins a life
@@ -24,6 +26,15 @@ model accepts the trace of each tournament, and refuses it with one line changed
     read                       it is asked for a list, and waits for the barrier
     shown      sequence, digest
                                the list shows the log up to this head
+    opened                     a client opens a stream, and waits for the barrier
+    listened   case, sequence, digest
+                               a listener, which is `case` from now on, begins after this event of a block
+    sent       case, sequence, digest
+                               it is about to be sent what follows, up to this event
+    claimed    after, sequence, digest
+                               a worker has locked the checkpoint, which is at `after`, and read the log to this head
+    saved      sequence, digest
+                               what it read is in the tables, and committed
 
     recorder.py     what writes the lines, within the processes; `startup` loads it if the environment says so
     playing.py      the processes, the clients and what happens to them

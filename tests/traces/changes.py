@@ -9,6 +9,10 @@ A changed trace that processes which obey the protocol could have left as well i
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
   may have more of them already.
 - A process that dies may have been asked for a list that it never showed, or not.
+- What is sent to a listener in two pieces may be sent in one, which ends within a block or with it; and nobody sees
+  what is sent over a connection that is gone, or from where one that sends nothing begins.
+- A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
+  it had saved it.
 - What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
   a refusal.
 """
@@ -19,13 +23,15 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.traces.lines import Did, Line, Said, Trace
+from tests.traces.lines import WORKERS, Did, Line, Said, Trace
 
 DROPPED: Final = "dropped"
 TWICE: Final = "written twice"
 ELSEWHERE: Final = "another process"
 ELSE: Final = "asks for something else"
 MORE: Final = "more refusals"
+OTHER_CHECKPOINT: Final = "another checkpoint"
+CLOSE_BY: Final = ("a sequence more", "a sequence less")
 
 
 class Change(Struct, frozen=True):
@@ -59,6 +65,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
     line, what = change.line, change.what
     dies = _dies_later(trace, change)
     match line.did:
+        case Did.STARTED if line.process in WORKERS:
+            return True
         case Did.STARTED:
             of_process = [one for one in trace.lines if one.process == line.process]
             place = of_process.index(line)
@@ -82,6 +90,18 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
         case Did.SHOWN:
             return what == DROPPED and dies and not _lives_on(trace, change)
+        case Did.OPENED:
+            return True
+        case Did.LISTENED:
+            is_unseen = not _sends(trace, line) or not line.sequence or _is_gone(trace, change)
+            return is_unseen or (what in CLOSE_BY and _is_within_block(trace, change))
+        case Did.SENT:
+            return what == DROPPED or _is_gone(trace, change) or (what in CLOSE_BY and _is_within_block(trace, change))
+        case Did.CLAIMED:
+            is_before = what == OTHER_CHECKPOINT and line.after <= trace.log.begin
+            return what == TWICE or is_before or not _is_saved(trace, change)
+        case Did.SAVED:
+            return what == DROPPED
         case Did.COMMITTED | Did.ANSWERED:
             return what == DROPPED and dies
 
@@ -105,6 +125,27 @@ def _lives_on(trace: Trace, change: Change) -> bool:
     return bool(after) and after[0].did is not Did.STARTED
 
 
+def _sends(trace: Trace, listener: Line) -> bool:
+    return any(line.did is Did.SENT and line.case == listener.case for line in trace.lines)
+
+
+def _is_gone(trace: Trace, change: Change) -> bool:
+    """Whether another connection had taken the place of the one over which this was sent."""
+    before = [line.case for line in trace.lines[: change.place + 1] if line.did is Did.LISTENED]
+    return max(before) > change.line.case
+
+
+def _is_within_block(trace: Trace, change: Change) -> bool:
+    """Whether the block of the event that the changed line names has this digest as well."""
+    line, digests = change.changed.lines[change.place], trace.log.digests
+    return digests.get(min((end for end in digests if end >= line.sequence), default=0)) == line.digest
+
+
+def _is_saved(trace: Trace, change: Change) -> bool:
+    later = [line.did for line in trace.lines[change.place + 1 :] if line.process == change.line.process]
+    return next((did for did in later if did in (Did.CLAIMED, Did.SAVED, Did.STARTED)), None) is Did.SAVED
+
+
 def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Iterator[tuple[str, tuple[Line, ...]]]:
     """To before what it follows from: the line that has it asked, judged or committed."""
     for place in range(len(before) - 1, -1, -1):
@@ -114,6 +155,8 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
             or (line.did is Did.COMMITTED and cause.did is Did.JUDGED and cause.taken)
             or (line.did is Did.ANSWERED and line.said is Said.OK and cause.did is Did.COMMITTED)
             or (line.did is Did.SHOWN and cause.did is Did.READ)
+            or (line.did is Did.SENT and cause.did is Did.LISTENED and cause.case == line.case)
+            or (line.did is Did.SAVED and cause.did is Did.CLAIMED)
         ):
             yield "before what it follows from", (*before[:place], line, *before[place:], *after)
             return
@@ -121,12 +164,14 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
 
 def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
     """The line with something else in it."""
-    yield ELSEWHERE, replace(line, process=1 - line.process)
+    yield ELSEWHERE, replace(line, process=line.process ^ 1)
     if line.did is Did.SHOWN and (older := _older_head(trace, line)):
         yield "a head before what was acknowledged", replace(line, sequence=older, digest=trace.log.digests[older])
     if line.sequence:
-        yield "a sequence more", replace(line, sequence=line.sequence + 1)
-        yield "a sequence less", replace(line, sequence=line.sequence - 1)
+        yield CLOSE_BY[0], replace(line, sequence=line.sequence + 1)
+        yield CLOSE_BY[1], replace(line, sequence=line.sequence - 1)
+    if line.after:
+        yield OTHER_CHECKPOINT, replace(line, after=line.after - 1)
     if line.digest:
         other = next(digest for digest in trace.log.digests.values() if digest != line.digest)
         yield "another digest", replace(line, digest=other)

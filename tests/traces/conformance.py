@@ -13,11 +13,17 @@ NOTED      the log has these refusals, or the key was used by the request that i
 ANSWERED   the case is answered: as the line says, with the event that it names
 READ       the reader asks the process, which has the tournament in memory
 SHOWN      the process has the barrier's answer, and the list ended in this sequence and digest
+OPENED     from here on the process may ask for the head, for a listener that has not begun
+LISTENED   the process has the tournament in memory, and the listener begins at or before what was sent to it
+SENT       what was sent goes on from what was sent before, up to there, and the process had folded it
+CLAIMED    no worker is at work, the checkpoint is where the line says, and the log was read up to this head
+SAVED      the tables have been committed up to this head
 
 Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
 gives up what a dead process sent; an answer of the server arrives; a process reads the log or asks for its head; loads
-the tournament; dies. The trace says nothing of these, so they are searched for. An answer may be given before its line
-is written, because another process may be faster with the next line; that it was given is checked where the line is.
+the tournament; dies; a worker commits, or does not. The trace says nothing of these, so they are searched for. An
+answer may be given before its line is written, because another process may be faster with the next line; that it was
+given is checked where the line is.
 
 Real processes take time for what is one step of the model, so some things are freer here than there:
 
@@ -28,18 +34,23 @@ Real processes take time for what is one step of the model, so some things are f
 - What a request knows of refusals is what its line says, if that is no more than the process could know. Keys that are
   refused together get one number, as in `refuse_keys`.
 - A process that noted a refusal and died may not have answered it.
+- What was sent to a listener over a connection that is gone may not have come, so it may begin anywhere before.
+- A worker may read less than all of the log; one that does not die may fail.
 
-Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; failovers, listeners
-and workers, which the searches have; a request without a key that is asked again.
+Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; lost connections to
+the database and failovers, which the searches have; a request without a key that is asked again.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
 
-from tests.model import appender, barrier, clients, docket, faults
+from tests.model import appender, barrier, clients, docket, faults, worker
+from tests.model.docket import is_prefix
 from tests.model.invariants import broken
 from tests.model.protocol import Protocol
 from tests.model.scenario import Scenario
@@ -50,19 +61,21 @@ from tests.model.state import (
     Case,
     Client,
     Database,
+    Event,
     Left,
+    Listener,
     Process,
     Reader,
     Request,
     Stage,
     Told,
+    Worker,
     World,
     with_process,
 )
 from tests.model.state import Log as ModelLog
-from tests.traces.lines import Did, Line, Said, Trace
+from tests.traces.lines import PROCESSES, SERVICES, WORKERS, Did, Line, Log, Said, Trace
 
-PROCESSES: Final = (0, 1)
 STATES_MAX: Final = 50_000
 """A search that has found no way in so many states gives up: traces of two hundred lines that are accepted need some
 thousand."""
@@ -98,10 +111,7 @@ class _Observed(Protocol):
         """By request and attempt."""
         self.unheard: set[tuple[int, int]] = set()
         """Attempts whose refusal was noted by a process that died before it could answer."""
-        self.refusals: dict[int, list[int]] = {}
-        """By request, the numbers of its refusals, ascending."""
-        self.unnamed: set[int] = set()
-        """Numbers of refusals that nobody wrote down, and whose keys were refused once more later."""
+        self.history: _History
 
     def told(self, world: World, case: Case, told: Told, live: ModelLog | None = None, **facts: object) -> World:
         attempt = case.request, case.attempt
@@ -110,18 +120,80 @@ class _Observed(Protocol):
         return super().told(world, case, told, live, **facts)  # type: ignore[arg-type]
 
     def next_refusal(self, database: Database, request: int) -> int:
-        if database.refusals + 1 in self.unnamed:
+        history = self.history
+        if database.refusals + 1 in history.unnamed:
             return database.refusals + 1
-        numbers = self.refusals.get(request, [])
+        numbers = history.refusals.get(request, [])
         return next((n for n in numbers if n > database.refused[request]), database.refusals + 1)
+
+
+class _History:
+    """A log of the trace, in the words of the model: how its log has ended."""
+
+    def __init__(self, log: Log, requests: dict[str, int], noted: Iterable[tuple[int, str]]) -> None:
+        self.log = log
+        self.requests = tuple([requests[entry.request] for entry in log.entries])
+        self.places = {log.begin: 0} | {entry.last: n for n, entry in enumerate(log.entries, 1)}
+        """Of the last sequence of each entry."""
+        self.firsts = {entry.first: n for n, entry in enumerate(log.entries, 1)}
+        self.reverses = tuple([tuple(self.firsts[one] for one in entry.reverses) for entry in log.entries])
+        named = {*noted, *((number, request) for request, number in log.refusals.items())}
+        named = {(number, request) for number, request in named if number <= log.refusals.get(request, 0)}
+        self.named = sorted([(number, requests[one]) for number, one in named if one in requests])
+        """The refusals that are known, by number and request."""
+        self.refusals: dict[int, list[int]] = {}
+        """By request, the numbers of its refusals, ascending."""
+        for number, r in self.named:
+            self.refusals.setdefault(r, []).append(number)
+        numbers = {number for number, _ in named}
+        self.unnamed = set(range(1, max(numbers, default=0))) - numbers
+        """Numbers of refusals that nobody wrote down, and whose keys were refused once more later."""
+        self._on_the_way: dict[Database, bool] = {}
+
+    @cached_property
+    def _lasts(self) -> list[int]:
+        return [entry.last for entry in self.log.entries]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return sorted(self.log.digests)
+
+    def place(self, sequence: int) -> int:
+        """How many requests were recorded whole up to there."""
+        return bisect_right(self._lasts, sequence)
+
+    def digest(self, sequence: int) -> str:
+        """That of the block which has the event; empty: there is none."""
+        place = bisect_left(self._ends, sequence)
+        return "" if place == len(self._ends) else self.log.digests[self._ends[place]]
+
+    def has_head(self, line: Line) -> bool:
+        """Whether a block ends where the line says, with that digest."""
+        return self.log.digests.get(line.sequence) == line.digest
+
+    def can_become_of(self, database: Database) -> bool:
+        """Whether the log and its refusals can become what they are in the end."""
+        if database not in self._on_the_way:
+            self._on_the_way[database] = self._is_on_the_way(database)
+        return self._on_the_way[database]
+
+    def _is_on_the_way(self, database: Database) -> bool:
+        log, refused = database.log, database.refused
+        if any(n and n not in self.refusals.get(r, ()) and n not in self.unnamed for r, n in enumerate(refused)):
+            return False
+        done = [refused[r] >= number for number, r in self.named]
+        return (
+            sorted(done, reverse=True) == done
+            and tuple([event.request for event in log]) == self.requests[: len(log)]
+            and tuple([event.reverses for event in log]) == self.reverses[: len(log)]
+        )
 
 
 class Conformance:
     """The search for one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self._lines = trace.lines
-        self._log = trace.log
+        self._lines = tuple(_of_play(trace))
         self._requests: dict[str, int] = {}
         self._cases: dict[tuple[int, int, int], Case] = {}
         """By process, its life, and the number of the case there."""
@@ -129,7 +201,7 @@ class Conformance:
         """At each line, which life each process is in."""
         wanted: list[Request] = []
         attempts: dict[int, int] = {}
-        lives = [0, 0]
+        lives = [0] * (len(PROCESSES))
         for line in self._lines:
             if line.did is Did.STARTED:
                 lives[line.process] += 1
@@ -147,31 +219,18 @@ class Conformance:
                     raise Contradiction(f"{line} has the number of another case")
                 self._cases[case] = Case(r, attempts[r])
             self._lives.append(tuple(lives))
-        scenario = Scenario(
-            name="a trace", requests=tuple(wanted), left=Left(crashes=_MANY, cuts=_MANY), attempts=_MANY
-        )
-        self._protocol = _Observed(scenario)
+        scenario = Scenario(name="a trace", requests=tuple(wanted), left=Left(crashes=_MANY, cuts=_MANY))
+        self._protocol = _Observed(replace(scenario, attempts=_MANY))
         self._unread: set[tuple[int, int]] = set()
         """Attempts whose answer their client did not wait for."""
         self._take_answers()
         if unasked := {entry.request for entry in trace.log.entries} - self._requests.keys():
             raise Contradiction(f"nobody asked for {sorted(unasked)}, which the log holds")
-        self._final = tuple([self._requests[entry.request] for entry in trace.log.entries])
-        self._ends = {trace.log.begin: 0} | {entry.last: n for n, entry in enumerate(trace.log.entries, 1)}
-        self._firsts = {entry.first: n for n, entry in enumerate(trace.log.entries, 1)}
-        noted = {(line.refusals, line.request) for line in trace.lines if line.did is Did.NOTED and not line.sequence}
-        noted |= {(number, request) for request, number in trace.log.refusals.items()}
-        for number, request in noted:
-            if number > trace.log.refusals.get(request, 0):
-                raise Contradiction(f"refusal {number} of {request} is not in the log")
-        self._refusals = sorted([(number, self._requests[one]) for number, one in noted if one in self._requests])
-        for number, r in self._refusals:
-            self._protocol.refusals.setdefault(r, []).append(number)
-        numbers = {number for number, _ in noted}
-        self._protocol.unnamed = set(range(1, max(numbers, default=0))) - numbers
-        self._on_the_way: dict[Database, bool] = {}
+        noted = {(line.refusals, line.request) for line in self._lines if line.did is Did.NOTED and not line.sequence}
+        if lacking := [one for one in noted if one[0] > trace.log.refusals.get(one[1], 0)]:
+            raise Contradiction(f"refusal {lacking[0]} is not in the log")
+        self._history = self._protocol.history = _History(trace.log, self._requests, noted)
         self._look_ahead()
-        self._reverses = tuple([tuple(self._firsts[one] for one in entry.reverses) for entry in trace.log.entries])
 
     def _case(self, place: int, line: Line, number: int) -> Case:
         case = self._lives[place][line.process], line.process, number
@@ -207,6 +266,7 @@ class Conformance:
         wanted = [(*life, self._protocol.requests[case.request].name) for (*life, _), case in self._cases.items()]
         noted: list[tuple[int, int, str]] = []
         reading: tuple[int, int] | None = None
+        self._followed = _Followed(self._of_lives())
         lasts = {life: place for place, (life, _) in enumerate(self._of_lives())}
         for place, (life, line) in enumerate(self._of_lives()):
             if (line.did is Did.JUDGED and line.taken and life in under_way) or (
@@ -253,18 +313,27 @@ class Conformance:
     def _look_ahead(self) -> None:
         """From the last line to the first: whether each process says nothing more in its life, and the last head that
         its live may have reached."""
-        dying, heads = [False, False], [_MANY, _MANY]
+        dying, heads = [False] * (len(PROCESSES)), [_MANY, _MANY]
         self._is_dying, self._next_heads = [tuple(dying)], [tuple(heads)]
         for line in reversed(self._lines):
             dying[line.process] = line.did is Did.STARTED
-            if line.did is Did.STARTED:
+            if line.did is Did.STARTED and line.process in SERVICES:
                 heads[line.process] = _MANY
             elif line.did in (Did.JUDGED, Did.LOCKED, Did.SHOWN):
-                heads[line.process] = self._ends.get(line.sequence, -1)
+                heads[line.process] = self._place_of_head(line)
             self._is_dying.append(tuple(dying))
             self._next_heads.append(tuple(heads))
         self._is_dying.reverse()
         self._next_heads.reverse()
+        opening = [False] * (len(PROCESSES))
+        self._is_opening = [tuple(opening)]
+        for line in self._lines:
+            if line.did in (Did.OPENED, Did.LISTENED, Did.STARTED):
+                opening[line.process] = line.did is Did.OPENED
+            self._is_opening.append(tuple(opening))
+
+    def _place_of_head(self, line: Line) -> int:
+        return self._history.places.get(line.sequence, -1) if self._history.has_head(line) else -1
 
     # ── The search ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -276,6 +345,8 @@ class Conformance:
             clients=(Client(),) * count,
             left=self._protocol.scenario.left,
             reader=Reader(_MANY) if any(line.did is Did.READ for line in self._lines) else None,
+            listener=Listener() if any(line.did is Did.LISTENED for line in self._lines) else None,
+            worker=Worker() if any(line.did is Did.CLAIMED for line in self._lines) else None,
         )
         nodes, known, farthest = [(0, first)], {(0, first)}, 0
         while nodes:
@@ -299,42 +370,35 @@ class Conformance:
 
     def _is_whole(self, world: World) -> bool:
         """Whether everything has ended as it did."""
-        return len(world.database.log) == len(self._final) and all(process.is_idle for process in world.processes)
+        log = self._history.requests
+        return len(world.database.log) == len(log) and all(process.is_idle for process in world.processes)
 
     def _is_possible(self, place: int, world: World) -> bool:
         """Whether the log and its refusals can become what they are in the end, and the lives what they are next seen
         to be; and no promise is broken."""
         for database in (world.database, *[holder.after for holder in world.holders]):
-            if database not in self._on_the_way:
-                self._on_the_way[database] = self._is_on_the_way(database)
-            if not self._on_the_way[database]:
+            if not self._history.can_become_of(database):
                 return False
         for process, most in zip(world.processes, self._next_heads[place], strict=True):
             if len(process.live or ()) > most:
                 return False
         return not broken(self._protocol, world)
 
-    def _is_on_the_way(self, database: Database) -> bool:
-        log, refused, numbers = database.log, database.refused, self._protocol.refusals
-        if any(n and n not in numbers.get(r, ()) and n not in self._protocol.unnamed for r, n in enumerate(refused)):
-            return False
-        done = [refused[r] >= number for number, r in self._refusals]
-        return (
-            sorted(done, reverse=True) == done
-            and tuple([event.request for event in log]) == self._final[: len(log)]
-            and tuple([event.reverses for event in log]) == self._reverses[: len(log)]
-        )
-
     def _hidden(self, world: World, place: int) -> Iterator[World]:
         """What steps of which the trace says nothing lead to, before the line at `place`."""
-        dying = [p for p in PROCESSES if self._is_dying[place][p]]
+        dying = [p for p in SERVICES if self._is_dying[place][p]]
         for p in dying:
             if world.processes[p].live is not None:
                 yield faults.killed(world, p)
+        if world.worker is not None and world.worker.folded is not None:
+            for _, there in worker.steps(self._protocol, world):
+                yield there
         for _, there in appender.steps(self._protocol, world):
             yield there
         log = world.database.log
         for p, process in enumerate(world.processes):
+            if self._is_opening[place][p] and process.is_ready and process.query is None and process.live != log:
+                yield barrier.asked(world, p)
             if process.live is not None and process.query is not None:
                 for end in range(len(process.live) + 1, len(log) + 1):
                     yield with_process(world, p, replace(process, live=log[:end]))
@@ -349,7 +413,7 @@ class Conformance:
         for end in range(min(ends, default=len(log)), len(log) + 1):
             past = world if end == len(log) else replace(world, database=replace(world.database, log=log[:end]))
             for _, there in chain(docket.steps(self._protocol, past), barrier.steps(self._protocol, past)):
-                (p,) = [p for p in PROCESSES if there.processes[p] is not world.processes[p]]
+                (p,) = [p for p in SERVICES if there.processes[p] is not world.processes[p]]
                 before, after = world.processes[p], there.processes[p]
                 if len(after.waiting) < len(before.waiting):
                     continue  # it judges: that is a line
@@ -363,7 +427,10 @@ class Conformance:
 
     def _matched(self, world: World, place: int, line: Line) -> Iterator[World]:
         """What the world is after the line, if it may come here."""
-        process = world.processes[line.process]
+        if line.process not in SERVICES:
+            yield from self._matched_elsewhere(world, place, line)
+            return
+        process, reader = world.processes[line.process], world.reader
         match line.did:
             case Did.STARTED:
                 if process.live is None:
@@ -386,12 +453,58 @@ class Conformance:
                 if self._is_answered(world, self._case(place, line, line.case), line):
                     yield world
             case Did.READ:
-                reader = world.reader
                 if process.is_ready and reader is not None and reader.at == NOBODY:
                     yield clients.read(self._protocol, world, line.process)[1]
             case Did.SHOWN:
                 if self._is_shown(world, line):
                     yield world
+            case Did.OPENED:
+                yield world
+            case Did.LISTENED:
+                yield from self._listened(world, line)
+            case Did.SENT:
+                yield from self._sent(world, line)
+
+    def _matched_elsewhere(self, world: World, place: int, line: Line) -> Iterator[World]:
+        """As `_matched`, of a line that is not of an API process."""
+        match line.did:
+            case Did.CLAIMED:
+                yield from self._claimed(world, place, line)
+            case Did.SAVED:
+                if len(world.database.tables.checkpoint) >= self._place_of_head(line) >= 0:
+                    yield world
+            case _:
+                yield world
+
+    def _listened(self, world: World, line: Line) -> Iterator[World]:
+        listener, process = world.listener, world.processes[line.process]
+        if listener is None or not process.is_ready:
+            return
+        history = self._history
+        begins = history.place(line.sequence)
+        if begins <= len(listener.got) and (not line.sequence or history.digest(line.sequence) == line.digest):
+            yield replace(world, listener=Listener(line.process, listener.got[:begins]))
+
+    def _sent(self, world: World, line: Line) -> Iterator[World]:
+        listener, live, log = world.listener, world.processes[line.process].live, world.database.log
+        if listener is None or listener.at != line.process or live is None or not is_prefix(listener.got, live):
+            return
+        got = live[: self._history.place(line.sequence)]
+        is_there = len(got) == self._history.place(line.sequence) and is_prefix(got, log)
+        if is_there and self._history.digest(line.sequence) == line.digest and is_prefix(listener.got, got):
+            yield replace(world, listener=replace(listener, got=got))
+
+    def _claimed(self, world: World, place: int, line: Line) -> Iterator[World]:
+        """A worker that is not seen to have saved what it read may have, or not."""
+        tables, log = world.database.tables, world.database.log
+        history = self._history
+        end = history.places.get(line.sequence, -1)
+        if world.worker is None or world.worker.folded is not None or not history.has_head(line):
+            return
+        if len(tables.checkpoint) == history.place(line.after) < end <= len(log):
+            folded = tables.rows + log[len(tables.checkpoint) : end]
+            left = replace(world.left, worker_crashes=0 if place in self._followed.saved else 1)
+            yield replace(world, worker=Worker(folded=folded, claimed=log[:end]), left=left)
 
     def _asked(self, world: World, case: Case, line: Line) -> Iterator[World]:
         process, client = world.processes[line.process], world.clients[case.request]
@@ -429,20 +542,23 @@ class Conformance:
         outcome = None if process.sending is None else process.sending.outcome
         if outcome is None:
             return False
-        answers = tuple([0 if one is None else self._placed(one) for one in line.answers])
+        firsts = self._history.firsts
+        answers = tuple([0 if one is None else _placed(one, firsts) for one in line.answers])
         return outcome.answers == answers and (not line.sequence or self._is_head(outcome.landed, line))
 
-    def _placed(self, answer: int) -> int:
-        """An answer of the log, by places in the model's."""
-        place = self._firsts.get(abs(answer), -_MANY)
-        return place if answer > 0 else -place
-
     def _is_noted(self, world: World, line: Line) -> bool:
-        r, database = self._requests.get(line.request, -1), world.database
-        if r < 0 or database.refusals < line.refusals:
+        r = self._requests.get(line.request, -1)
+        if r < 0:
             return False
-        place = self._firsts.get(line.sequence, 0)
-        return database.log[place - 1 : place] != () and self._final[place - 1] == r if line.sequence else True
+        if not line.sequence:
+            return world.database.refusals >= line.refusals
+        return self._event(world.database.log, line.sequence, r) is not None
+
+    def _event(self, log: ModelLog, sequence: int, request: int) -> Event | None:
+        """The event of this request that begins there; None: there is none."""
+        place = self._history.firsts.get(sequence, 0)
+        event = log[place - 1] if 0 < place <= len(log) else None
+        return event if event is not None and event.request == request else None
 
     def _is_answered(self, world: World, case: Case, line: Line) -> bool:
         """Whether the process is done with the case, and the event is the one that the line names."""
@@ -452,28 +568,75 @@ class Conformance:
             return False
         if _TOLD[line.said] is not Told.OK:
             return True
-        place = self._firsts.get(line.sequence, 0)
-        if not 0 < place <= len(world.database.log):
-            return False
-        event = world.database.log[place - 1]
-        return event.request == case.request and (event.attempt == case.attempt) == (line.said is Said.OK)
+        event = self._event(world.database.log, line.sequence, case.request)
+        return event is not None and (event.attempt == case.attempt) == (line.said is Said.OK)
 
     def _is_shown(self, world: World, line: Line) -> bool:
         """Whether the reader has its answer, and the list showed just these events."""
         reader = world.reader
         if reader is None or reader.at != NOBODY:
             return False
-        shown = self._ends.get(line.sequence)
-        return shown == reader.shown.bit_count() and self._log.digests.get(line.sequence) == line.digest
+        return self._place_of_head(line) == reader.shown.bit_count()
 
     def _is_head(self, log: ModelLog, line: Line) -> bool:
         """Whether the log ends where the line says, and has that digest there."""
-        return self._ends.get(line.sequence) == len(log) and self._log.digests.get(line.sequence) == line.digest
+        return self._place_of_head(line) == len(log)
+
+
+class _Followed:
+    """What lines of listeners and workers do not show of themselves. Raises Contradiction if a listener does not go on
+    from where it was, or a worker saves what it did not read. `saved`: the places of claims whose end is seen."""
+
+    def __init__(self, lines: Iterable[tuple[tuple[int, int], Line]]) -> None:
+        self.saved: set[int] = set()
+        positions: dict[tuple[tuple[int, int], int], int] = {}
+        claims: dict[tuple[int, int], tuple[int, Line]] = {}
+        for place, (life, line) in enumerate(lines):
+            listener = life, line.case
+            if line.did is Did.LISTENED:
+                if listener in positions:
+                    raise Contradiction(f"{line} begins once more")
+                positions[listener] = line.sequence
+            elif line.did is Did.SENT:
+                if line.sequence <= positions.get(listener, line.sequence):
+                    raise Contradiction(f"{line} does not go on from where it was")
+                positions[listener] = line.sequence
+            elif line.did is Did.CLAIMED:
+                claims[life] = place, line
+            elif line.did is Did.SAVED:
+                claim, what = claims.pop(life, (place, line))
+                if claim == place or (what.sequence, what.digest) != (line.sequence, line.digest):
+                    raise Contradiction(f"{line} is not what was read")
+                self.saved.add(claim)
+
+
+def _of_play(trace: Trace) -> Iterator[Line]:
+    """The lines without those of workers about what was there before the play, and without what was sent over a
+    connection that is gone: the client's streams are numbered."""
+    listener, all_listeners = 0, set[int]()
+    for line in trace.lines:
+        if line.did is Did.LISTENED:
+            all_listeners.add(line.case)
+            if line.case < listener:
+                continue
+            listener = line.case
+        elif line.did is Did.SENT and line.case not in all_listeners:
+            raise Contradiction(f"{line} is sent to nobody")
+        if line.process in WORKERS and line.did is not Did.STARTED and line.sequence <= trace.log.begin:
+            continue
+        if line.did is not Did.SENT or line.case == listener:
+            yield line
+
+
+def _placed(answer: int, firsts: dict[int, int]) -> int:
+    """An answer of the log, by places in the model's."""
+    place = firsts.get(abs(answer), -_MANY)
+    return place if answer > 0 else -place
 
 
 def _normal(world: World) -> World:
     """The state in which it does not matter in which order cases that no barrier holds up came to be beside."""
-    for p in PROCESSES:
+    for p in SERVICES:
         process = world.processes[p]
         if len(process.beside) > 1:
             beside = tuple(sorted(process.beside, key=_by_stage))

@@ -2,11 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from tests.model.state import Kind
+
+SERVICES: Final = (0, 1)
+WORKERS: Final = (2, 3)
+PROCESSES: Final = (*SERVICES, *WORKERS)
 
 
 class Did(StrEnum):
@@ -19,6 +24,11 @@ class Did(StrEnum):
     ANSWERED = "answered"
     READ = "read"
     SHOWN = "shown"
+    OPENED = "opened"
+    LISTENED = "listened"
+    SENT = "sent"
+    CLAIMED = "claimed"
+    SAVED = "saved"
 
 
 class Said(StrEnum):
@@ -47,6 +57,7 @@ class Line(Struct, frozen=True, omit_defaults=True, kw_only=True):
     refusals: int = 0
     answers: tuple[int | None, ...] = ()
     said: Said = Said.OK
+    after: int = 0
 
 
 class Entry(Struct, frozen=True):

@@ -1,20 +1,25 @@
-"""Real processes at play: two API processes of one database, killed where it hurts, and clients that leave a trace.
+"""Real processes at play: two API processes and two workers of one database, killed where it hurts, and clients that
+leave a trace.
 
 In half of the tournaments a ranking is closed and reopened among adds, in the others a competition is voided. Clients
 ask for points with a key and without. With a key they ask again after a 503, a 500 and a cut connection, and sometimes
-at the other process while they still wait for the first answer. Another client reads, of one process or the other.
+at the other process while they still wait for the first answer. Another client reads, of one process or the other, and
+one listens to the stream of either, hangs up, and goes on where it was.
 """
 
 import asyncio
 import json
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from contextlib import suppress
+from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Final
 
 import msgspec
+from aiohttp import ClientError
 from asyncpg import Connection
 
 from engine.process.failpoints import VARIABLE, Point
@@ -23,7 +28,8 @@ from tests.faults.clients import Answer, Arena, Caller, NotSent
 from tests.faults.stage import Stage
 from tests.faults.table import Trial
 from tests.model.state import Kind
-from tests.traces.lines import Entry, Log, Trace, read
+from tests.spectator import Spectator, connected
+from tests.traces.lines import PROCESSES, SERVICES, Entry, Log, Trace, read
 from tests.traces.recorder import PLACE
 
 POINTS: Final = (Point.APPEND_SENT, Point.APPEND_COMMITTED, Point.APPEND)
@@ -34,15 +40,23 @@ PLAY_SECONDS_MAX: Final = 120.0
 _PAUSE_SECONDS: Final = 0.05  # until a client asks again
 
 
-async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int, kills: int) -> list[Trace]:
+class Fault(StrEnum):
+    """What can go wrong while they play."""
+
+    KILLED = "an API process is killed"
+    WORKER_KILLED = "a worker is killed"
+
+
+async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int, faults: Items[Fault]) -> list[Trace]:
     """One of each tournament. Each client asks for so many things in each. Process 1 dies at a failpoint again and
-    again; process 0 is killed so often, at any moment."""
+    again; meanwhile things go wrong, at any moment."""
     folder = trial.folder / "traces"
     folder.mkdir()
     armed = f"{trial.random.choice(POINTS)}:{trial.random.randint(8, 16)}"
-    variables = [{PLACE: str(folder / str(n)), "PYTHONPATH": f"{_HERE / 'startup'}:{_HERE.parents[1]}"} for n in (0, 1)]
+    path = f"{_HERE / 'startup'}:{_HERE.parents[1]}"
+    variables = [{PLACE: str(folder / str(n)), "PYTHONPATH": path} for n in PROCESSES]
     variables[1][VARIABLE] = armed
-    async with trial.stage(tournaments=tournaments, workers=0, variables=variables) as stage:
+    async with trial.stage(tournaments=tournaments, variables=variables) as stage:
         players = [await _player(stage, folder, place) for place in range(tournaments)]
         async with asyncio.timeout(PLAY_SECONDS_MAX), asyncio.TaskGroup() as tasks:
             playing = [
@@ -52,21 +66,40 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
             ]
             for player in players:
                 tasks.create_task(player.read(playing))
-            for _ in range(kills):
-                lines = _text(folder).count(b"\n") + trial.random.randint(20, 60)
-                await until(lambda n=lines: all(one.done() for one in playing) or _text(folder).count(b"\n") >= n, 60)
-                stage.services[0].kill()
-        for n in (0, 1):
+            listening = [tasks.create_task(player.listen()) for player in players]
+            for fault in faults:
+                await _more_lines(folder, trial.random.randint(20, 60), playing)
+                await _make(fault, stage, trial.random)
+            await asyncio.wait(playing)
+            for one in listening:
+                one.cancel()
+        for n in SERVICES:
             await _answers(stage.caller(n))  # who died has started again
         async with stage.cluster.owner() as owner:
             logs = [await _log(owner, player.arena.tournament_id, player.begin) for player in players]
         deaths = sum(service.deaths for service in stage.services)
     lines = read(folder)
-    trial.tell(f"{len(lines)} lines, {deaths} deaths, armed: {armed}")
+    trial.tell(f"{len(lines)} lines, {deaths} deaths, armed: {armed}; {', '.join(faults)}")
     return [
         Trace(tuple([line for line in lines if line.tournament in (0, player.arena.tournament_id)]), log)
         for player, log in zip(players, logs, strict=True)
     ]
+
+
+async def _more_lines(folder: Path, more: int, playing: list[asyncio.Task[None]]) -> None:
+    """Returns when there are so many more lines, or nobody plays any more."""
+    enough = _text(folder).count(b"\n") + more
+    await until(lambda: all(one.done() for one in playing) or _text(folder).count(b"\n") >= enough, 60)
+
+
+async def _make(fault: Fault, stage: Stage, random: Random) -> None:
+    match fault:
+        case Fault.KILLED:
+            stage.services[0].kill()
+        case Fault.WORKER_KILLED:
+            worker = random.choice(stage.workers)
+            worker.kill()
+            await worker.again()
 
 
 async def _player(stage: Stage, folder: Path, place: int) -> "_Player":
@@ -115,6 +148,29 @@ class _Player:
             await asyncio.sleep(_PAUSE_SECONDS)
         for caller in callers:
             caller.close()
+
+    async def listen(self) -> None:
+        """Listens to either process, hangs up after some events, and goes on where it was; until it is cancelled."""
+        spectator, random = Spectator(), Random(f"listener {self.place}")
+        for number in count(1):
+            port = self._stage.front[random.randrange(2)].port
+            enough = len(spectator.told) + random.randint(1, 12)
+            headers = {
+                "Accept": spectator.media_type,
+                "Authorization": f"Bearer {self._stage.token}",
+                "User-Agent": str(number),
+            }
+            if spectator.last_id is not None:
+                headers["Last-Event-ID"] = spectator.last_id
+            spectator.connect()
+            with suppress(ClientError, OSError):
+                address = f"http://127.0.0.1:{port}/tournament/{self.arena.slug}/events"
+                async with connected(address, headers) as connection:
+                    assert connection.status in (200, 503), connection.status
+                    await connection.feed(spectator, lambda enough=enough: len(spectator.told) >= enough)  # type: ignore[misc]
+            if spectator.told and spectator.told[-1][0] == "reset":
+                spectator.start_over()
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     def _kind(self, n: int, step: int, clients: int, requests: int) -> Kind:
         if self.place % 2:

@@ -1,13 +1,14 @@
-"""Records what the dockets of an API process do, from within it; `tests.traces` says what the lines mean.
+"""Records what an API process or a worker does, from within it; `tests.traces` says what the lines mean.
 
-It wraps the docket where the process begins and ends each part of its work; the failpoints of an append lie between
-JUDGED and COMMITTED. The product has nothing of it. A line is in the file before the process goes on, so a process that
-is killed leaves what it did until then.
+It wraps docket, barrier, listener and worker where they begin and end each part of their work; the failpoints of an
+append lie between JUDGED and COMMITTED, those of a fold between CLAIMED and SAVED. The product has nothing of it. A
+line is in the file before the process goes on, so a process that is killed leaves what it did until then.
 """
 
 import os
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,21 @@ import msgspec
 from asyncpg import Connection
 
 from api.desk.docket import Case, Docket, Receipt
+from api.http.reply import Reply
+from api.http.router import IncomingRequest
+from api.interface.handlers import Handlers
+from api.stream.followers import Pieces, Streams
+from api.stream.listeners import Listener
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
 from engine.domain.errors import OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
-from engine.log import appending
+from engine.log import appending, reading
 from engine.log.appender import Outcome
 from engine.log.appending import Appended, Block, KeyOutcome
+from engine.log.reading import Head
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
+from projections.tables.worker import Worker
 from tests.model.state import Kind
 from tests.traces.lines import Did, Line, Said
 
@@ -34,6 +42,12 @@ KINDS = {
     ReopenRanking: Kind.REOPEN,
     VoidCompetition: Kind.VOID,
 }
+
+
+_opens: ContextVar[bool] = ContextVar("opens", default=False)
+"""Whether a stream is being opened, which reads as a list does."""
+_number: ContextVar[int] = ContextVar("number")
+"""Which of its streams the client that opens it says that it is."""
 
 
 class Recorder:
@@ -79,12 +93,18 @@ class Recorder:
             self.write(tournament_id, Did.ANSWERED, case=number, said=said, sequence=sequence)
 
 
+def record_worker() -> None:
+    """Has this worker record from now on."""
+    _wrap_worker(Recorder(Path(os.environ[PLACE])))
+
+
 def record() -> None:
-    """Has this process record from now on."""
+    """Has this API process record from now on."""
     recorder = Recorder(Path(os.environ[PLACE]))
     _wrap_docket(recorder)
     _wrap_case(recorder)
     _wrap_barrier(recorder)
+    _wrap_listener(recorder)
     refuse_keys = appending.refuse_keys
 
     async def noting(connection: Connection, tournament_id: TournamentId, keys: list[str]) -> list[KeyOutcome]:
@@ -189,6 +209,9 @@ def _wrap_barrier(recorder: Recorder) -> None:
     def making_current(self: LivePool, live: LiveTournament, node: Any = None, *, is_read: bool = False) -> Any:
         if not is_read:
             return make_current(self, live, node)
+        if _opens.get():
+            recorder.write(live.tournament_id, Did.OPENED)
+            return make_current(self, live, node, is_read=True)
         recorder.write(live.tournament_id, Did.READ)
         return showing(live, make_current(self, live, node, is_read=True))
 
@@ -198,6 +221,60 @@ def _wrap_barrier(recorder: Recorder) -> None:
         recorder.write(live.tournament_id, Did.SHOWN, sequence=head.sequence, digest=head.digest.hex())
 
     LivePool.make_current = making_current  # type: ignore[method-assign]
+
+
+def _wrap_listener(recorder: Recorder) -> None:
+    """A piece is written down before it leaves."""
+    follow, listen, send = Handlers._follow, Listener.listen, Listener._send
+    listening = dict[int, tuple[Listener, int, TournamentId]]()
+
+    async def following(self: Handlers, incoming: IncomingRequest) -> Reply:
+        _opens.set(True)
+        _number.set(int(incoming.request.headers["User-Agent"]))
+        try:
+            return await follow(self, incoming)
+        finally:
+            _opens.set(False)
+
+    async def listening_(self: Listener, streams: Streams, live: LiveTournament) -> None:
+        listening[id(self)] = self, _number.get(), live.tournament_id
+        write(self, Did.LISTENED, self.position)
+        await listen(self, streams, live)
+
+    def sending(self: Listener, pieces: Pieces) -> None:
+        write(self, Did.SENT, pieces.last)
+        send(self, pieces)
+
+    def write(listener: Listener, did: Did, at: Head) -> None:
+        _, number, tournament_id = listening[id(listener)]
+        recorder.write(tournament_id, did, case=number, sequence=at.sequence, digest=at.digest.hex())
+
+    Handlers._follow = following  # type: ignore[method-assign]
+    Listener.listen = listening_  # type: ignore[method-assign]
+    Listener._send = sending  # type: ignore[method-assign]
+
+
+def _wrap_worker(recorder: Recorder) -> None:
+    """What it reads within the transaction that has claimed the checkpoint, and what it has committed."""
+    tails, fold = reading.tails, Worker._fold
+
+    async def reading_(connection: Connection, after: Mapping[TournamentId, Head], **bounds: Any) -> reading.Tails:
+        read = await tails(connection, after, **bounds)
+        for tournament_id, tail in read.tails.items():
+            write(tournament_id, Did.CLAIMED, tail.head, after=after[tournament_id].sequence)
+        return read
+
+    async def folding(self: Worker, batch: list[TournamentId]) -> Any:
+        folded = await fold(self, batch)
+        for tournament_id, (head, _) in folded.boards.items():
+            write(tournament_id, Did.SAVED, head)
+        return folded
+
+    def write(tournament_id: TournamentId, did: Did, head: Head, **facts: Any) -> None:
+        recorder.write(tournament_id, did, sequence=head.sequence, digest=head.digest.hex(), **facts)
+
+    reading.tails = reading_  # type: ignore[assignment]
+    Worker._fold = folding  # type: ignore[method-assign]
 
 
 def _said(error: BaseException) -> Said:

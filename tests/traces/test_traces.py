@@ -10,7 +10,7 @@ from tests.faults.table import Trial
 from tests.traces.changes import changes, is_legal
 from tests.traces.conformance import misfit
 from tests.traces.lines import Did
-from tests.traces.playing import traces
+from tests.traces.playing import Fault, traces
 
 __all__ = ["prepared", "trial"]  # fixtures
 
@@ -20,7 +20,7 @@ CHANGES = 4
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
     trial: Callable[[float], Trial],
 ) -> None:
-    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, kills=1):
+    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED]):
         assert sum(line.did is Did.STARTED for line in trace.lines) > 2
         assert misfit(trace) == ""
         changed = [one for one in changes(trace) if not is_legal(trace, one)]
@@ -31,7 +31,7 @@ async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 async def test_every_change_of_a_line_is_found_or_is_legal(trial: Callable[[float], Trial]) -> None:
-    for trace in await traces(trial(1), tournaments=2, clients=2, requests=4, kills=1):
+    for trace in await traces(trial(1), tournaments=2, clients=2, requests=4, faults=[Fault.KILLED]):
         assert misfit(trace) == ""
         accepted = [one for one in changes(trace) if not misfit(one.changed)]
         assert [one.told for one in accepted if not is_legal(trace, one)] == []

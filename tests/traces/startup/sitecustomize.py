@@ -1,4 +1,4 @@
-"""Has an API process record what it does, if a test says so. Python reads this module as it starts."""
+"""Has an API process or a worker record what it does, if a test says so. Python reads this module as it starts."""
 
 import os
 import sys
@@ -7,3 +7,7 @@ if "TRACES_OF_TESTS" in os.environ and "tallybook_command" in sys.orig_argv and 
     from tests.traces.recorder import record
 
     record()
+elif "TRACES_OF_TESTS" in os.environ and sys.orig_argv[-1] == "worker":
+    from tests.traces.recorder import record_worker
+
+    record_worker()
