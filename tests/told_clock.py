@@ -7,6 +7,7 @@ import pytest
 
 from engine.log import reading
 
+TOLD = "SELECT now FROM tallybook.told"
 _TOLD = """
     CREATE TABLE tallybook.told (now timestamptz NOT NULL);
     INSERT INTO tallybook.told VALUES ('2024-01-01 00:00:30+00');
@@ -43,5 +44,5 @@ async def told_clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch)
     assert definition.count("clock_timestamp()") == 1
     await owner.execute(_TOLD)
     await owner.execute(definition.replace("clock_timestamp()", "(SELECT t.now FROM tallybook.told AS t)"))
-    monkeypatch.setattr(reading, "_NOW", "SELECT now FROM tallybook.told")
+    monkeypatch.setattr(reading, "_NOW", TOLD)
     return ToldClock(owner, definition)

@@ -40,7 +40,7 @@ from tests.faults.tools import Tool
 
 for module in (
     *("crashes", "networks", "resources", "races", "loads", "floods", "integrity", "replaced", "large"),
-    *("streams", "erasing", "tested"),
+    *("streams", "erasing", "expiring", "tested"),
 ):
     importlib.import_module(f"tests.faults.{module}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from tests.faults.table import Trial, absent, case
+from tests.faults.table import Trial, case
 from tests.faults.tools import CITUS, TIME_NAMESPACE, Tool
 
 ROOT: Final = Path(__file__).parents[2]
@@ -137,7 +137,6 @@ by_tests(
     "tests/projections/test_undoing.py",
     "tests/api/test_reversing.py",
 )
-absent(76, "Boundaries", "what it is about is not built")
 
 # ── 80 ──────────────────────────────────────────────────────────────────────────────────────────────────
 
