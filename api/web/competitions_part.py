@@ -3,19 +3,23 @@
 `static/competitions.js` writes the same, and keeps them current.
 """
 
+from typing import Final
+
 from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from api.web.words import Words
+
+SIDES_LONG: Final = 60
+"""Characters of the names of a latest result, above which a large screen leaves out what it gave."""
 
 
 def latest_part(words: Words, shown: ShownCompetitions) -> Html:
     """The competition that gave points last."""
     if shown.latest is None:
         return element("p", id="latest", class_="latest", hidden=True)
-    return element(
-        "p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_="latest"
-    )
+    size = "latest long" if sum([len(side.name) for side in shown.latest.sides]) > SIDES_LONG else "latest"
+    return element("p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_=size)
 
 
 def competitions_part(words: Words, shown: ShownCompetitions) -> Html:

@@ -30,7 +30,10 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
         "Competitors",
         done_message(query),
         ways(new, several),
-        live("competitors", data_table("Competitors", heads, rows) if rows else element("p", "There are none yet.")),
+        live(
+            "competitors",
+            data_table("Competitors", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
+        ),
         _pages(venue, "/competitors", offset, len(board.competitors)),
         venue=venue,
         below="/competitors",
@@ -63,7 +66,10 @@ def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, q
         "Competitions",
         done_message(query),
         ways(new, way("Imports", venue.address("/imports"))),
-        live("competitions", data_table("Competitions", heads, rows) if rows else element("p", "There are none yet.")),
+        live(
+            "competitions",
+            data_table("Competitions", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
+        ),
         _pages(venue, "/competitions", offset, len(board.competitions)),
         venue=venue,
         below="/competitions",

@@ -3,6 +3,8 @@
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { localText, readNumber, timeText, word } from "./words.js";
 
+const SIDES_LONG = 60; // characters, as of the service
+
 const latest = document.getElementById("latest");
 const section = document.getElementById("competitions");
 const written = new Set(); // parts whose first content came with the page
@@ -10,6 +12,8 @@ const written = new Set(); // parts whose first content came with the page
 /** Shows what table.json tells of competitions. */
 export function showCompetitions(told) {
   show(latest, told.latest, () => html`<strong>${word("latest")}</strong> ${text(told.latest)}`);
+  const characters = told.latest?.sides.reduce((sum, { name }) => sum + name.length, 0);
+  latest?.classList.toggle("long", characters > SIDES_LONG);
   show(section, told.results.length || told.fixtures.length, () => [
     list(word("results"), told.results),
     list(word("fixtures"), told.fixtures),

@@ -17,6 +17,8 @@ from engine.domain.commands import (
     AddCompetition,
     ChangeParticipants,
     ChangePublication,
+    ChangeRankingInformation,
+    ChangeUnity,
     CreateRanking,
     DeclareClassification,
     ReversePoints,
@@ -26,7 +28,7 @@ from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
 from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
-from tests.api.web.browsing import AXE, NOTED, SECONDS
+from tests.api.web.browsing import AXE, NOTED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.desks import until
 
@@ -423,7 +425,7 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
         if below in ("", "/tv", "/embed", "?find=land"):
             await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
         await page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        found = await page.evaluate(VIOLATIONS)
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], below
         assert await page.evaluate("window.violations") == []
     one.complaints = [said for said in one.complaints if "404" not in said]  # the last one is not there
@@ -557,7 +559,7 @@ async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, champion
     await page.locator(".u-over").click(position={"x": 2, "y": 100})
     await expect(page.locator("#moment")).to_contain_text("After France \N{EN DASH} Ireland, 2 February 2024")
     await page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = await page.evaluate("axe.run().then((found) => found.violations)")
+    found = await page.evaluate(VIOLATIONS)
     assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
 
 
@@ -591,3 +593,42 @@ async def test_paper_has_the_table_and_nothing_to_click(visit: Begin) -> None:
     await expect(page.locator("#past")).to_be_hidden()
     await expect(page.locator(".tabs").first).to_be_hidden()
     await expect(page.get_by_role("link", name="Wales")).to_be_visible()
+
+
+LONG: Final = [
+    "Wolverhampton Wanderers Reserves and Academy Football Clubs",
+    "LlanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogochFC",
+    "נבחרת הכדורגל של מכבי תל אביב והסביבה הקרובה והרחוקה ביותר",
+    "北京国安足球俱乐部青年梯队与女子代表队联合训练中心第一分部代表队",
+    "🏆⚽🥇🎉 Team of those who have a name with emoji 🇩🇪🇫🇷🇪🇸",
+    "Brighton & Hove Albion Football Club",
+]
+CUT: Final = """() => [...document.querySelectorAll("h1, th *, td *, #latest, .competitions *")]
+  .filter((one) => !one.closest(".unseen, svg") && getComputedStyle(one).overflow !== "visible")
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 2)
+  .map((one) => one.textContent)"""
+
+
+@pytest.mark.parametrize("width", [390, 1440, 1920])
+async def test_no_letter_of_long_names_is_cut_at_any_size(visit: Begin, championship: Championship, width: int) -> None:
+    """Names of competitors, of a unity and of the ranking; on a large screen, more lines than it shows at once."""
+    service, live, ranking_id = championship.service, championship.live, championship.ranking_id
+    await championship.enroll([*LONG, *(f"Guest {number}" for number in range(6))])
+    for number, name in enumerate(LONG[:4]):
+        await championship.give(name, 30 + number)
+    named = "Championship points after deductions by the jury"
+    unity_id = championship.unity_ids[0]
+    for command in (
+        ChangeUnity(ranking_id=ranking_id, unity_id=unity_id, name=named),
+        ChangeRankingInformation(ranking_id=ranking_id, name=f"{LONG[0]} and {LONG[0].lower()}"),
+    ):
+        await service.desk.submit(live, command, actor=OPERATOR)
+    one = await visit(viewport={"width": width, "height": width * 9 // 16 if width > 390 else 844})
+    for below in ("", "/leaders", "/competitors/" + str(championship.teams[LONG[1]]), *(["/tv"] * (width > 390))):
+        page = await one.go(below)
+        if below in ("", "/tv"):
+            await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+        assert await page.evaluate(CUT) == [], below
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), below
+        if below == "/tv":
+            assert await page.evaluate("document.querySelector('tbody').getBoundingClientRect().bottom <= innerHeight")

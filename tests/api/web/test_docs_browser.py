@@ -8,8 +8,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.api import examples
 from tests.api.service import Service
-from tests.api.web.browser import CHROMIUM, opened
-from tests.api.web.browsing import AXE, NOTED
+from tests.api.web.browser import CHROMIUM
+from tests.api.web.browsing import AXE, NOTED, VIOLATIONS
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -24,12 +24,6 @@ _CUT_OFF: Final = """() => [...document.body.querySelectorAll("*:not(.unseen):no
   .map((one) => one.outerHTML.slice(0, 200))"""
 """What is wider than the screen, or than the room that it has."""
 Read = Callable[..., Awaitable[Page]]
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with opened() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -128,5 +122,5 @@ async def test_axe_finds_nothing_in_the_documentation(read: Read, scheme: str) -
         page = await read(path, color_scheme=scheme)
         await page.evaluate(_OPEN_ALL)
         await page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        found = await page.evaluate(VIOLATIONS)
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], path
