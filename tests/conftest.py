@@ -18,7 +18,7 @@ import asyncio
 import gc
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from itertools import count
@@ -93,6 +93,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (reason,) = marker.args
             if _DISTRIBUTED in os.environ:
                 item.add_marker(pytest.mark.skip(reason=f"for one PostgreSQL: {reason}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Has the garbage collector rest meanwhile: what collecting makes stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +56,12 @@ def options_of(command: App) -> set[str]:
 
 
 GROUPS: Final = [(path, names_of(part)) for path, part in parts() if part.default_command is None]
-COMMANDS: Final = [(path, options_of(part)) for path, part in parts() if part.default_command is not None]
+
+
+@cache
+def commands() -> dict[tuple[str, ...], set[str]]:
+    """The options of every command. To collect them takes a second."""
+    return {path: options_of(part) for path, part in parts() if part.default_command is not None}
 
 
 def completed(shell: str, program: str, file: Path, lines: list[str]) -> list[set[str]]:
@@ -86,15 +92,15 @@ def test_a_shell_completes_every_command_and_every_option(shell: str, program: s
     file.write_text(said_here(["completion", shell]).out)
     after_groups = completed(shell, program, file, [" ".join((*path, ".")) for path, _ in GROUPS])
     assert dict(zip([path for path, _ in GROUPS], after_groups, strict=True)) == dict(GROUPS)
-    after_commands = completed(shell, program, file, [" ".join((*path, "--")) for path, _ in COMMANDS])
-    assert dict(zip([path for path, _ in COMMANDS], after_commands, strict=True)) == dict(COMMANDS)
+    after_commands = completed(shell, program, file, [" ".join((*path, "--")) for path in commands()])
+    assert dict(zip(commands(), after_commands, strict=True)) == commands()
 
 
 def test_zsh_is_told_of_every_command_and_every_option(tmp_path: Path) -> None:
     """It completes only at a terminal, so this reads what it is told. Where there is a zsh, it parses that, too."""
     script = said_here(["completion", "zsh"]).out
     told = set(re.findall(r"^ *'?[({*]*(--[a-z-]+)", script, re.MULTILINE))
-    assert told == set().union(*(options for _, options in COMMANDS))
+    assert told == set().union(*commands().values())
     for path, names in GROUPS:
         assert names <= set(re.findall(r"^ *'([a-z-]+):", script, re.MULTILINE)), path
     if shutil.which("zsh"):

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,7 +18,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from api.cli import explanation_text
-from api.cli.charts import CONTRAST_MIN, seen_on_white
 from api.cli.explanation_text import ordinal
 from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
@@ -547,7 +548,7 @@ async def test_a_chart_draws_some_lines_in_the_colors_of_their_competitors(
     assert not [name for name in names if name.endswith("P9")]
     assert "stroke: #c0142d" in svg
     assert "stroke: #ffffff" not in svg
-    assert f"stroke: {seen_on_white('ffffff')}" in svg
+    assert f"stroke: {charts().seen_on_white('ffffff')}" in svg
     names, _ = await drawn("--around", "P12")
     assert "Season: points (7 of 12)" in names
     assert {name.split()[-1] for name in names if "P" in name} == {"P1", *(f"P{n}" for n in range(7, 13))}
@@ -558,10 +559,15 @@ async def test_a_chart_draws_some_lines_in_the_colors_of_their_competitors(
 
 @given(st.from_regex(r"[0-9a-fA-F]{6}", fullmatch=True))
 def test_each_color_of_a_chart_is_seen_on_white_and_dark_ones_stay(color: str) -> None:
-    shown = seen_on_white(color)
-    assert 1.05 / (luminance(shown[1:]) + 0.05) >= CONTRAST_MIN
-    if 1.05 / (luminance(color) + 0.05) >= CONTRAST_MIN:
+    shown = charts().seen_on_white(color)
+    assert 1.05 / (luminance(shown[1:]) + 0.05) >= charts().CONTRAST_MIN
+    if 1.05 / (luminance(color) + 0.05) >= charts().CONTRAST_MIN:
         assert shown == f"#{color.lower()}"
+
+
+def charts() -> ModuleType:
+    """What draws them. It brings matplotlib, which would make every worker of the tests collect for longer."""
+    return import_module("api.cli.charts")
 
 
 def luminance(color: str) -> float:
