@@ -81,7 +81,7 @@ async def present_tournament(
     accent
         Colour of its board, as RRGGBB. Pages make it lighter or darker where it could not be read.
     logo
-        A PNG file of at most 12 KiB, 1,024 pixels wide and high.
+        A PNG file of at most 12 KiB, 1,024 pixels wide and high, 8 bits a colour.
     listed
         Whether the first page of the service leads to its board while it is published.
     """

@@ -5,10 +5,10 @@ Which zones there are depends on the data of a machine, so that is asked where a
 
 import binascii
 import re
-import struct
-import zlib
 from base64 import b64decode
 from typing import Final
+
+from engine.domain.png import png_of
 
 LANGUAGES: Final = ("en", "de", "fr", "es")
 """The languages of boards."""
@@ -16,13 +16,12 @@ LOGO_BYTES_MAX: Final = 12_288
 """Bytes of a logo. In base64 it must fit into a message to a webhook."""
 LOGO_PIXELS_MAX: Final = 1_024
 """Width and height of a logo."""
+LOGO_DEPTH_MAX: Final = 8
+"""Bits of each colour of a logo. So judging one, which inflates its pixels, takes some 10 ms at most."""
 ZONE_DEFAULT: Final = "UTC"
 
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,3}", re.ASCII)
 _COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}", re.ASCII)
-_PNG: Final = b"\x89PNG\r\n\x1a\n"
-_CHUNK: Final = struct.Struct(">I4s")
-_SIZE: Final = struct.Struct(">II")
 
 
 def zone_fault(zone: str) -> str | None:
@@ -47,30 +46,14 @@ def logo_fault(logo: str) -> str | None:
     except (binascii.Error, ValueError):
         return "must be a PNG in base64"
     if len(data) > LOGO_BYTES_MAX:
-        return f"must have at most {LOGO_BYTES_MAX:,} bytes; it has {len(data):,}"
-    size = _size_of_png(data)
-    if size is None:
+        return f"must have at most {LOGO_BYTES_MAX:,} bytes"
+    png = png_of(data)
+    if png is None:
         return "must be a whole PNG, with nothing after it"
-    if not all(1 <= one <= LOGO_PIXELS_MAX for one in size):
-        return f"must be at most {LOGO_PIXELS_MAX:,} pixels wide and high; it has {size[0]:,} by {size[1]:,}"
+    if not 1 <= png.width <= LOGO_PIXELS_MAX or not 1 <= png.height <= LOGO_PIXELS_MAX:
+        return f"must be 1 to {LOGO_PIXELS_MAX:,} pixels wide and high; it has {png.width} by {png.height}"
+    if png.depth > LOGO_DEPTH_MAX:
+        return f"must have at most {LOGO_DEPTH_MAX} bits a colour"
+    if not png.has_its_pixels:
+        return f"must be a PNG with the pixels that it says; its {png.width} by {png.height} cannot be read"
     return None
-
-
-def _size_of_png(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG (ISO/IEC 15948, section 5), every chunk of which is whole; None: it is none."""
-    if not data.startswith(_PNG):
-        return None
-    kinds, at = [], len(_PNG)
-    while at + _CHUNK.size <= len(data):
-        length, kind = _CHUNK.unpack_from(data, at)
-        end = at + _CHUNK.size + length
-        if data[end : end + 4] != zlib.crc32(data[at + 4 : end]).to_bytes(4):
-            return None
-        kinds.append(kind)
-        at = end + 4
-    if at != len(data) or kinds[:1] != [b"IHDR"] or kinds[-1] != b"IEND" or b"IDAT" not in kinds:
-        return None
-    if kinds.count(b"IEND") > 1 or len(data) < len(_PNG) + _CHUNK.size + _SIZE.size:
-        return None
-    width, height = _SIZE.unpack_from(data, len(_PNG) + _CHUNK.size)
-    return width, height

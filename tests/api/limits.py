@@ -137,7 +137,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a logo",
-                f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels wide and high",
+                f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels wide and high, "
+                f"{presentation.LOGO_DEPTH_MAX} bits a colour",
                 "422",
             ),
             ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),

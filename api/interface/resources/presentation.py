@@ -11,7 +11,7 @@ from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of
 from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
 from engine.domain.commands import ChangePresentation
-from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_PIXELS_MAX
+from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX
 
 
 class PresentationShape(Struct, kw_only=True):
@@ -74,7 +74,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 "logo",
                 _BASE64,
-                f"a PNG in base64, up to {LOGO_BYTES_MAX:,} bytes and {LOGO_PIXELS_MAX:,} pixels wide and high",
+                f"a PNG in base64, up to {LOGO_BYTES_MAX:,} bytes and {LOGO_PIXELS_MAX:,} pixels wide and high, "
+                f"with at most {LOGO_DEPTH_MAX} bits a colour",
             ),
             Field("listed", BOOLEAN, "true: while it is published, the first page of the service leads to its board"),
         ),
