@@ -11,7 +11,7 @@ from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Where, database_at
 from engine.domain.errors import Unacceptable, Unreadable
 from projections.verification import erasures, witness
-from projections.verification.erasures import LineOutcome
+from projections.verification.erasures import Unread
 
 List = Annotated[Path, Parameter(help="File with the list of erasures.")]
 
@@ -38,8 +38,9 @@ async def apply(file: List, /, *, dry_run: DryRun = False, json: Json = False, w
     if json:
         printing.json(done)
     else:
-        columns = ("line", "tournament", "competitor", "outcome")
-        rows = [(one.line, one.slug, one.competitor, one.outcome) for one in done]
+        columns = ("line", "tournament", "competitor", "outcome", "reason")
+        rows = [(one.line, one.slug, one.competitor, one.outcome, one.reason) for one in done]
         printing.table(columns, rows, title="Nothing is erased: this is a dry run" if dry_run else "")
-    if wrong := [one.line for one in done if one.outcome is LineOutcome.UNREADABLE]:
-        raise Unreadable(f"These lines are no erasures: {', '.join(map(str, wrong))}. All others were applied.")
+    if wrong := [(number, line) for number, line in lines if isinstance(line, Unread)]:
+        most = printing.count(len(wrong), "line")
+        raise Unreadable(f"{most} of the list cannot be read. All others were applied.", erasures.faults_of(wrong))

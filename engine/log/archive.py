@@ -8,6 +8,7 @@ An archive has the idempotency keys that were used, with the fingerprints of the
 keys that were refused: those matter only to requests that are under way to the first database.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import chain
@@ -100,7 +101,8 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
     for number, line in enumerate(lines, start=1):
         if len(line) > ARCHIVE_LINE_BYTES_MAX:
             raise Unreadable(f"Line {number} of the archive is longer than {ARCHIVE_LINE_BYTES_MAX:,} bytes.")
-        found, _, text = line.rstrip(b"\n").partition(b" ")
+        content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        found, _, text = content.rstrip(b"\n").partition(b" ")
         before = _sum(before, text)
         if found.decode("ascii", "replace") != before:
             hint = "" if number > 1 else " Is it an archive at all?"

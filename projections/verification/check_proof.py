@@ -19,7 +19,7 @@ NOT_PROVEN = (OSError, ValueError, KeyError, TypeError, AttributeError, Overflow
 
 def checked(file: str, known: str) -> dict[str, Any]:
     """The event that the proof in this file proves. Raises one of NOT_PROVEN, OSError if a file cannot be read."""
-    with sys.stdin if file == "-" else open(file, encoding="utf-8") as opened:
+    with sys.stdin if file == "-" else open(file, encoding="utf-8-sig") as opened:
         proof = json.load(opened)
     return proven_event(proof, known_digest(known, proof))
 
@@ -29,7 +29,7 @@ def known_digest(known: str, proof: dict[str, Any]) -> str:
     if len(known) == 64 and not set(known.lower()) - set("0123456789abcdef"):
         return known.lower()
     digests = set()
-    with open(known, encoding="utf-8") as file:
+    with open(known, encoding="utf-8-sig") as file:
         for line in file:
             try:
                 note = json.loads(line)

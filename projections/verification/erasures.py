@@ -11,21 +11,22 @@ this very time.
 Nothing here needs a board: a tournament that has stopped forgets, too.
 """
 
+import codecs
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
 from asyncpg import Connection
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from engine.database.pool import Database
-from engine.domain.errors import Conflict, NotFound, OutcomeUnknown
+from engine.domain.errors import Conflict, Fault, NotFound, OutcomeUnknown, Unacceptable
 from engine.domain.events import CompetitorErased
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.domain.terms import ID_MAX, OPERATOR, CompetitorId, Sequence, TournamentId, slug_fault
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from projections.tables import snapshots, tables
@@ -34,6 +35,8 @@ ERASE_ATTEMPTS_MAX: Final = 10
 """How often an erasure is appended again because others appended meanwhile."""
 LINE_BYTES_MAX: Final = 4_096
 """A longer line is no erasure."""
+FAULTS_SHOWN_MAX: Final = 20
+"""Unreadable lines that one refusal names."""
 
 # Uses the index `event_personal`.
 _REGISTERED: Final = """
@@ -55,14 +58,28 @@ _FORGOTTEN: Final = """
 """
 
 
+_Moment = Annotated[datetime, Meta(tz=True)]
+
+
 class Erasure(Struct, frozen=True, kw_only=True):
     """A line of a list."""
 
-    tournament: TournamentId
+    tournament: Annotated[TournamentId, Meta(ge=1, le=ID_MAX)]
     slug: str
-    competitor: CompetitorId
-    registered_at: datetime
-    erased_at: datetime
+    competitor: Annotated[CompetitorId, Meta(ge=1, le=ID_MAX)]
+    registered_at: _Moment
+    erased_at: _Moment
+
+    def __post_init__(self) -> None:
+        if (fault := slug_fault(self.slug)) is not None:
+            raise ValueError(f"the slug {fault}")
+
+
+class Unread(Struct, frozen=True):
+    """A line that is no erasure, and why. `cut_off`: it begins as one, as if a crash had cut it off."""
+
+    reason: str
+    cut_off: bool = False
 
 
 class LineOutcome(StrEnum):
@@ -76,13 +93,14 @@ class LineOutcome(StrEnum):
 
 
 class AppliedLine(Struct, frozen=True, kw_only=True):
-    """What became of the line with this number. A line that cannot be read names nobody."""
+    """What became of the line with this number. One that cannot be read has the `reason`, and names nobody."""
 
     line: int
     outcome: LineOutcome
     tournament: TournamentId | None = None
     slug: str | None = None
     competitor: CompetitorId | None = None
+    reason: str | None = None
 
 
 # ── Keeping ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,23 +138,51 @@ def _body(competitor_id: CompetitorId) -> str:
 
 
 def kept_in(path: Path) -> set[Erasure]:
-    """The erasures that a list has; none if there is no file. Raises OSError."""
-    return {one for _, one in listed(path) if one is not None} if path.exists() else set()
+    """The erasures that a list has; none if there is no file. Raises OSError, and Unacceptable if the file is no such
+    list: a line of it is neither an erasure nor cut off."""
+    lines = listed(path) if path.exists() else []
+    wrong = [(number, line) for number, line in lines if isinstance(line, Unread) and not line.cut_off]
+    if wrong:
+        raise Unacceptable(f"{path} is not a list of erasures; nothing was added.", faults_of(wrong))
+    return {line for _, line in lines if isinstance(line, Erasure)}
 
 
-def listed(path: Path) -> list[tuple[int, Erasure | None]]:
-    """The lines of a list, by their numbers; None: it cannot be read. Raises OSError."""
+def faults_of(unread: Iterable[tuple[int, Unread]]) -> list[Fault]:
+    """The first of these lines, with the reasons."""
+    return [Fault(f"line {number}", line.reason) for number, line in [*unread][:FAULTS_SHOWN_MAX]]
+
+
+def listed(path: Path) -> list[tuple[int, Erasure | Unread]]:
+    """The lines of a list, by their numbers. Raises OSError."""
     with path.open("rb") as file:
-        return [(number, _read(line)) for number, line in enumerate(file, start=1) if line.strip()]
+        return [(number, _read(line)) for number, line in enumerate(_lines(file), start=1) if line.strip()]
 
 
-def _read(line: bytes) -> Erasure | None:
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Each line; of one that is too long, the beginning."""
+    mark = codecs.BOM_UTF8
+    while line := file.readline(LINE_BYTES_MAX + len(mark) + 1):
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(LINE_BYTES_MAX)
+        yield line.removeprefix(mark)
+        mark = b""
+
+
+def _read(line: bytes) -> Erasure | Unread:
+    if len(line) > LINE_BYTES_MAX:
+        return Unread(f"it has more than {LINE_BYTES_MAX:,} bytes")
     try:
-        return _decode(line) if len(line) <= LINE_BYTES_MAX else None
-    except msgspec.MsgspecError:
-        return None
+        return _decode(line)
+    except RecursionError:
+        return Unread("it is nested too deeply")
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+        return Unread(str(error))
+    except msgspec.DecodeError as error:
+        return Unread(str(error), cut_off=line.startswith(_BEGIN))
 
 
+_BEGIN: Final = b'{"tournament":'
 _decode: Final = msgspec.json.Decoder(Erasure).decode
 
 
@@ -144,13 +190,13 @@ _decode: Final = msgspec.json.Decoder(Erasure).decode
 
 
 async def applied(
-    database: Database, lines: Iterable[tuple[int, Erasure | None]], *, dry_run: bool = False
+    database: Database, lines: Iterable[tuple[int, Erasure | Unread]], *, dry_run: bool = False
 ) -> AsyncIterator[AppliedLine]:
     """Erases the competitors of a list that are not erased yet, one after the other, and says what became of each line.
     With `dry_run`, it says what would. Raises as `erase_in_log`."""
     for number, line in lines:
-        if line is None:
-            yield AppliedLine(line=number, outcome=LineOutcome.UNREADABLE)
+        if isinstance(line, Unread):
+            yield AppliedLine(line=number, outcome=LineOutcome.UNREADABLE, reason=line.reason)
             continue
         outcome = await _applied(database, line, dry_run=dry_run)
         yield AppliedLine(

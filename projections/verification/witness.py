@@ -9,6 +9,7 @@ content at that time. A line that a crash cut off is skipped, and reported.
 """
 
 import asyncio
+import codecs
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -254,7 +255,7 @@ def _whole_lines(file: Iterable[bytes]) -> Iterator[bytes]:
 def _read(line: bytes) -> Note | None:
     """The note on a line; None: it is no note."""
     try:
-        return _decode(line) if len(line) <= NOTE_BYTES_MAX else None
+        return _decode(line.removeprefix(codecs.BOM_UTF8)) if len(line) <= NOTE_BYTES_MAX else None
     except (msgspec.MsgspecError, ValueError):
         return None
 

@@ -1,5 +1,6 @@
 """Proofs of inclusion: checked by the script as it is handed out, a process that knows nothing of Tallybook."""
 
+import codecs
 import json
 import subprocess
 import sys
@@ -111,11 +112,15 @@ async def test_a_file_of_outside_digests_is_enough_to_check_by(
         file.write('{"tournament":1,"slu')
     good = await proven(database, staged.tournament_id, 5)
     assert checked(tmp_path, good, str(notes)).returncode == 0
+    notes.write_bytes(codecs.BOM_UTF8 + notes.read_bytes())
+    assert checked(tmp_path, codecs.BOM_UTF8 + msgspec.json.encode(good), str(notes)).returncode == 0
     early = await proven(database, staged.tournament_id, 5, to=6)
     said = checked(tmp_path, early, str(notes))
     assert (said.returncode, said.stderr) == (1, "NOT proven: the file has 0 digests of sequence 6, not one\n")
     with notes.open("a") as file:
-        file.write("\n" + notes.read_text().splitlines()[0].replace(good.digest, "00" * 32) + "\n")
+        file.write(
+            "\n" + notes.read_text().splitlines()[0].removeprefix("\ufeff").replace(good.digest, "00" * 32) + "\n"
+        )
     assert checked(tmp_path, good, str(notes)).returncode == 1
 
 

@@ -1,6 +1,7 @@
 """Outside digests: notes are whole lines on disk, and whatever else is in the file is passed over and said."""
 
 import asyncio
+import codecs
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,6 +65,12 @@ def test_notes_are_appended_and_read_by_tournament_and_sequence(path: Path) -> N
     assert list(file.digests_of(TournamentId(7), Sequence(2))) == [noted(3, 0)]
     assert list(file.tournaments()) == [(7, "cup-7", 3), (8, "cup-8", 1)]
     assert (file.lines, file.unreadable, file.torn) == (4, 0, False)
+
+
+def test_a_byte_order_mark_is_not_part_of_a_note(path: Path) -> None:
+    witness.append(path, [a_note()])
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert (read(path).lines, read(path).unreadable) == (1, 0)
 
 
 def test_two_digests_of_one_sequence_come_together(path: Path) -> None:
