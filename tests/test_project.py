@@ -28,6 +28,7 @@ PURE = sorted(
         "projections/past/comparison.py",
         "projections/past/leaders.py",
         "projections/past/losses.py",
+        "projections/past/mentions.py",
         "projections/past/series.py",
         "projections/past/timeline.py",
         "projections/past/touching.py",

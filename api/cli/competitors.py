@@ -19,15 +19,16 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
 from api.interface.rendering import encode
+from api.interface.resources.competitor_erasures import mention_shapes, rankings_keeping
 from api.interface.resources.competitor_exports import competitor_json, exported
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
-from api.interface.resources.competitors import rankings_keeping
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from engine.process.time_slices import TimeSlices
+from projections.past.mentions import Mentions
 from projections.past.past import Past, Span
 from projections.verification.erasures import erase_in_log
 
@@ -129,20 +130,32 @@ async def erase_competitor(
                 command = EraseCompetitor(competitor_id=competitor_id)
                 decide(live.board, command)
                 kept = rankings_keeping(live.board, competitor_id)
+                mentions = await Past(desk.database).mentions(live.tournament_id, competitor_id, live.head.sequence)
                 sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
             if dry_run or not competitor.isdecimal():
                 raise
-            competitor_id, kept = CompetitorId(int(competitor)), []
+            competitor_id, kept, mentions = CompetitorId(int(competitor)), [], None
             sequence = await erase_in_log(desk.database, await known(desk.database, slug), competitor_id)
     if json:
-        printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence})
+        found = {"mentions": mention_shapes(mentions), "mentions_left_out": mentions.left_out} if mentions else {}
+        printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence, **found})
         return
+    if mentions is not None and mentions.listed:
+        _print_mentions(mentions)
     points = f"its points stay in {printing.count(len(kept), 'ranking')}" if kept else "its points stay"
     printing.say(
         f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
         f"its parent; {points}"
     )
+
+
+def _print_mentions(mentions: Mentions) -> None:
+    columns = ("event", "kind", "field", "text")
+    rows = [(one.sequence, one.kind, one.field, one.text) for one in mentions.listed]
+    printing.table(columns, rows, title="People wrote its name here, where it stays")
+    if mentions.left_out:
+        printing.say(f"and {printing.count(mentions.left_out, 'more text')}")
 
 
 async def export_competitor(

@@ -199,8 +199,8 @@ _command(
     name="erase",
     help="""
     Erase all names, tags and colours that a competitor ever had, and its parent. It is then #ID at every moment of the
-    past, too. Points and places stay; so do names in reasons and other texts, in backups, and where events were
-    received. This cannot be undone. If the tournament has stopped, give the id.
+    past, too. Points and places stay; so do names in reasons and other texts, which are listed, in backups, and where
+    events were received. This cannot be undone. If the tournament has stopped, give the id.
     """,
 )
 _command(
@@ -493,7 +493,7 @@ _command(
     name="keep",
     help="""
     Append to FILE what was erased since it was last kept there. Keep it on another machine. It names nobody: a line
-    has tournament, slug, competitor, and when that was registered and erased.
+    has tournament, slug, competitor, and when that was registered and erased. A file of anything else is refused.
     """,
 )
 _command(
@@ -503,9 +503,9 @@ _command(
     help="""
     Erase again what the list in FILE says: after a restore, or the import of an older archive.
 
-    For each line the command says whether the competitor is erased now, was erased already, or is unknown here. It can
-    be repeated. A competitor that was registered at another time is somebody else, and stays. Tournaments that have
-    stopped are erased from, too.
+    For each line the command says whether the competitor is erased now, was erased already, or is unknown here, or why
+    the line cannot be read. It can be repeated. A competitor that was registered at another time is somebody else, and
+    stays. Tournaments that have stopped are erased from, too.
     """,
 )
 

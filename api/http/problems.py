@@ -50,6 +50,7 @@ ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
 """Every operation may answer with these, as well as 200; some operations also with the ones below."""
 OF_JUDGED_QUESTIONS: Final = (422,)
 OF_PREVIEWS: Final = (409, 422)
+OF_RECALLED_PREVIEWS: Final = (409,)
 OF_CHANGES: Final = (409, 413, 415, 422)
 OF_CONDITIONAL_CHANGES: Final = (412,)
 OF_STREAMS: Final = (406, 409)

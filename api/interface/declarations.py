@@ -88,7 +88,8 @@ class RecallContext(Struct):
 
 class Recall(Struct, frozen=True):
     """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
-    has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422."""
+    has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422. `previews`: it shows
+    what a change would lead to, and is refused if that would be."""
 
     path: str
     summary: str
@@ -98,6 +99,7 @@ class Recall(Struct, frozen=True):
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     fields: Fields = ()
     judged: bool = False
+    previews: bool = False
     scope: Scope = Scope.READ
 
 

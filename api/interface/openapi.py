@@ -205,6 +205,7 @@ def _described(operation: Operation, answer: str) -> Document:
             described["requestBody"] = _body(operation)
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
+        statuses += problems.OF_RECALLED_PREVIEWS if isinstance(operation, Recall) and operation.previews else ()
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
         parameters += map(_of_query, operation.fields)
     if isinstance(operation, Read | Recall):

@@ -6,6 +6,7 @@ from api.interface.declarations import Action, Operation, Stream
 from api.interface.resources import (
     classifications,
     competitions,
+    competitor_erasures,
     competitor_exports,
     competitor_standings,
     competitors,
@@ -37,6 +38,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *competitions.OPERATIONS,
     *voiding.OPERATIONS,
     *competitors.OPERATIONS,
+    *competitor_erasures.OPERATIONS,
     *competitor_exports.OPERATIONS,
     *publication.OPERATIONS,
     *presentation.OPERATIONS,

@@ -368,6 +368,32 @@ _REVERSALS: Final = _within_bytes(
 )
 _SECRET: Final = "SELECT append_id FROM block WHERE tournament_id = $1 ORDER BY last_sequence LIMIT 1"  # noqa: S105 - no password
 # Uses the index `event_erased`.
+# Uses the index `event_personal`.
+_PERSONAL: Final = """
+    SELECT personal
+    FROM event
+    WHERE tournament_id = $1 AND personal IS NOT NULL
+        AND (rtrim(split_part(split_part(left(body, 40), ':', 2), ',', 1), '}') COLLATE "C") = $2
+    ORDER BY sequence
+"""
+_MENTIONING: Final = """
+    SELECT sequence, kind, idempotency_key, body
+    FROM (
+        SELECT
+            sequence, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT sequence, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+                AND (body ~ $4 OR idempotency_key ~ $5)
+            ORDER BY sequence
+            LIMIT $6
+        ) AS e
+    ) AS s
+    WHERE size - octet_length(body) < $7
+    ORDER BY sequence
+"""
 _ERASED_SINCE: Final = """
     SELECT rtrim(split_part(body, ':', 2), '}')::bigint AS competitor_id
     FROM event
@@ -831,6 +857,39 @@ async def secret_of(connection: Connection, tournament_id: TournamentId) -> byte
 async def erased_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> list[CompetitorId]:
     """The competitors that events beyond `sequence` erased."""
     return [row["competitor_id"] for row in await connection.fetch(_ERASED_SINCE, tournament_id, sequence)]
+
+
+class _Named(Struct):
+    name: str | None = None
+
+
+_decode_named: Final = msgspec.json.Decoder(_Named).decode
+
+
+async def names_of(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> list[str]:
+    """Every name that the competitor had, from the first to the last; none once it is erased."""
+    rows = await connection.fetch(_PERSONAL, tournament_id, str(competitor_id))
+    told = [_decode_named(row["personal"][codec.SALT_DIGITS :]).name for row in rows]
+    return [name for name in told if name is not None]
+
+
+class Mentioning(Struct, frozen=True):
+    """An event as it is stored, but for its personal fields."""
+
+    sequence: Sequence
+    kind: str
+    idempotency_key: str | None
+    body: str
+
+
+async def mentioning(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence, in_bodies: str, in_texts: str
+) -> list[Mentioning]:
+    """The next events after `after` up to `upto` in whose body or key one of these patterns is found; none: there are
+    no more."""
+    bounds = CHUNK_EVENTS_MAX, CHUNK_BYTES_MAX
+    rows = await connection.fetch(_MENTIONING, tournament_id, after, upto, in_bodies, in_texts, *bounds)
+    return [Mentioning(*row.values()) for row in rows]
 
 
 async def points_of(

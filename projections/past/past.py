@@ -32,7 +32,7 @@ from engine.domain.errors import (
 from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
-from engine.log.reading import Head
+from engine.log.reading import Head, Mentioning
 from engine.process.pace import QueuePace
 from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board, erase, folding, give_sums, left_out
@@ -42,6 +42,7 @@ from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours,
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.losses import Losses
+from projections.past.mentions import MENTIONS_MAX, Mention, Mentions, Sought, sought
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series, SeriesPoint
 from projections.past.timeline import Timeline, TimelineStep, series_by_date, steps_by_date
@@ -63,6 +64,8 @@ TIMELINE_DELTAS_MAX: Final = 50_000
 """Events of a log, and deltas of a ranking in it, that are put in order of time."""
 LEADERS_EVENTS_MAX: Final = 1_000_000
 """Events of a log, and lines of points of a unity in it, that are read for its leaders."""
+SEARCHED_EVENTS_AT_ONCE: Final = 20_000
+"""Events that one statement looks through for the names of a competitor."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
@@ -644,6 +647,26 @@ class Past:
                 await self._time_slices.work(_add_touches(events, competitor_id, takes_part, found))
                 yield events[-1].sequence, found
 
+    async def mentions(self, tournament_id: TournamentId, competitor_id: CompetitorId, head: Sequence) -> Mentions:
+        """Where people wrote a name that the competitor has or had, up to the event `head`. Looks through the log."""
+        listed: list[Mention] = []
+        count, after = 0, Sequence(0)
+        async with self._admitted():
+            async with self._database.connection_for(tournament_id) as connection:
+                wanted = sought(await reading.names_of(connection, tournament_id, competitor_id))
+            while wanted is not None and after < head:
+                last = min(head, Sequence(after + SEARCHED_EVENTS_AT_ONCE))
+                async with self._database.connection_for(tournament_id) as connection:
+                    events = await reading.mentioning(
+                        connection, tournament_id, after, last, wanted.in_bodies, wanted.in_texts
+                    )
+                found: list[Mention] = []
+                await self._time_slices.work(_add_mentions(wanted, events, found))
+                listed += found[: MENTIONS_MAX - len(listed)]
+                count += len(found)
+                after = events[-1].sequence if events else last
+        return Mentions(listed, count - len(listed))
+
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
 
     async def explanation(
@@ -845,6 +868,14 @@ def _add_touches(
         told = touch(recorded, competitor_id, takes_part)
         if told is not None:
             found.append(told)
+        yield
+
+
+def _add_mentions(wanted: Sought, events: Iterable[Mentioning], found: list[Mention]) -> Iterator[None]:
+    """Adds the mentions in the events to `found`, step by step."""
+    for one in wanted.mentions(events):
+        if one is not None:
+            found.append(one)
         yield
 
 

@@ -24,6 +24,9 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
+from engine.log import reading
+from projections.past import past
+from projections.past.mentions import MENTIONS_MAX
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
@@ -260,6 +263,54 @@ async def test_the_search_finds_what_is_left(
     assert given_away(f"x{sha256(NAME.encode()).hexdigest()}x".encode())
 
 
+async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_stays(
+    shown: Season, service: Service, peers_client: Client, tallybook: Tallybook
+) -> None:
+    client, who = shown.client, shown.ids[-1]
+    for name in ("Quillfeather", LATER):
+        await client.put(f"competitors/{who}.json", {"name": name})
+    added = await client.put(
+        f"{shown.path}/add.json",
+        {"participants_delta": deltas((who, shown.unity_id, 1)), "reason": f"by {NAME.upper()} alone"},
+        keyed("for-QUILLFEATHER-1"),
+    )
+    renamed = await client.put(f"{shown.path}/information.json", {"name": f"x{LATER}x"}, keyed("Wilhelmina"))
+    await client.put(f"{shown.path}/information.json", {"name": TAG, "description": "Zoë, of no other name"})
+    path = f"competitors/{who}/erase.json"
+    expected = [
+        (int(added.headers["Tallybook-Sequence"]), "PointsAdded", "idempotency_key", "for-QUILLFEATHER-1"),
+        (int(added.headers["Tallybook-Sequence"]), "PointsAdded", "reason", f"by {NAME.upper()} alone"),
+        (int(renamed.headers["Tallybook-Sequence"]), "RankingInformationChanged", "name", f"x{LATER}x"),
+    ]
+    for asked in (client, peers_client):
+        preview = (await asked.get(path)).json["erasure"]
+        assert [tuple(one.values()) for one in preview["mentions"]] == expected
+        assert preview["mentions_left_out"] == 0
+    dry = await tallybook.json("competitor", "erase", client.tournament, LATER, "--dry-run")
+    assert (dry["mentions"], dry["mentions_left_out"]) == (preview["mentions"], 0)
+    assert f"x{LATER}x" in await tallybook.done("competitor", "erase", client.tournament, LATER, "--dry-run")
+    async with visiting(service, client.token) as visitor:
+        page = await visitor.page(at(shown, f"/competitors/{who}/erase"))
+    assert f"x{LATER}x" in page
+    await erase(shown)
+    assert "erased already" in refused_message(await client.get(path))
+    assert "erased already" in (await tallybook.refused("competitor", "erase", client.tournament, str(who)))[0]
+    named = (await client.get(f"{shown.path}/history.json?competitor={who}")).json["history"]
+    assert f"by {NAME.upper()} alone" in {line["reason"] for line in named}
+
+
+async def test_of_many_mentions_a_hundred_are_listed_and_the_rest_are_counted(
+    shown: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "SEARCHED_EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
+    items = [{"group_id": 1, "location": f"{number} {NAME}"} for number in range(MENTIONS_MAX + 5)]
+    await shown.client.post("competitions.json", {"items": json.dumps(items)})
+    preview = (await shown.client.get(f"competitors/{shown.ids[-1]}/erase.json")).json["erasure"]
+    assert [one["text"] for one in preview["mentions"]] == [f"{number} {NAME}" for number in range(MENTIONS_MAX)]
+    assert preview["mentions_left_out"] == 5
+
+
 async def test_who_was_erased_cannot_be_changed_or_erased_and_a_repeat_of_the_registration_names_nobody(
     shown: Season,
 ) -> None:
@@ -443,14 +494,25 @@ async def test_a_list_that_was_kept_elsewhere_erases_again_after_a_restore_and_a
             assert {one["name"] for one in await of.json("competitor", "list", slug)} == {f"#{who['id']}", "Ann"}
     ann = (await tallybook.json("competitor", "list", slug))[1]["id"]
     strange = [{**line, "tournament": 1}, {**line, "competitor": 99}, {**line, "competitor": ann}]
+    strange += [{**line, "competitor": 2**70}, {**line, "tournament": 2**63 - 1}]
     kept.write_text("\n".join(["{", *map(json.dumps, strange)]))
     said = await tallybook("erasures", "apply", str(kept), "--json")
-    assert (said.code, "no erasures: 1." in said.err) == (1, True)
+    assert (said.code, "2 lines of the list cannot be read." in said.err) == (1, True)
     assert [one["outcome"] for one in json.loads(said.out)] == [
         "unreadable",
         "unknown tournament",
         *["unknown competitor"] * 2,
+        "unreadable",
+        "unknown tournament",
     ]
+    assert [(one["line"], bool(one["reason"])) for one in json.loads(said.out) if one["reason"]] == [
+        (1, True),
+        (5, True),
+    ]
+    assert "line 5: " in said.err
+    before = kept.read_bytes()
+    assert "not a list of erasures" in (await tallybook.refused("erasures", "keep", str(kept)))[0]
+    assert kept.read_bytes() == before
     assert "Ann" in await tallybook.done("competitor", "list", slug)
 
 

@@ -156,7 +156,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
                     "void",
                     "strike",
                     "reverse",
-                    "PUT competitors/{competitor_id}/erase",
+                    "erase",
                     "export",
                     "PUT publication",
                     "PUT presentation",

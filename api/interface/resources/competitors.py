@@ -6,7 +6,6 @@ from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from api.http.auth import Scope
 from api.http.outgoing import Later, Part, joined
 from api.http.times import timestamp
 from api.interface import paging
@@ -29,10 +28,10 @@ from api.interface.rendering import (
     short,
     tagged_body,
 )
-from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor, RegisterCompetitors
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.process.time_slices import TimeSlices
-from projections.board.board import Board, Competitor, Ranking
+from projections.board.board import Competitor, Ranking
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.selection import CompetitorFilter
 from projections.live.cache import SmallPieces
@@ -63,14 +62,6 @@ RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/sch
 RawCompetitors = Annotated[
     Raw, Meta(extra_json_schema={"type": "array", "items": {"$ref": "#/components/schemas/Competitor"}})
 ]
-
-
-class ErasureShape(Struct, kw_only=True):
-    """What erasing a competitor takes away: all of `competitor` but its id and times, with all earlier names, tags and
-    colours. `rankings`: those that keep its points and places."""
-
-    competitor: RawCompetitor
-    rankings: list[RankingId]
 
 
 class NewCompetitorsShape(Struct):
@@ -166,22 +157,6 @@ def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) ->
         found,
         lambda: render_competitor(view, answer, question),
     )
-
-
-def preview_erasure(view: View, answer: Answer, question: CompetitorQuestion) -> TaggedBody:
-    """Raises NotFound."""
-    competitor_id = question.competitor_id
-    competitor_of(view.board, competitor_id)
-    shape = ErasureShape(
-        competitor=Raw(competitor_pieces(view)[competitor_id]),
-        rankings=rankings_keeping(view.board, competitor_id),
-    )
-    return tagged_body(answer.body(encode(shape)))
-
-
-def rankings_keeping(board: Board, competitor_id: CompetitorId) -> list[RankingId]:
-    """The rankings in which the competitor is or was, and which keep its points."""
-    return [r for r, ranking in board.rankings.items() if ranking.participants.row(competitor_id) is not None]
 
 
 def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
@@ -325,14 +300,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         new_ids={"id": "competitor_id"},
         many=Many(RegisterCompetitors, Answer("competitors", NewCompetitorsShape, "added"), render_competitors),
     ),
-    Read(
-        "competitors/{competitor_id}/erase.json",
-        "Show what erasing a competitor would take away",
-        operation_id="previewEraseCompetitor",
-        question=CompetitorQuestion,
-        answer=Answer("erasure", ErasureShape, "preview"),
-        render=preview_erasure,
-    ),
     Write(
         "PUT",
         "competitors/{competitor_id}.json",
@@ -342,15 +309,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("competitor", CompetitorShape),
         render=render_competitor,
         fields=(Field("name", NAME, _NAME), *_MORE),
-    ),
-    Write(
-        "PUT",
-        "competitors/{competitor_id}/erase.json",
-        "Erase a competitor's names, tags, colours and parent, at every moment; points and places stay",
-        operation_id="eraseCompetitor",
-        command=EraseCompetitor,
-        answer=Answer("competitor", CompetitorShape),
-        render=render_competitor,
-        scope=Scope.ADMIN,
     ),
 )

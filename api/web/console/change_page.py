@@ -24,6 +24,7 @@ from api.web.page import number_text
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
+from projections.past.mentions import Mentions
 
 LOOK: Final = "See what would change"
 MOVES_SHOWN: Final = 100
@@ -93,6 +94,22 @@ def preview_part(board: Board, body: bytes | None) -> Html:
         )
     tables = [_compared(board, ranking) for ranking in _PREVIEW.decode(body).rankings]
     return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
+
+
+def mentions_part(mentions: Mentions) -> Html:
+    """Where people wrote the name of a competitor, which stays there."""
+    if not mentions.listed:
+        return element("p", "No reason, result, location, description, name of a ranking or key has its name in it.")
+    rows: list[list[Child]] = [[number_text(one.sequence), one.field, one.text] for one in mentions.listed]
+    heads = [("Event", "value"), ("Field", "name"), ("Text", "name")]
+    left_out = mentions.left_out
+    return element(
+        "section",
+        element("h2", "Its name stays in these texts"),
+        data_table("Texts with its name", heads, rows),
+        element("p", f"{number_text(left_out)} more have it, too.") if left_out else None,
+        class_="preview",
+    )
 
 
 def _compared(board: Board, ranking: ComparedRankingShape) -> Html:

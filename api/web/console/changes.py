@@ -44,8 +44,8 @@ class Beginning(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page to go to afterwards. `fixed`:
     what its form says without being asked. `asked`: the fields that are shown; None: all. `warning`: what it leads to.
-    `preview`: shows that; `looks_at_form`: once the form is filled in. `read`: makes what the operation takes of what
-    the form sends."""
+    `preview`: shows that; `looks_at_form`: once the form is filled in. `mentions`: where people wrote the name of the
+    competitor is shown. `read`: makes what the operation takes of what the form sends."""
 
     path: str
     operation: Write
@@ -58,6 +58,7 @@ class Change(Struct, frozen=True, kw_only=True):
     warning: str | None = None
     preview: Preview | None = None
     looks_at_form: bool = False
+    mentions: bool = False
     with_competitors: bool = False
     read: Callable[[Form], Form] = dict
 
@@ -269,6 +270,7 @@ CONSOLE_CHANGES: Final = (
         button="Erase",
         back="/competitors",
         begin=_named_competitor,
+        mentions=True,
         warning=(
             "All names, tags and colours that it ever had are erased, and its parent, at every moment. Points and "
             "places stay. This cannot be undone."

@@ -47,6 +47,7 @@ from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, FormReader, read_query
 from api.interface.handlers import Handlers
 from api.interface.lookup import competitor_of, ranking_of, unity_of
+from api.interface.resources.competitor_erasures import mentions_of
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
 from api.interface.resources.leaders import LeadersQuestion, leaders_of
 from api.interface.resources.standings import recorded_at_head
@@ -63,7 +64,7 @@ from api.web.console.access_pages import (
     tokens_page,
     unacceptable_token,
 )
-from api.web.console.change_page import change_page, preview_part, seen_form
+from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
 from api.web.console.changes import ADD_POINTS, CONSOLE_CHANGES, DECLARE, REGISTER, Change
 from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
@@ -504,6 +505,8 @@ class ConsoleHandlers:
                 sent = change.read(filling.given) if change.looks_at_form else None
                 body = await self._handlers.preview(incoming, change.preview, viewer.token, sent)
                 previewed = preview_part(board, body)
+            if change.mentions and not filling.message:
+                previewed = mentions_part(await mentions_of(context, CompetitorId(ids["competitor_id"])))
             return change_page(
                 viewer,
                 venue,

@@ -138,12 +138,24 @@ class Competitor(_Shape, frozen=True, kw_only=True):
     etag: str | None = None
 
 
+class Mention(_Shape, frozen=True, kw_only=True):
+    """A text of the event `sequence`, or its key, with a name of a competitor in it: the words around the name."""
+
+    sequence: int
+    kind: str
+    field: str
+    text: str
+
+
 class Erasure(_Shape, frozen=True, kw_only=True):
     """What erasing `competitor` would take away: all of it but its id and times, and all earlier names, tags and
-    colours. `rankings` keep its points and places."""
+    colours. `rankings` keep its points and places. `mentions` are texts that stay with a name of it in them, and
+    `mentions_left_out` says how many more there are."""
 
     competitor: Competitor
     rankings: tuple[int, ...]
+    mentions: tuple[Mention, ...] = ()
+    mentions_left_out: int = 0
 
 
 class ExportedEvent(_Shape, frozen=True, kw_only=True):
