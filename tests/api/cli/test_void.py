@@ -127,6 +127,26 @@ async def test_previews_show_the_classification_where_one_is_declared(tallybook:
     assert re.search(r"│ 1 +│ 2 +│ ▲ 1 │ Ben", table[table.index("Season: classification") :]), table
 
 
+async def test_what_if_leaves_expired_points_out_of_both_standings(tallybook: Tallybook, played: Season) -> None:
+    client, (ada, ben, _), match = played.client, played.ids, str(played.competition_id)
+    declared = {"lasts": "P52W", "expires_on": "week"}
+    for counts in ("sum", "best"):
+        form = {"name": f"rolling {counts}", "counts": counts, **declared}
+        unity = (await client.post(f"{played.path}/unities.json", form)).json["unity"]["id"]
+        old = (await client.post("competitions.json", {"group_id": 1, "started_at": "2020-01-01 12:00:00"})).json
+        for lines, cause in (
+            ([(ada, unity, 9), (ben, unity, 8)], {"competition_id": old["competition"]["id"]}),
+            ([(ada, unity, 5), (ben, unity, 1)], {}),
+            ([(ben, unity, 7)], {"competition_id": match}),
+        ):
+            added = await client.put(f"{played.path}/add.json", {"participants_delta": deltas(*lines)} | cause)
+            assert added.status == 200
+        asked = [client.tournament, str(played.ranking_id), "--without-competition", match]
+        shown = places(await tallybook.json("what-if", *asked), form["name"])
+        found = {name: (before, after) for name, _, before, _, after in shown}
+        assert (found["Ada"], found["Ben"]) == ((5, 5), (8 if counts == "sum" else 7, 1))
+
+
 async def test_what_if_refuses_what_is_not_there(tallybook: Tallybook, played: Season) -> None:
     slug, ranking = played.client.tournament, str(played.ranking_id)
     for arguments, reason in {
