@@ -118,6 +118,7 @@ CREATE TABLE unity (
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)
 );
+CREATE INDEX unity_expiring ON unity (tournament_id) WHERE lasts IS NOT NULL;
 COMMENT ON COLUMN unity.decimals IS 'Totals are whole numbers of the smallest unit; people see them with this number of decimals.';
 COMMENT ON COLUMN unity.time IS 'People see totals as times; the unit is seconds (s) or milliseconds (ms). NULL: they see numbers.';
 COMMENT ON COLUMN unity.counts IS 'What a total is: the sum of deltas, the best result or the last.';

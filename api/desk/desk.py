@@ -45,6 +45,7 @@ from projections.live.caused import CausedPointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
+from projections.tables import tables
 from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
@@ -55,6 +56,8 @@ SUBMIT_SECONDS_MAX: Final = 15.0
 """Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
 EXPIRY_WATCH_SECONDS: Final = 0.5
+EXPIRY_SWEEP_SECONDS: Final = 10.0
+"""Until points have expired in a tournament that nobody asks for, and that no process has in memory."""
 _AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
 
@@ -314,6 +317,28 @@ class Desk:
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
 
+    async def sweep_expiry(self) -> None:
+        """For ever, after each boundary, has points of the tournaments that are not in memory expire."""
+        looked_at: dict[TournamentId, datetime] = {}
+        while True:
+            await asyncio.sleep(EXPIRY_SWEEP_SECONDS)
+            try:
+                async with self.database.connection() as connection:
+                    now, expiring = await reading.now(connection), await tables.expiring(connection)
+            except (TallybookError, PostgresError) as error:
+                _logger.warning("expiry_failed", error=repr(error))
+                continue
+            for tournament_id, on in expiring.items():
+                boundary = on.boundary(now)
+                if looked_at.get(tournament_id) == boundary:
+                    continue
+                looked_at[tournament_id] = boundary
+                try:
+                    async with self.live_pool.pinned(tournament_id) as live:
+                        await self.live_pool.make_current(live, is_read=True)
+                except TallybookError as error:
+                    _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
+
     async def _look_at_time(self, live: LiveTournament) -> None:
         async with self.database.connection_for(live.tournament_id) as connection:
             now = await reading.now(connection)
@@ -363,7 +388,7 @@ async def open_desk(
         )
         desk = Desk(means)
         live_pool.expire = desk.expire
-        running += [tasks.create_task(desk.watch()), tasks.create_task(desk.watch_expiry())]
+        running += [tasks.create_task(one) for one in (desk.watch(), desk.watch_expiry(), desk.sweep_expiry())]
         if with_quotas:
             await desk.read_quotas()
             running.append(tasks.create_task(desk.watch_quotas()))

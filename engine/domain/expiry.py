@@ -33,6 +33,10 @@ class ExpiresOn(StrEnum):
         """From one boundary to the next."""
         return _LENGTHS[self]
 
+    def boundary(self, moment: datetime) -> datetime:
+        """The last boundary up to this moment."""
+        return moment - (moment - _MONDAY) % self.length
+
 
 _LENGTHS: Final = {
     ExpiresOn.MINUTE: timedelta(minutes=1),
@@ -67,7 +71,7 @@ class Expiry(Struct, frozen=True):
 
     def boundary(self, moment: datetime) -> datetime:
         """The last boundary up to this moment."""
-        return moment - (moment - _MONDAY) % self.on.length
+        return self.on.boundary(moment)
 
     def expires_at(self, took_place: datetime) -> datetime:
         """The boundary at which points that took place then expire."""

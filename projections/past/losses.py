@@ -18,8 +18,8 @@ _EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Losses:
-    """Those of some competitors after `now` up to `until`. Use `follow` for all events of `took_place`. `totals`: as
-    they are kept now."""
+    """Those of some competitors after `now` up to `until`. Use `follow` for all events of `took_place`. `totals` are
+    kept ones, given as of now and found as of the end. `first`: when points of a competitor expire next, if any do."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Losses:
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
         self._now, self._until = now, until
         is_sum = board.rankings[ranking_id].unities[unity_id].counts is Counts.SUM
-        self._totals = {one: total if is_sum else 0 for one, total in totals.items()}
+        self.totals = {one: total if is_sum else 0 for one, total in totals.items()}
         self._last: dict[CompetitorId, Sequence] = {}  # the event of the last result
-        self._first: dict[CompetitorId, datetime] = {}
+        self.first: dict[CompetitorId, datetime] = {}
 
     @property
     def took_place(self) -> tuple[datetime, datetime]:
@@ -57,25 +57,17 @@ class Losses:
                 and (declared_date(self._board, event.competition_id) is not None) == dated
             ):
                 for line, _, until in expiring_lines(self._board, ranking, recorded):
-                    if line.unity_id == self._unity_id and line.competitor_id in self._totals and until > self._now:
+                    if line.unity_id == self._unity_id and line.competitor_id in self.totals and until > self._now:
                         self._take(recorded.sequence, line, until)
             yield
 
     def _take(self, sequence: Sequence, line: Delta, until: datetime) -> None:
         unity, one = self._board.rankings[self._ranking_id].unities[self._unity_id], line.competitor_id
         if until <= self._until:
-            self._first[one] = min(until, self._first.get(one, until))
+            self.first[one] = min(until, self.first.get(one, until))
         if unity.counts is Counts.SUM:
             if until <= self._until:
-                self._totals[one] -= line.amount
+                self.totals[one] -= line.amount
         elif until > self._until and (unity.counts is Counts.BEST or sequence >= self._last.get(one, 0)):
             self._last[one] = sequence
-            self._totals[one] = mark_after(self._totals[one], line.amount, unity.counts, unity.sort)
-
-    def total(self, competitor_id: CompetitorId) -> int:
-        """The total at the end, as it is kept."""
-        return self._totals[competitor_id]
-
-    def first(self, competitor_id: CompetitorId) -> datetime | None:
-        """When points of the competitor expire next; None: none do."""
-        return self._first.get(competitor_id)
+            self.totals[one] = mark_after(self.totals[one], line.amount, unity.counts, unity.sort)

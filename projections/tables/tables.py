@@ -21,6 +21,7 @@ from engine.database.distribution import is_distributed
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import COLOR_DEFAULT, Event
+from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.reading import Head
 from engine.process.telemetry import LOADED_ROWS
@@ -87,6 +88,7 @@ _CLAIM: Final = """
     ORDER BY tournament_id
     FOR UPDATE SKIP LOCKED
 """
+_EXPIRING: Final = "SELECT DISTINCT tournament_id, expires_on FROM unity WHERE lasts IS NOT NULL"
 _HOLD: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
 _FORGET: Final = """
     UPDATE competitor
@@ -175,6 +177,15 @@ async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Che
     """How far the tables are; None: there are none yet."""
     row = await connection.fetchrow(_CHECKPOINT, tournament_id)
     return None if row is None else _checkpoint(row)
+
+
+async def expiring(connection: Connection) -> dict[TournamentId, ExpiresOn]:
+    """The tournaments in which points expire, as far as the tables know, each with the finest of its boundaries."""
+    found: dict[TournamentId, ExpiresOn] = {}
+    for row in await connection.fetch(_EXPIRING):
+        on = ExpiresOn(row["expires_on"])
+        found[row["tournament_id"]] = min(on, found.get(row["tournament_id"], on), key=lambda one: one.length)
+    return found
 
 
 async def checkpoints(

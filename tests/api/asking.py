@@ -57,6 +57,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
 """Of each operation that changes something, a form that is accepted."""
 ASKED: dict[str, Callable[[Season], Form]] = {
     "GET rankings/{ranking_id}/explain.json": lambda s: {"competitor": s.ids[0]},
+    "GET rankings/{ranking_id}/expiring.json": lambda _: {"until": "2999-01-01"},
     "GET competitions/{competition_id}/strike.json": lambda s: {"competitors": s.ids[0]},
     "GET competitions/{competition_id}/unstrike.json": lambda s: {"competitors": s.ids[1]},
     "GET rankings/{ranking_id}/reverse.json": lambda s: {"sequence": s.added},

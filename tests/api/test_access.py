@@ -5,6 +5,7 @@ What each status means in detail is `test_operations.py`'s matter; here nothing 
 
 import json
 import re
+from dataclasses import replace
 from io import BytesIO
 from itertools import product
 from typing import Any, Final
@@ -26,6 +27,7 @@ from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
 from tests.api.asking import (
     ACCEPTED,
+    ASKED,
     BAD,
     NOBODY,
     PLACES,
@@ -35,6 +37,7 @@ from tests.api.asking import (
     log,
     path_of,
     posting,
+    query_of,
     refused,
     with_points,
 )
@@ -132,10 +135,9 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
         for field in operation.fields:
             if field.type is not ID:
                 continue
-            beside: dict[str, int] = {"competitor": season.ids[0]} if "explain" in name else {}
-            status = 404
+            beside, status = dict(ASKED[name](season)) if name in ASKED else {}, 404
             if field.name == "around":  # a window, which names who is in the ranking
-                beside, status = {"span": 1}, 422
+                beside, status = beside | {"span": 1}, 422
             with subtests.test(f"{name} {field.name}"):
                 bodies = set()
                 for it in (NOBODY, *foreign):
@@ -145,12 +147,8 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
                 assert len(bodies) == 1
     for it in (NOBODY, theirs.ranking_id):
         for name in (n for n in BY_NAME if n.startswith("GET") and "{" in n):
-            answer = await season.client.get(
-                re.sub(r"{\w+}", str(it), name.split()[1])
-                + "?competitor=1" * ("explain" in name)
-                + "?sequence=1" * ("reverse" in name)
-                + "?competitors=1" * ("strike" in name)
-            )
+            path = re.sub(r"{\w+}", str(it), name.split()[1])
+            answer = await season.client.get(path + query_of(name, replace(season, added=1)))
             assert answer.status == 404
 
 

@@ -82,7 +82,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.tables.worker: WORKER_ROUND_SECONDS_MIN WORKER_POLL_SECONDS NODES_SECONDS
         projections.verification.continuous: VERIFICATION_ROUND_SECONDS_MIN RETRY_SECONDS
         api.cli.service: NOTE_SECONDS LIVE_PAUSE_SECONDS
-        api.desk.desk: EXPIRY_WATCH_SECONDS
+        api.desk.desk: EXPIRY_WATCH_SECONDS EXPIRY_SWEEP_SECONDS
         api.desk.docket: READ_AGAIN_SECONDS
         api.http.accepting: ACCEPT_AGAIN_SECONDS
         api.http.auth: RENEWED_SECONDS

@@ -34,6 +34,7 @@ from tests.tournaments import open_new_tournament
 WITHOUT_TOURNAMENTS: Final = {
     "engine.log.registry._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
     "projections.tables.tables._LISTED": "the boards that the first page leads to, by an index of the listed ones",
+    "projections.tables.tables._EXPIRING": "where points expire, by an index of those unities, every ten seconds",
     "projections.tables.tables._MOMENT": "whether anything is stopped, in a table that is nearly always empty",
     "projections.tables.tables._STOPPED": "how many are stopped, as above",
     "projections.tables.tables._STOPPED_AFTER": "the next stopped ones, as above",

@@ -5,7 +5,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.forms import unacceptable
 from api.http.times import instant, instant_or_none
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import TIME_END, Field
@@ -13,10 +12,9 @@ from api.interface.lookup import unity_of
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS, Window
-from engine.domain.errors import Fault
 from engine.domain.events import Recorded
 from engine.domain.judging import now_of
-from engine.domain.terms import RankingId
+from engine.domain.terms import CompetitorId, RankingId
 from projections.live.tournament import LiveTournament
 from projections.past.losses import Losses
 
@@ -55,8 +53,8 @@ class ExpiringQuestion(Window, frozen=True, kw_only=True):
 
 
 async def answer_expiring(context: RecallContext, answer: Answer, question: ExpiringQuestion) -> TaggedBody:
-    """Raises NotFound if there is no such unity, Unacceptable if its points do not expire or the window names a
-    competitor outside the ranking, and TooMuchWork."""
+    """Raises NotFound if there is no such unity, Unacceptable if the window names a competitor outside the ranking, and
+    TooMuchWork."""
     while True:
         with _Structure(context.live) as structure:
             shape = await _shape(context, question)
@@ -85,35 +83,32 @@ class _Structure:
 async def _shape(context: RecallContext, question: ExpiringQuestion) -> ExpiringShape:
     live, ranking_id = context.live, question.ranking_id
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
-    if live.board.rankings[ranking_id].unities[unity_id].expiry is None:
-        raise unacceptable([Fault("unity", f"is {unity_id}, whose points do not expire")])
     order = await live.orders.of(ranking_id, unity_id)
     board, head, now = live.board, live.head, live.expired_by
     ranking = board.rankings[ranking_id]
-    unity = ranking.unities[unity_id]
-    ids = [line.competitor_id for line in question.lines(order)]
-    totals = {one: unity.totals.get(one) for one in ids}
-    shape = ExpiringShape(
-        unity_id=unity_id,
-        version=unity.version,
-        sequence=head.sequence,
-        recorded_at="",
-        until=instant(question.until),
-        lines=len(order),
-        competitors=[],
-    )
-    assert now is not None
-    now = now_of(ranking, now)
-    until = max(now, now_of(ranking, question.until))
-    losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
-    await context.past.follow_losses(live.tournament_id, board, losses, head.sequence)
+    unity, version, count = ranking.unities[unity_id], ranking.unities[unity_id].version, len(order)
+    totals = {line.competitor_id: unity.totals.get(line.competitor_id) for line in question.lines(order)}
+    left, first = totals, dict[CompetitorId, datetime]()
+    if unity.expiry is not None:
+        assert now is not None
+        now = now_of(ranking, now)
+        until = max(now, now_of(ranking, question.until))
+        losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
+        await context.past.follow_losses(live.tournament_id, board, losses, head.sequence)
+        left, first = losses.totals, losses.first
     shown = unity.notation.shown
-    shape.competitors = [
-        ExpiringLineShape(one, shown(totals[one]), shown(losses.total(one)), instant_or_none(losses.first(one)))
-        for one in ids
-    ]
-    shape.recorded_at = instant(await recorded_at_head(context, head))
-    return shape
+    return ExpiringShape(
+        unity_id=unity_id,
+        version=version,
+        sequence=head.sequence,
+        recorded_at=instant(await recorded_at_head(context, head)),
+        until=instant(question.until),
+        lines=count,
+        competitors=[
+            ExpiringLineShape(one, shown(total), shown(left[one]), instant_or_none(first.get(one)))
+            for one, total in totals.items()
+        ],
+    )
 
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
