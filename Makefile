@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -22,10 +22,15 @@ test: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/deptry --config clients/python/pyproject.toml clients/python
-	$(MAKE) --no-print-directory -j 2 types suite
+	$(MAKE) --no-print-directory -j 2 types compiled
+	$(MAKE) --no-print-directory suite
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+# Compiles all tests and what they import: else each worker would for itself, at the same time.
+compiled: $(VENV)/.installed-dev
+	@MAKEFLAGS= $(BIN)/pytest --collect-only -q -n 0 > /dev/null
 
 # Tests run make, which must not take itself for a part of this one.
 suite: $(VENV)/.installed-dev
