@@ -1,6 +1,7 @@
 """Commands to run in tests, and what they print."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -58,7 +59,7 @@ def _required(command: App) -> Iterator[str]:
 def _value(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return str(get_args(hint)[0])
-    return {str: "cup", int: "1", Path: "file.svg"}[hint]
+    return {str: "cup", int: "1", Path: "file.svg", datetime: "2999-01-01"}[hint]
 
 
 COMMANDS: Final = {words: [*words.split(), *_required(command)] for words, command in commands(app).items()}
