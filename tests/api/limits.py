@@ -59,7 +59,7 @@ from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
-from projections.past import explanation, passage, past, series
+from projections.past import explanation, mentions, passage, past, series
 from projections.past import leaders as past_leaders
 from projections.tables import defects, rebuild, sweep, worker
 from projections.verification import all_tournaments, archives, erasures, progress, setting_aside
@@ -272,6 +272,16 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "attempts to erase, and to set aside, while others append",
                 f"{erasures.ERASE_ATTEMPTS_MAX}; {setting_aside.SET_ASIDE_ATTEMPTS_MAX}",
                 "refused",
+            ),
+            (
+                "texts listed that name a competitor to be erased; names looked for",
+                f"{mentions.MENTIONS_MAX}; the last {mentions.NAMES_MAX}",
+                "the rest are counted; older names are not looked for",
+            ),
+            (
+                "unreadable lines named of a list of erasures",
+                f"{erasures.FAULTS_SHOWN_MAX}",
+                "refused; the rest are not named",
             ),
             ("tournaments that `verify` checks at a time", f"{all_tournaments.PARALLEL_MAX}", "refused"),
             (

@@ -20,7 +20,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.tournament: BEHIND_EVENTS_MAX BLOCKS_AT_ONCE_MAX BYTES_AT_ONCE_MAX BYTES_LOADED_AT_ONCE
             FOLDED_AT_ONCE
         projections.past.leaders: _LINES_AT_ONCE _REIGNS_AT_ONCE
-        projections.past.past: _LOOKED_BACK_AT_ONCE
+        projections.past.past: SEARCHED_EVENTS_AT_ONCE _LOOKED_BACK_AT_ONCE
         projections.tables.rebuild: HELD_EVENTS_MAX
         projections.tables.snapshots: INTERVAL_EVENTS_MIN
         projections.tables.sweep: LOOK_TOURNAMENTS_MAX
@@ -98,6 +98,7 @@ INTERNAL: Final[dict[str, str]] = {
     "width of an integer, a file or a protocol that is not ours, or a consequence of a limit on the page": """
         engine.database.embedded: SOCKET_PATH_BYTES_MAX
         engine.domain.notation: DIGITS_READ_MAX
+        engine.domain.png: _COLORS_MAX
         engine.domain.terms: EXCESS_MAX SCORE_PARTICIPANTS_MAX SET_ASIDE_MAX ID_MAX
         engine.log.archive: ARCHIVE_LINE_BYTES_MAX
         engine.log.codec: _CAUSE_CHARACTERS_MAX

@@ -149,6 +149,7 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
         "append_block",
         "block_text",
         "classified",
+        "expires_at",
         "genesis_digest",
         "import_block",
         "open_tournament",
