@@ -1008,20 +1008,8 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
     _refuse_if_any(faults)
     _refuse_taken(command.ranking_id, state.rankings)
     _refuse_taken_unity(state, command.main_unity_id)
-    return events.RankingCreated(
-        ranking_id=command.ranking_id,
-        name=command.name.strip(),
-        participants=command.participants,
-        main_unity_id=command.main_unity_id,
-        main_unity_name=command.main_unity_name.strip(),
-        description=command.description,
-        main_unity_sort=command.main_unity_sort,
-        main_unity_decimals=command.main_unity_decimals,
-        main_unity_time=command.main_unity_time,
-        main_unity_counts=command.main_unity_counts,
-        main_unity_lasts=command.main_unity_lasts,
-        main_unity_expires_on=command.main_unity_expires_on,
-    )
+    stripped = {"name": command.name.strip(), "main_unity_name": command.main_unity_name.strip()}
+    return events.RankingCreated(**msgspec.structs.asdict(command) | stripped)
 
 
 def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
@@ -1103,17 +1091,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
-    return events.UnityAdded(
-        ranking_id=command.ranking_id,
-        unity_id=command.unity_id,
-        name=command.name.strip(),
-        sort=command.sort,
-        decimals=command.decimals,
-        time=command.time,
-        counts=command.counts,
-        lasts=command.lasts,
-        expires_on=command.expires_on,
-    )
+    return events.UnityAdded(**msgspec.structs.asdict(command) | {"name": command.name.strip()})
 
 
 def _change_unity(state: State, command: commands.ChangeUnity) -> Event:

@@ -18,7 +18,7 @@ from itertools import chain, islice, repeat
 from typing import Final, Protocol, cast
 
 from engine.domain.terms import CompetitorId, Sort
-from projections.board.standing import Standing, placed
+from projections.board.standing import Standing, placed, position_after
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.sorted_integers import SortedIntegers
 
@@ -87,7 +87,7 @@ class OrderedLines:
 
     def position(self, line: int | None) -> int | None:
         """The position of this line; None: of no line."""
-        return None if line is None else self._lines.smaller(line >> PLACE_BITS << PLACE_BITS) + 1
+        return None if line is None else position_after(self._lines.smaller(line >> PLACE_BITS << PLACE_BITS))
 
     def between(self, one: int, other: int, most: int) -> list[CompetitorId]:
         """The competitors whose totals are one of the two or lie between them, those nearest to `other` first; no more

@@ -5,11 +5,12 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
-The rule is written in five places. `standings` sorts and counts. `OrderedLines` (`order.py`) follows one unity while
-its totals change, at nearly the same cost for a million competitors as for few. The view `standing` ranks, for people
-with SQL (`migrations/0002_tables.sql`). `sub_table.py` counts again within a sub-table. `fold.js` moves lines
-in the browser. A test holds the first three together:
-`test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
+The rule is written in three files. Here, `standings` sorts and counts. `position_after` has the position for others:
+`OrderedLines` (`order.py`) follows one unity while its totals change, at nearly the same cost for a million competitors
+as for few, and `sub_table.py` counts again within a sub-table. The view `standing` ranks, for people with SQL
+(`migrations/0002_tables.sql`). `fold.js` moves lines in the browser. A test holds `standings`, `OrderedLines` and the
+view together: `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in
+`tests/projections/test_positions.py`.
 
 Pure. Totals are whole numbers; they may be negative.
 """
@@ -31,6 +32,11 @@ class Standing(Struct, frozen=True, gc=False):
     competitor_id: CompetitorId
     position: int
     total: int
+
+
+def position_after(better: int) -> int:
+    """The position of a line with this many strictly better ones."""
+    return better + 1
 
 
 _L = TypeVar("_L", bound="Placed")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from engine.domain.terms import CompetitorId
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing
+from projections.board.standing import Standing, position_after
 
 SOUGHT_AT_ONCE_MAX: Final = 500
 """Up to this many competitors are looked up individually, without a pause, at some 5 µs each. For more, all lines of
@@ -77,7 +77,7 @@ class SubTable(Generic[_L]):
         return [SubLine(self._position(line), line) for line in self._lines[start:stop]]
 
     def _position(self, line: _L) -> int:
-        return bisect_left(self._lines, line.position, key=_overall) + 1
+        return position_after(bisect_left(self._lines, line.position, key=_overall))
 
 
 def _overall(line: WholeLine) -> int:

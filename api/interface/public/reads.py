@@ -39,6 +39,7 @@ from api.interface.resources.leaders import (
     ReignShape,
     TimeAtTopShape,
 )
+from api.interface.resources.rankings import unity_shape
 from api.interface.resources.recent_results import CompetitorFormShape, FormQuestion, FormShape
 from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
@@ -271,17 +272,7 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
         closed_at=instant_or_none(ranking.closed_at),
         lines=len(ranking.participants),
         unities=[
-            PublicUnityShape(
-                id=unity_id,
-                name=unity.name,
-                sort=unity.sort.value,
-                general=unity.number == 1,
-                decimals=unity.notation.decimals,
-                time=unity.notation.time,
-                counts=unity.counts.value,
-                lasts=None if unity.expiry is None else unity.expiry.lasts,
-                expires_on=None if unity.expiry is None else unity.expiry.on.value,
-            )
+            msgspec.convert(unity_shape(unity_id, unity), PublicUnityShape, from_attributes=True)
             for unity_id, unity in ranking.unities.items()
         ],
         criteria=criteria_shape(in_force(ranking)),

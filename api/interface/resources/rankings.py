@@ -222,7 +222,7 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
 
 def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
-    return answer.body(encode(_unity(of.unity_id, unity)))
+    return answer.body(encode(unity_shape(of.unity_id, unity)))
 
 
 def render_brief(view: View, answer: Answer, of: OfRanking) -> bytes:
@@ -264,10 +264,10 @@ def _brief(
 
 
 def _unities(ranking: Ranking) -> list[ListedUnityShape]:
-    return [_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()]
+    return [unity_shape(unity_id, unity) for unity_id, unity in ranking.unities.items()]
 
 
-def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
+def unity_shape(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
     return ListedUnityShape(
         id=unity_id,
         name=unity.name,
@@ -291,7 +291,7 @@ def _take(
 
     def one(ranking_id: RankingId) -> Iterator[bytes]:
         held = pieces.held.ranking(ranking_id)
-        unities = [_unity(unity_id, unity) for unity_id, unity in held.unities.items()]
+        unities = [unity_shape(unity_id, unity) for unity_id, unity in held.unities.items()]
         shape = _brief(ranking_id, held.ranking, unities, hidden)
         if brief:
             yield encode(shape)
@@ -318,21 +318,32 @@ _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
-_DECIMALS: Final = number_up_to(0, DECIMALS_MAX)
-_DECIMALS_ABOUT: Final = "points are whole numbers of the smallest unit; pages show them with this many decimals"
-_TIME: Final = one_of("s", "ms")
-_TIME_ABOUT: Final = "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17"
-_COUNTS_ABOUT: Final = (
-    "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort of "
-    "one that counts results"
+_OPTIONS: Final = (
+    Field(
+        "decimals",
+        number_up_to(0, DECIMALS_MAX),
+        "points are whole numbers of the smallest unit; pages show them with this many decimals",
+    ),
+    Field("time", one_of("s", "ms"), "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17"),
+    Field(
+        "counts",
+        COUNTS,
+        "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort "
+        "of one that counts results",
+    ),
+    Field(
+        "lasts",
+        LASTS,
+        "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; "
+        "it cannot be changed; absent: they do not expire",
+    ),
+    Field(
+        "expires_on",
+        EXPIRES_ON,
+        "they expire at the next boundary of this, in UTC; a week begins on Monday; required with lasts",
+    ),
 )
-_LASTS_ABOUT: Final = (
-    "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; it "
-    "cannot be changed; absent: they do not expire"
-)
-_EXPIRES_ON_ABOUT: Final = (
-    "they expire at the next boundary of this, in UTC; a week begins on Monday; required with lasts"
-)
+"""What is declared of a unity when it is created, and never changed."""
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -368,11 +379,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("participants", IDS, _LIST, required=True),
             Field("description", DESCRIPTION, "in brief"),
             Field("main_unity_sort", SORT, "which totals of it are better: the highest (DESC) or the lowest"),
-            Field("main_unity_decimals", _DECIMALS, _DECIMALS_ABOUT),
-            Field("main_unity_time", _TIME, _TIME_ABOUT),
-            Field("main_unity_counts", COUNTS, _COUNTS_ABOUT),
-            Field("main_unity_lasts", LASTS, _LASTS_ABOUT),
-            Field("main_unity_expires_on", EXPIRES_ON, _EXPIRES_ON_ABOUT),
+            *[Field(f"main_unity_{option.name}", option.type, option.about) for option in _OPTIONS],
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
@@ -425,11 +432,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             Field("name", NAME, "unique in the ranking", required=True),
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
-            Field("decimals", _DECIMALS, _DECIMALS_ABOUT),
-            Field("time", _TIME, _TIME_ABOUT),
-            Field("counts", COUNTS, _COUNTS_ABOUT),
-            Field("lasts", LASTS, _LASTS_ABOUT),
-            Field("expires_on", EXPIRES_ON, _EXPIRES_ON_ABOUT),
+            *_OPTIONS,
         ),
         new_ids={"id": "unity_id"},
     ),
