@@ -42,16 +42,18 @@ class Beginning(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """A change. `path`: of its page, below that of the tournament; `back`: of the page to go to afterwards. `fixed`:
-    what its form says without being asked. `asked`: the fields that are shown; None: all. `warning`: what it leads to.
-    `preview`: shows that; `looks_at_form`: once the form is filled in. `mentions`: where people wrote the name of the
-    competitor is shown. `read`: makes what the operation takes of what the form sends."""
+    """A change. `path`: of its page, below that of the tournament; `back`: of the page it is reached from, which
+    comes next, unless `made`, the page of what the event makes, does. `fixed`: what its form says without being asked.
+    `asked`: the fields that are shown; None: all. `warning`: what it leads to. `preview`: shows that; `looks_at_form`:
+    once the form is filled in. `mentions`: where people wrote the name of the competitor is shown. `read`: makes what
+    the operation takes of what the form sends."""
 
     path: str
     operation: Write
     title: str
     button: str
     back: str
+    made: str | None = None
     begin: Callable[[Board, PathIds], Beginning] = lambda _board, _ids: Beginning()
     fixed: Mapping[str, str] = {}
     asked: tuple[str, ...] | None = None
@@ -345,6 +347,7 @@ CONSOLE_CHANGES: Final = (
         title="Create a ranking",
         button="Create",
         back="",
+        made="/rankings/{ranking_id}",
         begin=_new_ranking,
         with_competitors=True,
         read=_chosen,

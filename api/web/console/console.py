@@ -23,7 +23,7 @@ from hashlib import sha256
 from typing import Any, Final, NoReturn
 
 from msgspec import json
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from api.desk.desk import Desk
 from api.desk.opening import open_tournament
@@ -539,7 +539,8 @@ class ConsoleHandlers:
         except TallybookError as error:
             refused = _refused_filling(error, key, form, if_match)
             return _problem(incoming, error, await self._form_page(change, incoming, viewer, refused))
-        return _see_other(_address(incoming, change.back, {"done": str(receipt.last_sequence)}))
+        then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
+        return _see_other(_address(incoming, then, {"done": str(receipt.last_sequence)}))
 
     async def _import_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, REGISTER.scope)

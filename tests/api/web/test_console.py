@@ -684,7 +684,7 @@ async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season:
 
 
 async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor, season: Season) -> None:
-    """At first, all are. Nobody's id need be known."""
+    """At first, all are. Nobody's id need be known. Its own page comes next."""
     page = at(season, "/rankings/new")
     form, action = form_of(await visitor.page(page))
     ada, ben, pair = season.ids
@@ -696,8 +696,9 @@ async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor
     refused = await visitor.post(action, nobody)
     assert (refused.status, "is required." in words(refused.body.decode())) == (422, True)
     assert "checked" not in refused.body.decode()
-    assert (await visitor.post(action, form)).status == 303
+    created = await visitor.post(action, form)
     made = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1]
+    assert (created.status, created.headers["location"].split("?")[0]) == (303, at(season, f"/rankings/{made['id']}"))
     assert [one["id"] for one in made["competitors"]] == [ada, pair]
     made = made["unities"][0]
     assert (made["sort"], made["decimals"], made["counts"]) == ("ASC", 1, "best")
