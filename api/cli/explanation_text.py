@@ -13,6 +13,7 @@ import msgspec
 
 from api.http.times import timestamp
 from api.interface.competition_names import result_text
+from api.interface.direction import isolated
 from api.interface.resources.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
@@ -54,7 +55,7 @@ class ExplanationText:
         """The whole explanation, in lines. `of_others`: of which others it tells, if not of all."""
         name, text = self._name(self._competitor_id), self._unity.notation.text
         lines = [
-            f"{name} in {self._ranking.name}: {self._unity.name}",
+            f"{name} in {isolated(self._ranking.name)}: {isolated(self._unity.name)}",
             "",
             *([] if explanation.on else [f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}."]),
             f"{_by(explanation)}, {name} {_stood(explanation.end, text)}.",
@@ -209,7 +210,7 @@ class ExplanationText:
         return f"{changed} changed: {_moved(step.before, step.after)}."
 
     def _cause(self, step: Step) -> str:
-        reason = "" if step.reason is None else f" ({step.reason})"
+        reason = "" if step.reason is None else f" ({isolated(step.reason)})"
         by = "a free modification" if step.competition_id is None else self._competition(step.competition_id)
         if step.reversal is Reversal.EXPIRY:
             return "because points expired"
@@ -232,7 +233,7 @@ class ExplanationText:
         return f"{who} passed {whom}, {text(overtaking.who_total)} to {text(overtaking.whom_total)}."
 
     def _name(self, competitor_id: CompetitorId) -> str:
-        return self._board.competitors[competitor_id].name
+        return isolated(self._board.competitors[competitor_id].name)
 
 
 def criteria_text(ranking: Ranking, criteria: Items[Criterion]) -> str:

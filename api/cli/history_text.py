@@ -16,7 +16,8 @@ from api.cli.explanation_text import criteria_text, signed
 from api.cli.names import cut_apart
 from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
-from api.interface.competition_names import competition_name
+from api.interface.competition_names import shown_name
+from api.interface.direction import isolated
 from api.interface.resources.history import line_shape
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
@@ -139,15 +140,15 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         20,
     )
 
-    padded_names = {competitor_id: set_cell_size(name, widths[2]) for competitor_id, name in names.items()}
-    padded_unities = {unity_id: set_cell_size(name, widths[3]) for unity_id, name in unities.items()}
+    padded_names = {competitor_id: set_cell_size(isolated(name), widths[2]) for competitor_id, name in names.items()}
+    padded_unities = {unity_id: set_cell_size(isolated(name), widths[3]) for unity_id, name in unities.items()}
 
     blank = " " * (sum(widths[2:7]) + 2 * len(widths[2:7]))
 
     @lru_cache(maxsize=64)
     def cause(competition_id: CompetitionId) -> str:
         competition = board.competitions.get(competition_id)
-        name = "" if competition is None else competition_name(board, competition)
+        name = "" if competition is None else shown_name(board, competition)
         return name or f"competition {competition_id}"
 
     def row(line: AnyLine) -> str:
@@ -155,7 +156,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
             why = f"classified by {criteria_text(ranking, line.criteria)}"
             return f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {blank}{why}\n"
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
-        name = padded_names.get(line.competitor_id) or board.competitors[line.competitor_id].name
+        name = padded_names.get(line.competitor_id) or isolated(board.competitors[line.competitor_id].name)
         notation = ranking.unities[line.unity_id].notation
         delta, total = _change(notation, line), notation.text(line.total)
         return (
@@ -187,5 +188,5 @@ def _why(line: HistoryLine, cause_of: Callable[[CompetitionId], str]) -> str:
         return "expired"
     cause = "free modification" if line.competition_id is None else cause_of(line.competition_id)
     reverses = "" if line.reversal is None else f", {line.reversal} of {line.reverses}"
-    reason = "" if line.reason is None else f": {line.reason}"
+    reason = "" if line.reason is None else f": {isolated(line.reason)}"
     return f"{cause}{reverses}{reason}"

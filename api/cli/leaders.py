@@ -9,6 +9,7 @@ from api.cli.names import RankingText, UnityText
 from api.cli.past import PastSequence, PastTime, Until
 from api.cli.times import plain
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.resources.leaders import REIGNS_MAX, ClockName, LeadersQuestion, LeadersShape, answer_leaders
 from engine.domain.terms import CompetitorId, UnityId
@@ -101,7 +102,7 @@ def _time(answered: str | None) -> str:
 
 
 def _names(board: Board, competitor_ids: Iterable[int]) -> str:
-    return ", ".join([_name(board, one) for one in competitor_ids]) or "nobody"
+    return ", ".join([isolated(_name(board, one)) for one in competitor_ids]) or "nobody"
 
 
 def _name(board: Board, competitor_id: int) -> str:

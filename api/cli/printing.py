@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.http.times import instant, timestamp
+from api.interface.direction import END_OF_ISOLATE, ISOLATE, isolated
 from engine.domain.errors import Refusal, TallybookError
 
 PIPED_COLUMNS: Final = 200
@@ -41,7 +42,8 @@ def in_any_encoding() -> None:
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return stdlib_json.dumps(error.object[error.start : error.end])[1:-1], error.end
+    lacking = error.object[error.start : error.end]
+    return stdlib_json.dumps(lacking.replace(ISOLATE, "").replace(END_OF_ISOLATE, ""))[1:-1], error.end
 
 
 @cache
@@ -99,11 +101,11 @@ def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "
     if widths is None:
         _paragraphs(columns, texts, title)
         return
-    shown = Table(title=Text(title) if title else None)
+    shown = Table(title=Text(_apart(title)) if title else None)
     for column, width in zip(columns, widths, strict=True):
-        shown.add_column(_broken(column, width), width=width)
+        shown.add_column(_apart(_broken(column, width)), width=width)
     for text in texts:
-        shown.add_row(*map(_broken, text, widths))
+        shown.add_row(*map(_apart, map(_broken, text, widths)))
     console.print(shown, markup=False)
 
 
@@ -140,12 +142,17 @@ def _broken(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def _apart(text: str) -> str:
+    """Lines of text, each isolated, so that no name reorders the columns next to it."""
+    return "\n".join(map(isolated, text.split("\n")))
+
+
 def _paragraphs(columns: Items[str], lines: Iterable[Items[str]], title: str) -> None:
     width = max(map(cell_len, columns))
-    paragraphs = [title] if title else []
+    paragraphs = [_apart(title)] if title else []
     for cells in lines:
         told = [(set_cell_size(column, width), text) for column, text in zip(columns, cells, strict=True) if text]
-        paragraphs.append("\n".join([f"{column}  {text}" for column, text in told]))
+        paragraphs.append("\n".join([f"{column}  {_apart(text)}" for column, text in told]))
     line("\n\n".join(paragraphs))
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from api.interface.direction import isolated
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX
 from projections.board.board import Board, Competition
 
@@ -12,28 +13,40 @@ OF_MANY: Final = "Competition of {number}"
 
 def competition_name(board: Board, competition: Competition) -> str:
     """The names of its participants; empty if there are none, or more than two."""
+    return BETWEEN.join(_names(board, competition))
+
+
+def shown_name(board: Board, competition: Competition) -> str:
+    """As `competition_name`, with each name isolated, to be shown in a line with others."""
+    return BETWEEN.join(map(isolated, _names(board, competition)))
+
+
+def _names(board: Board, competition: Competition) -> list[str]:
     if len(competition.participants) > SCORE_PARTICIPANTS_MAX:
-        return ""
-    return BETWEEN.join([board.competitors[competitor_id].name for competitor_id in competition.participants])
+        return []
+    return [board.competitors[competitor_id].name for competitor_id in competition.participants]
 
 
 def short_text(board: Board, competition: Competition, of_many: str = OF_MANY) -> str:
     """A competition in few words: who met, or where, or how many. `of_many`: the words for how many."""
     return (
-        competition_name(board, competition)
-        or competition.location
+        shown_name(board, competition)
+        or isolated(competition.location)
         or of_many.format(number=len(competition.participants))
     )
 
 
 def result_text(board: Board, competition: Competition, of_many: str = OF_MANY) -> str:
     """A competition with its score, and where it was. `of_many`: as in `short_text`."""
-    name = competition_name(board, competition) or of_many.format(number=len(competition.participants))
-    score = f" {competition.result}" if isinstance(competition.result, str) else ""
-    return name + score + (f", {competition.location}" if competition.location else "")
+    name = shown_name(board, competition) or of_many.format(number=len(competition.participants))
+    score = f" {isolated(competition.result)}" if isinstance(competition.result, str) else ""
+    return name + score + _where(competition)
 
 
 def competition_text(board: Board, competition: Competition) -> str:
     """A competition in a line: who met, or how many and where."""
-    where = f", {competition.location}" if competition.location else ""
-    return (competition_name(board, competition) or f"Competition of {len(competition.participants)}") + where
+    return (shown_name(board, competition) or f"Competition of {len(competition.participants)}") + _where(competition)
+
+
+def _where(competition: Competition) -> str:
+    return f", {isolated(competition.location)}" if competition.location else ""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from api.interface.competition_names import result_text
+from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
@@ -188,7 +189,7 @@ def _overtakings(words: Words, board: Board, step: Step, her: CompetitorId) -> s
 
 
 def _overtaking(words: Words, board: Board, one: Overtaking, her: CompetitorId) -> str:
-    other = board.competitors[one.whom if one.who == her else one.who].name
+    other = isolated(board.competitors[one.whom if one.who == her else one.who].name)
     if one.level:
         return words("drew_level" if one.who == her else "other_drew_level", name=other)
     return words("passed" if one.who == her else "other_passed", name=other)

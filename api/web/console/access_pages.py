@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from api.http.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
 from api.http.forms import Form
 from api.http.sessions import Session
+from api.interface.direction import isolated
 from api.interface.fields import FROM_1, SHORT, Field, one_of
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.html import Child, Html, element
-from api.web.page import time_element
+from api.web.page import name_text, time_element
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.terms import ActorId, name_fault
 
@@ -64,7 +65,7 @@ def _token(token: Token) -> list[Child]:
     if token.revoked_at is not None:
         ends, action = time_element(token.revoked_at), "revoked"
     return [
-        token.name,
+        name_text(token.name),
         token.token_id,
         token.scope.text,
         "all tournaments" if bound is None else f"{len(bound)} {'tournament' if len(bound) == 1 else 'tournaments'}",
@@ -165,7 +166,7 @@ def made_token_page(viewer: Viewer, token: Token, text: str) -> bytes:
     return console_page(
         viewer,
         "The token is made",
-        element("p", f"{token.name}, token {token.token_id}", class_="subject"),
+        element("p", f"{isolated(token.name)}, token {token.token_id}", class_="subject"),
         element("p", "Copy it now. It is not shown again: the service does not keep it.", class_="warning"),
         element("p", element("code", text, class_="secret"), class_="card"),
         ways(way("To the tokens", f"{CONSOLE}/tokens")),
@@ -181,7 +182,7 @@ def revoke_page(viewer: Viewer, token: Token) -> bytes:
     return console_page(
         viewer,
         "Revoke a token",
-        element("p", f"{token.name}, token {token.token_id}", class_="subject"),
+        element("p", f"{isolated(token.name)}, token {token.token_id}", class_="subject"),
         element(
             "p",
             f"Within five seconds nobody can use it any more, and its sessions and streams end.{own} A revoked token "

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import UNSET, Struct
 
+from api.interface.direction import isolated
 from api.interface.resources.voiding import (
     PREVIEW_AT_ONCE_MAX,
     ClassificationMoveShape,
@@ -20,7 +21,7 @@ from api.web.console.import_page import STEP, hidden
 from api.web.console.inputs import Filling, boxes, complaint, form, inputs
 from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
-from api.web.page import number_text
+from api.web.page import name_text, number_text
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
@@ -100,7 +101,7 @@ def mentions_part(mentions: Mentions) -> Html:
     """Where people wrote the name of a competitor, which stays there."""
     if not mentions.listed:
         return element("p", "No reason, result, location, description, name of a ranking or key has its name in it.")
-    rows: list[list[Child]] = [[number_text(one.sequence), one.field, one.text] for one in mentions.listed]
+    rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in mentions.listed]
     heads = [("Event", "value"), ("Field", "name"), ("Text", "name")]
     left_out = mentions.left_out
     return element(
@@ -116,11 +117,11 @@ def _compared(board: Board, ranking: ComparedRankingShape) -> Html:
     parts: list[Html] = []
     if ranking.classification is not UNSET:
         moved = [move for move in ranking.classification if move.position_before != move.position_after]
-        parts.append(_moves(f"{ranking.name}: table", [_classified(move) for move in moved], ["Place"]))
+        parts.append(_moves(f"{isolated(ranking.name)}: table", [_classified(move) for move in moved], ["Place"]))
     for unity in ranking.unities:
         notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
         changed = [_move(move, notation) for move in unity.moves if _differs(move)]
-        parts.append(_moves(f"{ranking.name}: {unity.name}", changed, ["Place", "Total"]))
+        parts.append(_moves(f"{isolated(ranking.name)}: {isolated(unity.name)}", changed, ["Place", "Total"]))
     return element("section", *parts, class_="preview")
 
 
@@ -140,14 +141,14 @@ def _differs(move: StandingMoveShape) -> bool:
 
 def _move(move: StandingMoveShape, notation: Notation) -> list[Child]:
     return [
-        move.name,
+        name_text(move.name),
         _from_to(move.position_before, move.position_after),
         _from_to(move.total_before, move.total_after, notation),
     ]
 
 
 def _classified(move: ClassificationMoveShape) -> list[Child]:
-    return [move.name, _from_to(move.position_before, move.position_after)]
+    return [name_text(move.name), _from_to(move.position_before, move.position_after)]
 
 
 def _from_to(before: int | None, after: int | None, notation: Notation = WHOLE) -> str:

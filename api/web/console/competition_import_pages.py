@@ -10,7 +10,8 @@ from api.imports.competition_files import Scoring
 from api.imports.competition_imports import Judged
 from api.imports.templates import TEMPLATES, Kind
 from api.imports.undoing import Undoing
-from api.interface.competition_names import competition_text
+from api.interface.competition_names import BETWEEN, competition_text
+from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.console.import_page import CSV, ROWS_SHOWN, STEP, csv_input, hidden
@@ -95,7 +96,7 @@ def look_page(
     rows: list[list[Child]] = []
     for one in new[:ROWS_SHOWN]:
         played = one.played
-        names = " – ".join([board.competitors[c].name for c in played.participants])  # noqa: RUF001 - as on boards
+        names = BETWEEN.join([isolated(board.competitors[c].name) for c in played.participants])
         row: list[Child] = [names, time_element(played.started_at), _score(played.result)]
         for unity in used:
             gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}

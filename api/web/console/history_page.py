@@ -6,7 +6,7 @@ from api.http.auth import Scope
 from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, number_text, signed_text, time_element
+from api.web.page import Query, name_text, number_text, signed_text, time_element
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
@@ -80,8 +80,8 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
     return [
         line.sequence,
         time_element(line.recorded_at),
-        element("a", board.competitors[line.competitor_id].name, href=explained),
-        joined((_change(line, unity.notation), element("span", f" {unity.name}", class_="unit"))),
+        element("a", name_text(board.competitors[line.competitor_id].name), href=explained),
+        joined((_change(line, unity.notation), element("span", " ", name_text(unity.name), class_="unit"))),
         number_text(line.total, unity.notation),
         _places(line),
         _what_for(board, line),
@@ -126,7 +126,7 @@ def _what_for(board: Board, line: HistoryLine) -> Html:
     if line.competition_id is not None:
         said.append(element("span", _competition(board, line.competition_id)))
     if line.reason is not None:
-        said.append(element("span", line.reason, class_="reason"))
+        said.append(element("span", name_text(line.reason), class_="reason"))
     if line.reversal is not None:
         takes = "takes back" if line.reversal.takes_back else "gives back"
         told = "expired" if line.reversal is Reversal.EXPIRY else f"{takes} event {line.reverses}"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field, is_number
 from api.web.html import Child, Html, element, joined
+from api.web.page import name_text
 from engine.domain.errors import Fault
 from engine.domain.terms import Counts, Sort
 
@@ -100,7 +101,7 @@ def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -
                 "label",
                 element("input", type="checkbox", name=name, value="on", checked=name in filling.given),
                 " ",
-                text,
+                name_text(text),
             ),
         )
         for name, text in texts.items()

@@ -5,9 +5,10 @@ from typing import Final
 
 from api.http.auth import Scope
 from api.interface.competition_names import competition_text
+from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, dot, number_text, time_element
+from api.web.page import Query, dot, name_text, number_text, time_element
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
 
@@ -41,7 +42,11 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
 
 
 def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found: Competitor) -> list[Child]:
-    row: list[Child] = [joined((dot(found.color), found.name)), competitor_id, ", ".join(found.tags)]
+    row: list[Child] = [
+        joined((dot(found.color), name_text(found.name))),
+        competitor_id,
+        ", ".join(map(isolated, found.tags)),
+    ]
     if viewer.may(Scope.WRITE):
         links = [_link(venue, f"/competitors/{competitor_id}/change", "Change", found.name)]
         if viewer.may(Scope.ADMIN):
@@ -103,11 +108,11 @@ def _competition(
 
 
 def _result(board: Board, found: Competition) -> str:
-    winner = "" if found.winner_id is None else f"won by {board.competitors[found.winner_id].name}"
+    winner = "" if found.winner_id is None else f"won by {isolated(board.competitors[found.winner_id].name)}"
     if found.result is None:
         return winner
     if isinstance(found.result, str):
-        return f"{found.result}, {winner}" if winner else found.result
+        return ", ".join(filter(None, (isolated(found.result), winner)))
     return winner or f"{len(found.result)} performances"
 
 
@@ -130,7 +135,7 @@ def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
 def competitor_choices(board: Board) -> Html:
     """The ids of competitors, for forms that name them: the first ones, and how many there are."""
     shown = [
-        element("li", element("span", name, class_="chosen"), " ", element("code", one), data_id=one)
+        element("li", element("bdi", name, class_="chosen"), " ", element("code", one), data_id=one)
         for one, name in ((one, found.name) for one, found in board.competitors.run(1, ITEMS_SHOWN))
     ]
     rest = len(board.competitors) - len(shown)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from api.desk.quotas import Share
 from api.http.auth import Scope
+from api.interface.direction import isolated
 from api.web.console.frame import (
     Venue,
     Viewer,
@@ -21,7 +22,7 @@ from api.web.console.frame import (
 from api.web.console.inputs import COUNTS_TEXTS
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, number_text, time_element
+from api.web.page import Query, name_text, number_text, time_element
 from engine.domain.terms import Counts, RankingId
 from engine.log.registry import RegistryEntry
 from projections.board.board import Board, Unity
@@ -115,7 +116,7 @@ def _rankings(venue: Venue, board: Board) -> Html:
     shown = list(board.rankings.items())[:RANKINGS_SHOWN]
     rows: list[list[Child]] = [
         [
-            element("a", ranking.name, href=venue.address(f"/rankings/{ranking_id}")),
+            element("a", name_text(ranking.name), href=venue.address(f"/rankings/{ranking_id}")),
             number_text(len(ranking.participants)),
             ", ".join(map(unity_text, ranking.unities.values())),
             state_text(board, ranking_id),
@@ -130,7 +131,8 @@ def _rankings(venue: Venue, board: Board) -> Html:
 
 def unity_text(unity: Unity) -> str:
     """Its name and, if it counts results, which."""
-    return unity.name if unity.counts is Counts.SUM else f"{unity.name} ({COUNTS_TEXTS[unity.counts].lower()})"
+    name = isolated(unity.name)
+    return name if unity.counts is Counts.SUM else f"{name} ({COUNTS_TEXTS[unity.counts].lower()})"
 
 
 def state_text(board: Board, ranking_id: RankingId) -> str:

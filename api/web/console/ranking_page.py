@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from api.http.auth import Scope
 from api.interface.competition_names import competition_text
+from api.interface.direction import isolated
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, dot, number_text
+from api.web.page import Query, dot, name_text, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
 from engine.domain.errors import Fault
 from engine.domain.notation import WHOLE, Notation
@@ -66,7 +67,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
 
 def _line(venue: Venue, below: str, table: ShownTable, line: TableLine, query: Query) -> list[Child]:
     explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
-    name = joined((dot(line.color), element("a", line.name, href=explained)))
+    name = joined((dot(line.color), element("a", name_text(line.name), href=explained)))
     written = zip(table.columns, line.values, strict=True)
     values = ["" if value is None else number_text(value, column.notation) for column, value in written]
     return [line.position, name, *values]
@@ -158,7 +159,7 @@ def _newest(board: Board) -> list[Option]:
 
 def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:
     name = POINTS.format(competitor_id=line.competitor_id)
-    said = "; ".join(wrong).replace(f"competitor {line.competitor_id}", line.name)
+    said = "; ".join(wrong).replace(f"competitor {line.competitor_id}", isolated(line.name))
     entry = element(
         "input",
         name=name,
@@ -173,7 +174,7 @@ def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[st
     fault = element("p", f"{said}.", class_="fault", id=f"fault-{line.competitor_id}") if wrong else None
     total = line.values[0]
     return [
-        joined((dot(line.color), element("span", line.name))),
+        joined((dot(line.color), name_text(line.name))),
         "" if total is None else number_text(total, notation),
         joined((entry, fault)),
     ]

@@ -11,7 +11,7 @@ from api.web.console.changes import PRESENTATION
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
 from api.web.console.inputs import Filling, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element
-from api.web.page import number_text, time_element
+from api.web.page import name_text, number_text, time_element
 from engine.domain.terms import TournamentId
 from engine.log.registry import RegistryEntry
 from projections.tables.tables import Checkpoint, Stop
@@ -71,7 +71,7 @@ def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
 
 
 def _row(entry: RegistryEntry, shown: Tournaments, *, is_operator: bool) -> list[Child]:
-    link = element("a", entry.name, href=f"{CONSOLE}/tournament/{entry.slug}")
+    link = element("a", name_text(entry.name), href=f"{CONSOLE}/tournament/{entry.slug}")
     row: list[Child] = [link, number_text(entry.sequence)]
     if is_operator:
         row += [

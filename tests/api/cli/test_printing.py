@@ -11,8 +11,10 @@ from rich.console import Console
 
 from api.cli import printing
 from api.cli.names import cut_apart
+from api.interface.direction import isolated
 
 WORDS = st.lists(st.text("abc0123456789-_.點é", min_size=1, max_size=20), max_size=6).map(" ".join)
+HEBREW = "\u05d0" * 10
 COLUMNS = ("id", "name", "when it was")
 
 
@@ -69,3 +71,17 @@ def test_names_that_are_cut_stay_apart(names: list[str], cells_max: int) -> None
 def test_a_name_is_cut_only_where_no_other_begins_like_it() -> None:
     names = {1: "a club of the capital", 2: "a club of the coast", 3: "another club"}
     assert cut_apart(names, 10) == {1: "a club of the capital", 2: "a club of the coast", 3: "another c…"}
+
+
+def test_a_name_from_the_right_reorders_no_column() -> None:
+    """It stands between FSI and PDI, on each of its lines. Nobody else's name does."""
+    shown = printed([("7", f"{HEBREW} {HEBREW}", "2026"), ("8", "Zoe", "2027")], 34)
+    assert f"│ 7  │ \u2068{HEBREW}\u2069" in shown
+    assert shown.count("\u2068") == shown.count("\u2069") == 2
+    assert len({cell_len(line) for line in shown.splitlines()}) == 1
+    assert f"name         \u2068{HEBREW}\u2069\n" in printed([("7", HEBREW, "2026-11-23")], 15)
+
+
+@given(st.text("ab1 –\u05d0\u0627\u0661"))  # noqa: RUF001 - as between names
+def test_only_what_is_written_from_the_right_is_isolated(text: str) -> None:
+    assert isolated(text) in ((f"\u2068{text}\u2069",) if set(text) & set("\u05d0\u0627\u0661") else (text,))

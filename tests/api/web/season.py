@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from api.cli import demo
-from engine.domain.commands import AddPoints, ChangeParticipants, RegisterCompetitor
+from engine.domain.commands import (
+    AddPoints,
+    ChangeCompetitor,
+    ChangeParticipants,
+    ChangeRankingInformation,
+    ChangeUnity,
+    RegisterCompetitor,
+)
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.live.tournament import LiveTournament
@@ -43,6 +50,19 @@ class Championship:
         delta = Delta(self.teams[team], self.unity_ids[0], points)
         command = AddPoints(ranking_id=self.ranking_id, deltas=(delta,), competition_id=competition_id)
         return (await self.service.desk.submit(self.live, command, actor=OPERATOR)).last_sequence
+
+    async def write_from_the_right(self) -> None:
+        """Gives everybody, the ranking and its first unity a name in Hebrew, of one word, and points for a reason."""
+        desk, word = self.service.desk, "\u05d0\u05d1\u05d2"
+        points = ChangeUnity(ranking_id=self.ranking_id, unity_id=self.unity_ids[0], name=word)
+        for command in (points, ChangeRankingInformation(ranking_id=self.ranking_id, name=word)):
+            await desk.submit(self.live, command, actor=OPERATOR)
+        for number, competitor_id in enumerate(self.teams.values()):
+            named = ChangeCompetitor(competitor_id=competitor_id, name=f"{word}{chr(0x5D3 + number)}")
+            await desk.submit(self.live, named, actor=OPERATOR)
+        delta = Delta(next(iter(self.teams.values())), self.unity_ids[0], 3)
+        given = AddPoints(ranking_id=self.ranking_id, deltas=(delta,), reason=word)
+        await desk.submit(self.live, given, actor=OPERATOR)
 
     async def enroll(self, names: Iterable[str]) -> None:
         """Registers competitors, and enrols them in the ranking."""

@@ -28,7 +28,7 @@ from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, Sequence, UnityId
 from tests.api.streams import counted
 from tests.api.web.browser import CHROMIUM
-from tests.api.web.browsing import AXE, NOTED, SECONDS, VIOLATIONS
+from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.desks import until
 
@@ -593,6 +593,17 @@ async def test_paper_has_the_table_and_nothing_to_click(visit: Begin) -> None:
     await expect(page.locator("#past")).to_be_hidden()
     await expect(page.locator(".tabs").first).to_be_hidden()
     await expect(page.get_by_role("link", name="Wales")).to_be_visible()
+
+
+async def test_names_from_the_right_reorder_nothing(visit: Begin, championship: Championship) -> None:
+    await championship.write_from_the_right()
+    one = await visit(viewport={"width": 1440, "height": 900})
+    team = championship.teams["\u05d0\u05d1\u05d2\u05d3"]
+    for below in ("", "/leaders", "/tv", "/embed", f"/competitors/{team}"):
+        page = await one.go(below)
+        if below in ("", "/tv", "/embed"):
+            await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+        assert await page.evaluate(REORDERED) == [], below
 
 
 LONG: Final = [

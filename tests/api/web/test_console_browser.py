@@ -10,7 +10,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from api.http.auth import Scope
 from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
-from tests.api.web.browsing import AXE, NOTED, SECONDS, VIOLATIONS
+from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.histories import LOGO
 
@@ -189,6 +189,15 @@ async def test_no_page_is_wider_than_a_phone(signed_in: SignIn, championship: Ch
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360, address
     await page.goto(championship.service.url + at(championship, f"/rankings/{championship.ranking_id}/history"))
     assert await page.evaluate("document.querySelector('.wide').scrollWidth") <= 360  # nothing is out of sight
+
+
+async def test_names_from_the_right_reorder_nothing(signed_in: SignIn, championship: Championship) -> None:
+    page, pages = await signed_in(), pages_of(championship)
+    await championship.write_from_the_right()
+    for address in pages:
+        await page.goto(championship.service.url + address)
+        await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        assert await page.evaluate(REORDERED) == [], address
 
 
 _NUMBER_ALL: Final = """() => {
