@@ -6,8 +6,8 @@ from typing import Any, Final
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3")) / 10)
-"""`make fuzz` plays all examples, `make test` three of ten."""
+SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "2")) / 10)
+"""`make fuzz` plays all examples, `make test` two of ten."""
 
 
 def examples(number: int) -> Any:

@@ -1,6 +1,7 @@
 """Movement over HTTP: each line against the whole table at the moment that it is compared with."""
 
 from contextlib import AbstractContextManager, nullcontext
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -95,21 +96,22 @@ async def test_each_line_of_whole_standings_tells_how_it_has_moved(season: Seaso
 async def test_each_line_of_every_window_tells_how_it_has_moved(
     season: Season, peers_client: Client, kind: str
 ) -> None:
-    """In the process that wrote and in another one, now and at a moment, forwards and backwards. In a sub-table it is
-    the places among those who had the tag then."""
+    """In the process that wrote and in another one, in turn, now and at a moment, forwards and backwards. In a
+    sub-table it is the places among those who had the tag then."""
     moments = await play(season)
+    clients = cycle((season.client, peers_client))
     first = season.ids[0]
     named = [[], ["tag=junior"], ["tag=nobody"]]
     if kind == "standings":
         unities = (await season.client.get(f"{season.path}.json")).json["ranking"]["unities"]
         named += [[f"unity={unity['id']}"] for unity in unities[:2]]
-    for client in (season.client, peers_client):
-        for since in moments:
-            for table in named:
-                for moment in ([], [f"at_sequence={moments[0]}"], [f"at_sequence={moments[2]}"]):
-                    for window in (["top=2"], ["offset=1"], [f"around={first}&span=1"], [f"competitors={first}"]):
-                        if table != ["tag=nobody"] or window in (["top=2"], ["offset=1"]):
-                            await assert_moved(client, f"{season.path}/{kind}.json", [*table, *moment], window, since)
+    for since in moments:
+        for table in named:
+            for moment in ([], [f"at_sequence={moments[0]}"], [f"at_sequence={moments[2]}"]):
+                for window in (["top=2"], ["offset=1"], [f"around={first}&span=1"], [f"competitors={first}"]):
+                    if table != ["tag=nobody"] or window in (["top=2"], ["offset=1"]):
+                        shown = [*table, *moment]
+                        await assert_moved(next(clients), f"{season.path}/{kind}.json", shown, window, since)
 
 
 async def test_in_a_unity_that_there_was_not_yet_nobody_has_moved(season: Season) -> None:

@@ -20,11 +20,14 @@ SHARE = {11: 0.03, 27: 0.05, 28: 0.02, 30: 0.05, 31: 0.05, 32: 0.25} | {
     78: 0.1,
 }
 """By case, the size."""
-SHORT = {11, 31, 63}
+SHORT = {11, 31}
 """The cases that are not left to `make long`."""
 QUICK_CONTROLS = [races.classic_reader, races.without_deduplication, races.changed_delta]
-QUICK_CONTROLS += [replaced.without_digests, replaced.without_ids]
-"""Without those that take long, or need a file system of their own."""
+LONG_CONTROLS = [
+    pytest.param(run, marks=pytest.mark.long)
+    for run in (replaced.without_digests, replaced.without_ids, erasing.planted)
+]
+"""These and the quick ones are all but those that need a file system of their own."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +44,7 @@ async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial])
     assert one.outcomes
 
 
-@pytest.mark.parametrize("run", [*QUICK_CONTROLS, pytest.param(erasing.planted, marks=pytest.mark.long)])
+@pytest.mark.parametrize("run", QUICK_CONTROLS + LONG_CONTROLS)
 async def test_what_is_broken_on_purpose_is_found(
     run: Callable[[Trial], object], trial: Callable[[float], Trial]
 ) -> None:

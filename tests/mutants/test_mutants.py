@@ -144,6 +144,7 @@ def test_fewer_mutants_of_a_seed_are_the_first_of_more() -> None:
 # ── A trial ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Path) -> None:
     file, tests = "projections/board/standing.py", ["tests/projections/test_standing.py"]
     source = (ROOT / file).read_text("utf-8")

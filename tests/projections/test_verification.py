@@ -235,7 +235,7 @@ LOG_CHANGES: Final = {
     ),
     "a digest": (
         f"UPDATE block SET digest = sha256(digest) {BLOCK} 10",
-        {(10, "block.digest"), (11, "block.digest"), (10, "snapshot.digest")},
+        {(10, "block.digest"), (11, "block.digest")},
     ),
     "where a block begins": (f"UPDATE block SET first_sequence = 8 {BLOCK} 9", {(7, "block.first_sequence")}),
     "a block that begins too early": (
@@ -366,11 +366,11 @@ async def test_points_that_are_not_in_the_index_are_missed(
 
 @pytest.mark.parametrize("name", LOG_CHANGES)
 async def test_a_change_of_the_log_is_found_and_named(
-    database: Database, owner: asyncpg.Connection, staged: Stage, name: str
+    database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     statement, expected = LOG_CHANGES[name]
-    await tamper(owner, statement, staged.tournament_id)
-    assert named(await verified(database)) >= expected
+    await tamper(owner, statement, crowd.tournament_id)
+    assert named(await verified_both_ways(database, monkeypatch)) >= expected
 
 
 NULLS: Final = {
@@ -946,11 +946,11 @@ def words_of(staged: Stage) -> dict[str, object]:
 
 @pytest.mark.parametrize("statement", ROW_CHANGES)
 async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
-    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+    database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    words = words_of(staged)
+    words = words_of(crowd)
     await tamper(owner, statement.format(**words))
-    report = await verified(database)
+    report = await verified_both_ways(database, monkeypatch)
     assert ROW_CHANGES[statement].format(**words) in {field for _, field in named(report)}
     assert all(field.startswith(("tables.", "checkpoint.")) for _, field in named(report))
 
@@ -1498,22 +1498,6 @@ async def test_a_batch_asks_no_more_than_a_few_questions_more_than_one_tournamen
     with sent(database) as one_by_one:
         await verified(database)
     assert len(one_by_one) > len(of_many) + 20 * 10
-
-
-@pytest.mark.parametrize("name", LOG_CHANGES)
-async def test_what_is_found_in_a_log_is_the_same_in_a_batch(
-    database: Database, owner: asyncpg.Connection, crowd: Stage, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await tamper(owner, LOG_CHANGES[name][0], crowd.tournament_id)
-    assert (await verified_both_ways(database, monkeypatch)).differences != []
-
-
-@pytest.mark.parametrize("statement", ROW_CHANGES)
-async def test_what_is_found_in_tables_is_the_same_in_a_batch(
-    database: Database, owner: asyncpg.Connection, crowd: Stage, statement: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await tamper(owner, statement.format(**words_of(crowd)))
-    assert (await verified_both_ways(database, monkeypatch)).differences != []
 
 
 @pytest.mark.one_postgresql(ONE_BY_ONE)
