@@ -91,13 +91,14 @@ async def digests(slug: str | None = None, /, *, output: Path, json: Json = Fals
     slug
         Slug of the tournament. Without it, all.
     output
-        File to append to. It is created if there is none.
+        File of digests to append to. It is created if there is none.
     """
     async with database_at(where) as database:
         tournament_id = None if slug is None else await known(database, slug)
         async with database.connection() as connection:
             notes = await witness.current_notes(connection, tournament_id)
     try:
+        await asyncio.to_thread(witness.last_noted, output)
         await asyncio.to_thread(witness.append, output, notes)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error

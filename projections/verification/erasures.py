@@ -30,6 +30,7 @@ from engine.domain.terms import ID_MAX, OPERATOR, CompetitorId, Sequence, Tourna
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from projections.tables import snapshots, tables
+from projections.verification.witness import is_cut_off
 
 ERASE_ATTEMPTS_MAX: Final = 10
 """How often an erasure is appended again because others appended meanwhile."""
@@ -179,10 +180,9 @@ def _read(line: bytes) -> Erasure | Unread:
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         return Unread(str(error))
     except msgspec.DecodeError as error:
-        return Unread(str(error), cut_off=line.startswith(_BEGIN))
+        return Unread(str(error), cut_off=is_cut_off(line))
 
 
-_BEGIN: Final = b'{"tournament":'
 _decode: Final = msgspec.json.Decoder(Erasure).decode
 
 

@@ -25,12 +25,12 @@ from asyncpg import Connection, PostgresError
 from msgspec import Struct
 
 from engine.database.pool import open_database
-from engine.domain.errors import TallybookError
+from engine.domain.errors import Fault, TallybookError, Unacceptable
 from engine.domain.terms import ID_MAX, Sequence, TournamentId
 from projections.verification import stored_log
 
 UNREADABLE_MAX: Final = 20
-"""Unreadable lines whose numbers are kept."""
+"""Unreadable lines whose numbers are kept, or named in one refusal."""
 NOTE_BYTES_MAX: Final = 4_096
 """One line of a file of notes; a longer one is no note."""
 _DIGEST_CHARACTERS: Final = 64
@@ -107,13 +107,11 @@ def _is_torn(file: int) -> bool:
 async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
     """Notes the heads that have changed, every `every_seconds`, for ever. A failure becomes a log line and is tried
     again next time: a service must not stop because its witness cannot write."""
-    last: dict[TournamentId, tuple[Sequence, str]] = {}
-    try:
-        last = await asyncio.to_thread(_latest, path)
-    except OSError as error:
-        _failed(error)
+    last: dict[TournamentId, tuple[Sequence, str]] | None = None
     while True:
         try:
+            if last is None:
+                last = await asyncio.to_thread(last_noted, path)
             async with (
                 open_database(dsn, name="tallybook digests", connections_max=1) as database,
                 database.connection() as connection,
@@ -133,13 +131,37 @@ def _failed(error: Exception) -> None:
     _logger.error("digests_failed", reason=str(error))
 
 
-def _latest(path: Path) -> dict[TournamentId, tuple[Sequence, str]]:
-    """The last sequence and digest that the file has of each tournament."""
+def last_noted(path: Path) -> dict[TournamentId, tuple[Sequence, str]]:
+    """The last sequence and digest that a file has of each tournament; none if there is no file. Raises OSError, and
+    Unacceptable if it is another file: a line of it is neither a note nor cut off."""
     if not path.exists():
         return {}
+    last: dict[TournamentId, tuple[Sequence, str]] = {}
+    wrong: list[Fault] = []
     with path.open("rb") as file:
-        notes = (_read(line) for line in _whole_lines(file))
-        return {note.tournament: (note.sequence, note.digest) for note in notes if note is not None}
+        for number, line in enumerate(file, start=1):
+            if (note := _read(line)) is not None:
+                last[note.tournament] = (note.sequence, note.digest)
+            elif line.strip() and not is_cut_off(line) and len(wrong) < UNREADABLE_MAX:
+                wrong.append(Fault(f"line {number}", "it is no note of a digest"))
+    if wrong:
+        raise Unacceptable(f"{path} is not a file of digests; nothing was added.", wrong)
+    return last
+
+
+def is_cut_off(line: bytes) -> bool:
+    """Whether the line begins as one of a tournament, and a crash may have cut it off."""
+    text = line.rstrip()
+    try:
+        msgspec.json.decode(text)
+    except RecursionError:
+        return False
+    except ValueError:
+        return text[: len(_BEGIN)] == _BEGIN[: len(text)]
+    return False
+
+
+_BEGIN: Final = b'{"tournament":'
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -256,7 +278,7 @@ def _read(line: bytes) -> Note | None:
     """The note on a line; None: it is no note."""
     try:
         return _decode(line.removeprefix(codecs.BOM_UTF8)) if len(line) <= NOTE_BYTES_MAX else None
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from engine.database.pool import Database
+from engine.domain.errors import Unacceptable
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import reading
 from projections.verification import witness
@@ -113,6 +114,7 @@ def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_
         "nonsense",
         "{}",
         "[]",
+        "[" * 4_000,
         "\N{SNOWMAN}" * 3_000,
         msgspec.json.encode(msgspec.structs.replace(a_note(), sequence=2)).decode().replace(":2,", f":{2**64},"),
         msgspec.json.encode(a_note()).decode().replace("00" * 32, "00" * 31),
@@ -123,6 +125,37 @@ def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_
 def test_a_line_that_is_no_note_is_told(path: Path, line: str) -> None:
     path.write_text(f"{line}\n", encoding="utf-8")
     assert (read(path).unreadable, read(path).unreadable_lines) == (1, [1])
+
+
+STRANGE = {
+    "a line of text": "root:x:0:0",
+    "another object": "{}",
+    "a line of a list of erasures": '{"tournament":7,"slug":"cup","competitor":1}',
+    "a line that is nested too deeply": "[" * 4_000,
+    "a line that is no text": "\udcff",
+}
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_only_a_file_of_notes_is_added_to(path: Path, strange: str, end: str) -> None:
+    assert witness.last_noted(path) == {}
+    witness.append(path, [a_note(7, 1), a_note(7, 2)])
+    before = path.read_bytes()
+    path.write_bytes(before + STRANGE[strange].encode(errors="surrogateescape") + end.encode())
+    with pytest.raises(Unacceptable, match="is not a file of digests; nothing was added") as refused:
+        witness.last_noted(path)
+    assert [fault.field for fault in refused.value.faults] == ["line 3"]
+
+
+@pytest.mark.parametrize("length", [1, 8, 14, 60])
+def test_a_file_of_notes_with_a_line_that_is_cut_off_is_added_to(path: Path, length: int) -> None:
+    witness.append(path, [a_note(7, 1)])
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:length])
+    for _ in range(2):
+        assert witness.last_noted(path) == {7: (1, a_note().digest)}
+        witness.append(path, [a_note(7, 1)])
+        assert list(read(path).tournaments()) == [(7, "cup-7", 1)]
 
 
 @settings(unhurried, max_examples=200)
@@ -166,6 +199,19 @@ async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_a
         await asyncio.gather(keeping, return_exceptions=True)
         await change()
     assert len(list(read(path).digests_of(other.tournament_id, Sequence(0)))) == 1
+
+
+async def test_a_witness_adds_to_no_file_of_others(database: Database, dsn: str, path: Path) -> None:
+    await open_arena(database)
+    await asyncio.to_thread(path.write_text, "mine\n")
+    with capture_logs() as lines:
+        keeping = asyncio.create_task(witness.keep_noting(dsn, path, 0.01))
+        await until(lambda: [line for line in lines if line["event"] == "digests_failed"])
+        assert await asyncio.to_thread(path.read_text) == "mine\n"
+        await asyncio.to_thread(path.unlink)
+        await until(path.exists)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
 
 
 async def test_a_witness_that_cannot_write_continues_and_writes_when_it_can(

@@ -148,9 +148,15 @@ async def test_digests_are_appended_a_line_for_each_tournament(dsn: str, databas
     assert [head["digests"] for head in verified.json["heads"]] == [1, 1]
 
 
-async def test_digests_of_nobody_or_to_nowhere_are_refused(dsn: str, staged: Stage, tmp_path: Path) -> None:
+async def test_digests_of_nobody_or_to_nowhere_or_to_a_file_of_others_are_refused(
+    dsn: str, staged: Stage, tmp_path: Path
+) -> None:
     assert (await ran(dsn, "digests", "nobody", "--output", str(tmp_path / "file"))).code == 1
     assert (await ran(dsn, "digests", "--output", str(tmp_path / "no" / "file"))).code == 1
+    (tmp_path / "mine").write_text("mine\n")
+    refused = await ran(dsn, "digests", "--output", str(tmp_path / "mine"))
+    assert (refused.code, (tmp_path / "mine").read_text()) == (1, "mine\n")
+    assert "is not a file of digests; nothing was added" in refused.err
 
 
 async def test_a_service_notes_digests_of_heads_that_change(
