@@ -97,7 +97,8 @@ class Step(Struct, frozen=True, kw_only=True):
     def is_own(self) -> bool:
         """Whether the event gave or took back points of hers, or changed the list or the sort; else only others
         moved."""
-        return self.delta is not None or self.result is not None or self.cause in (Cause.LIST, Cause.SORT)
+        given = self.delta is not None or self.result is not None
+        return given or self.before.total != self.after.total or self.cause in (Cause.LIST, Cause.SORT)
 
 
 OVERTAKINGS_MAX: Final = 5_000
@@ -120,7 +121,7 @@ class Explainer:
 
     def prepared(self) -> Generator[None, None, None]:
         """Builds the order that `place` searches, with pauses for other work."""
-        unity = self._unity
+        unity = self.unity
         if unity is not None and (self._order_now is None or self._order_now.outdated):
             enrolment = self.board.rankings[self._ranking_id].participants
             self._order_now = yield from OrderedLines.in_steps(enrolment, unity.totals, unity.sort)
@@ -128,7 +129,7 @@ class Explainer:
     @property
     def place(self) -> Place:
         """Where she stands. Takes long if it was not `prepared`."""
-        unity = self._unity
+        unity = self.unity
         if unity is None:
             return Place(None, 0)
         order = self._order
@@ -194,7 +195,7 @@ class Explainer:
         )
 
     def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, Step | None]:
-        unity = self._unity
+        unity = self.unity
         hers = [d.amount for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
         named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
         if unity is None or not named:
@@ -237,7 +238,7 @@ class Explainer:
 
     def _result(self, event: Points) -> int | None:
         """The best or the last of her results in the event; None: it gave her none in the unity."""
-        unity = self._unity
+        unity = self.unity
         if unity is None or not isinstance(event, PointsAdded):
             return None
         mark = 0
@@ -251,11 +252,11 @@ class Explainer:
     ) -> Generator[None, None, tuple[list[Overtaking], int]]:
         """The overtakings between her and the competitors whose order relative to her may have changed: those that
         moved, and those that she moved past. Also how many of the latter are left out because there are too many."""
-        assert self._unity is not None
-        enrolled, totals = self.board.rankings[self._ranking_id].participants, self._unity.totals
+        assert self.unity is not None
+        enrolled, totals = self.board.rankings[self._ranking_id].participants, self.unity.totals
         if self._her_id not in enrolled:
             return [], 0
-        shown = self._unity.notation.shown
+        shown = self.unity.notation.shown
         least, most = sorted((total, total_before))
         others: set[CompetitorId] = set()
         moved_between, left_out = 0, 0
@@ -288,7 +289,8 @@ class Explainer:
         return found, left_out
 
     @property
-    def _unity(self) -> Unity | None:
+    def unity(self) -> Unity | None:
+        """None: it is not there yet."""
         ranking = self.board.rankings.get(self._ranking_id)
         return None if ranking is None else ranking.unities.get(self._unity_id)
 

@@ -697,6 +697,7 @@ class Past:
             explainer = Explainer(board, ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
             await self._time_slices.work(explainer.prepared())
+            comes_to_be = explainer.unity is None
             begin = reached = DatedPlace(start, since, explainer.place)
             steps: list[Step] = []
             async for events in self._chunks(tournament_id, start, last):
@@ -707,6 +708,8 @@ class Past:
                     begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
                 if _is_full(steps, most):
                     break
+            if comes_to_be and begin.sequence == start and (unity := explainer.unity) is not None:
+                begin = DatedPlace(start, since, Place(None, unity.notation.shown(0)))
             if explainer.lacks_sums:
                 without = left_out(explainer.board, ranking_id, reached.recorded_at)
                 sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, without)
@@ -734,7 +737,8 @@ class Past:
         timeline = await self.timeline(tournament_id, then.board, ranking_id, upto, on)
         steps = [step for step in timeline if step.at <= on]
         place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
-        begin, end = DatedPlace(Sequence(0), None, Place(None, 0)), DatedPlace(upto, then.recorded_at, place)
+        nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
+        begin, end = DatedPlace(Sequence(0), None, Place(None, nothing)), DatedPlace(upto, then.recorded_at, place)
         return Explanation(begin, end, told[-limit:] if limit else told, None, None, on)
 
     # ── Series ──────────────────────────────────────────────────────────────────────────────────────────

@@ -13,25 +13,31 @@ from msgspec import Struct
 
 from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
 from engine.domain.judging import declared_date, now_of
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.marks import mark_after, result_of
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
 from projections.board.expiring import counting_of, expiries_of, expiring_lines
 from projections.board.results import PassingResults
-from projections.past.explanation import Explainer, Place, Step
+from projections.past.explanation import Cause, Explainer, Place, Step
+from projections.past.history import Reversal
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import give_totals
 
 
 class TimelineStep(Struct, frozen=True):
-    """What took place at `at`: deltas by competitor and unity, and the competitions that gave them. `recorded_at` and
-    `sequence`: when the last of it was recorded, and as which event. `is_dated`: the time was declared."""
+    """What took place at `at`: by competitor and unity, the changes of totals as they are kept, and the results that
+    were given, as marks; and the competitions that gave them. `recorded_at` and `sequence`: when the last of it was
+    recorded, and as which event. `is_dated`: the time was declared. `is_expiry`: points expired, and nothing else took
+    place."""
 
     at: datetime
     recorded_at: datetime
     sequence: Sequence
     deltas: dict[tuple[CompetitorId, UnityId], int]
+    results: dict[tuple[CompetitorId, UnityId], int]
     competitions: list[CompetitionId]
     is_dated: bool
+    is_expiry: bool = False
 
 
 class Timeline:
@@ -71,7 +77,8 @@ class Timeline:
         """In order of time."""
         self._take_results()
         self._take_expired()
-        return [one for _, one in sorted(self._steps.items()) if one.competitions or any(one.deltas.values())]
+        told = [one for one in self._steps.values() if one.competitions or one.results or any(one.deltas.values())]
+        return sorted(told, key=lambda one: one.at)
 
     def _take(self, recorded: Recorded, event: Points) -> None:
         at = date = declared_date(self._board, event.competition_id)
@@ -82,7 +89,7 @@ class Timeline:
         if at is None:  # what it reverses was set aside
             return
         before = self._steps.get(at)
-        deltas = {} if before is None else before.deltas
+        deltas, results = ({}, {}) if before is None else (before.deltas, before.results)
         for delta in event.deltas:
             if delta.unity_id not in self._expiring:
                 named = delta.competitor_id, delta.unity_id
@@ -107,7 +114,7 @@ class Timeline:
         if event.competition_id is not None and event.competition_id not in competitions:
             competitions.append(event.competition_id)
         self._steps[at] = TimelineStep(
-            at, recorded.recorded_at, recorded.sequence, deltas, competitions, date is not None
+            at, recorded.recorded_at, recorded.sequence, deltas, results, competitions, date is not None
         )
 
     def _take_expired(self) -> None:
@@ -128,6 +135,8 @@ class Timeline:
             before = its.mark()
             if not ends:
                 its.come(number, result.amount)
+                given = self._steps[at].results
+                given[named] = mark_after(given.get(named, 0), result.amount, unity.counts, unity.sort)
             elif at <= self._limit:
                 its.go(number)
             else:
@@ -142,7 +151,9 @@ class Timeline:
         return now_of(self._board.rankings[self._ranking_id], self._until or self._last)
 
     def _change(self, at: datetime, recorded: Recorded, line: Delta, by: int) -> None:
-        step = self._steps.get(at) or TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, [], False)
+        step = self._steps.get(at)
+        if step is None:
+            step = TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, {}, [], is_dated=False, is_expiry=True)
         named = line.competitor_id, line.unity_id
         step.deltas[named] = step.deltas.get(named, 0) + by
         self._steps[at] = step
@@ -175,13 +186,20 @@ def steps_by_date(
     yield from give_totals(board, Board(), ranking_id)
     explainer = Explainer(board, ranking_id, unity_id, competitor_id)
     yield from explainer.prepared()
+    unity = board.rankings[ranking_id].unities[unity_id]
     found = []
     for recorded in _replayed(board, ranking_id, steps, competitor_id):
         step = yield from explainer.step_in_time_slices(recorded)
         if step is not None:
             its = steps[recorded.sequence - 1]
             event = msgspec.structs.replace(recorded, sequence=its.sequence, recorded_at=its.recorded_at)
-            found.append(msgspec.structs.replace(step, recorded=event, took_place=its.at))
+            step = msgspec.structs.replace(step, recorded=event, took_place=its.at)
+            if unity.counts is not Counts.SUM:
+                result = result_of(its.results.get((competitor_id, unity_id), 0), unity.sort)
+                step = msgspec.structs.replace(step, delta=None, result=result)
+            if its.is_expiry and step.is_own:
+                step = msgspec.structs.replace(step, cause=Cause.REVERSAL, reversal=Reversal.EXPIRY)
+            found.append(step)
         yield
     return explainer.place, found
 

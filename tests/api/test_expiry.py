@@ -450,7 +450,9 @@ async def test_windows_history_and_explanations_show_what_expired(
     expiring = {"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}
     made = (await client.post("rankings.json", form | expiring)).json["ranking"]
     path, unity = f"rankings/{made['id']}", made["unities"][0]["id"]
-    await client.put(f"{path}/add.json", {"participants_delta": deltas((ann, unity, 5))})
+    best = {"name": "best", "counts": "best", "lasts": "P1D", "expires_on": "day"}
+    peak = (await client.post(f"{path}/unities.json", best)).json["unity"]["id"]
+    await client.put(f"{path}/add.json", {"participants_delta": deltas((ann, unity, 5), (ann, peak, 7))})
     await clock.pass_by(days=1)
     await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
     window = f"{path}/standings.json?unity={unity}&top=1"
@@ -474,7 +476,16 @@ async def test_windows_history_and_explanations_show_what_expired(
     refused(await client.get(f"{path}/expiring.json?top=1"), 400, "until")
     for_ever = (await client.get(f"{season.path}/expiring.json?until=2100-01-04")).json["expiring"]["competitors"]
     assert all((one["total"], None) == (one["total_then"], one["expires_at"]) for one in for_ever)
-    history = (await client.get(f"{path}/history.json")).json["history"]
+    history = (await client.get(f"{path}/history.json?unity={unity}")).json["history"]
     assert [(line["delta"], line["reversal"]) for line in history] == [(5, None), (3, None), (-5, "expiry")]
-    told = (await client.get(f"{path}/explain.json?unity={unity}&competitor={ann}")).json
-    assert "expiry" in json.dumps(told)
+
+    async def explained(of: int, query: str = "") -> list[tuple[int | None, int | None, str | None, int | None]]:
+        told = (await client.get(f"{path}/explain.json?unity={of}&competitor={ann}{query}")).json["explanation"]
+        own = [one for one in told["steps"] if one["total"] != 5 or one["delta"] is not None]  # not when others moved
+        return [
+            (s["delta"], s["result"], s["reversal"], s["total"]) for s in own if s["cause"] in ("points", "reversal")
+        ]
+
+    for query in "", "&on=2100-01-03":
+        assert await explained(unity, query) == [(5, None, None, 5), (-5, None, "expiry", 0)]
+        assert await explained(peak, query) == [(None, 7, None, 7), (None, None, "expiry", None)]

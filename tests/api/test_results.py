@@ -91,6 +91,27 @@ async def test_results_are_taken_back_and_given_back(service: Service, season: S
     assert not (await verified(service.database)).differences
 
 
+async def test_an_explanation_names_results_also_those_that_improved_nothing(season: Season) -> None:
+    """By the log, and by the world's clock."""
+    client, ada = season.client, season.ids[0]
+    path, unities = await make(season)
+    for name in "score", "laps", "weight":
+        for result in 50, 40, 60:
+            await give(client, path, (ada, unities[name], result))
+
+    async def told(name: str, query: str) -> tuple[int | None, list[tuple[int | None, ...]]]:
+        asked = f"{path}/explain.json?competitor={ada}&unity={unities[name]}{query}"
+        shown = (await client.get(asked)).json["explanation"]
+        steps = [step for step in shown["steps"] if step["cause"] == "points"]
+        return shown["from"]["total"], [(step["delta"], step["result"], step["total"]) for step in steps]
+
+    for query in "", "&on=2999-01-01":
+        assert await told("score", query) == (None, [(None, 50, 50), (None, 40, 50), (None, 60, 60)])
+        assert await told("laps", query) == (None, [(None, 50, 50), (None, 40, 40), (None, 60, 40)])
+        assert await told("weight", query) == (None, [(None, 50, 50), (None, 40, 40), (None, 60, 60)])
+        assert await told("points", query) == (0, [])
+
+
 async def test_what_does_not_fit_is_refused(season: Season) -> None:
     client, ada = season.client, season.ids[0]
     path, unities = await make(season)

@@ -488,6 +488,7 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
     assert {name for name in imported if name.startswith("api.")} == {
         *("api.cli", "api.cli.main", "api.cli.printing"),
         *("api.http", "api.http.times"),  # small
+        *("api.interface", "api.interface.direction"),  # likewise
     }
     assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
 
