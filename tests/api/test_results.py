@@ -1,13 +1,16 @@
 """Unities that count the best or the last result, over HTTP, in tables and in verification."""
 
 import json
+from itertools import product
 from typing import Any
 
 from projections.tables.worker import Worker
 from tests.api.asking import refused
+from tests.api.public_boards import Board, board, change
 from tests.api.service import Answer, Client, Season, Service, deltas
 from tests.projections.verified import verified
 
+assert board  # a fixture
 MOST = 2**53 - 1
 
 
@@ -110,6 +113,32 @@ async def test_an_explanation_names_results_also_those_that_improved_nothing(sea
         assert await told("laps", query) == (None, [(None, 50, 50), (None, 40, 40), (None, 60, 40)])
         assert await told("weight", query) == (None, [(None, 50, 50), (None, 40, 40), (None, 60, 60)])
         assert await told("points", query) == (0, [])
+
+
+async def test_the_public_sees_results_as_who_has_a_token(season: Season, board: Board) -> None:
+    client, (ada, bob, *_) = season.client, season.ids
+    path, unities = await make(season)
+    competition = season.competition_id
+    await give(client, path, (ada, unities["score"], 7), (bob, unities["score"], 9), competition_id=competition)
+    await give(client, path, (bob, unities["score"], 8))
+    await client.put(f"competitions/{competition}/void.json")
+    await change(client, published="true")
+    for query in "", "&on=2999-01-01":
+        asked = f"{path}/explain.json?competitor={ada}&unity={unities['score']}{query}"
+        seen = (await board.get(asked)).json["explained"]["explanation"]
+        shown = (await client.get(asked)).json["explanation"]
+        for step in shown["steps"]:
+            del step["actor"]
+        assert seen == shown
+    for name, query in product(("standings", "classification", "form", "leaders"), ("", f"?unity={unities['score']}")):
+        if name != "classification" or not query:
+            answers = [await one.get(f"{path}/{name}.json{query}") for one in (client, board)]
+            assert [answer.status for answer in answers] == [200, 200], (name, query, answers[1].body)
+    seen = (await board.get(f"{path}/history.json")).json["history"]["lines"]
+    shown = (await client.get(f"{path}/history.json")).json["history"]
+    for line in shown:
+        del line["actor"]
+    assert seen == shown
 
 
 async def test_what_does_not_fit_is_refused(season: Season) -> None:

@@ -175,6 +175,7 @@ class PublicLineShape(Struct, kw_only=True):
     unity_id: int | None
     competition_id: int | None
     delta: int | None
+    result: int | None = None
     total: int | None
     position_before: int | None
     position_after: int | None
@@ -200,7 +201,8 @@ class PublicStepShape(Struct, kw_only=True):
     reversal: str | None
     reason: str | None
     delta: int | None
-    total: int
+    result: int | None = None
+    total: int | None
     position_before: int | None
     position_after: int | None
     overtakings: list[OvertakingShape]
