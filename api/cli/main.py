@@ -30,20 +30,24 @@ def _version() -> str:
 
 
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
+_OF_64_BITS: Final = range(-(2**63), 2**63)
 
 
 def _refuse_what_is_not_whole(_app: App, _words: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Refuses a text for a whole number that is not written as one. Cyclopts would round 0.5 to 0."""
+    """Refuses a text for a whole number that is not written as one, or has more than 64 bits. Cyclopts would round 0.5
+    to 0."""
     for argument in arguments:
         if int in (argument.hint, *get_args(argument.hint)):
             for token in argument.tokens:
                 if not _WHOLE.fullmatch(token.value):
-                    named = "" if token.keyword else f"{argument.name}: "
-                    raise cyclopts.CoercionError(
-                        f"{named}{token.value!r} must be a whole number, in digits only.",
-                        argument=argument,
-                        token=token,
-                    )
+                    kind = "a whole number, in digits only"
+                elif len(token.value) > 20 or int(token.value) not in _OF_64_BITS:
+                    kind = "a whole number of 64 bits"
+                else:
+                    continue
+                named = "" if token.keyword else f"{argument.name}: "
+                message = f"{named}{token.value!r} must be {kind}."
+                raise cyclopts.CoercionError(message, argument=argument, token=token)
 
 
 app = App(

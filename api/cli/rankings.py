@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from msgspec import UNSET
 
 from api.cli import printing
@@ -30,11 +31,12 @@ from engine.domain.commands import (
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
 from engine.domain.expiry import ExpiresOn
-from engine.domain.notation import Notation, TimeUnit
+from engine.domain.notation import DECIMALS_MAX, Notation, TimeUnit
 from engine.domain.terms import OPERATOR, Counts, RankingId, Sort, UnityId
 from projections.board.board import Ranking
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
+_Decimals = Annotated[int, Parameter(validator=Number(gte=0, lte=DECIMALS_MAX))]
 NewName = Annotated[str, Parameter(help="The new name.")]
 
 
@@ -48,7 +50,7 @@ async def create_ranking(
     like: Kind | None = None,
     unity: str = "points",
     sort: Literal["ASC", "DESC"] = "DESC",
-    decimals: int = 0,
+    decimals: _Decimals = 0,
     time: TimeUnit | None = None,
     counts: Literal["sum", "best", "last"] = "sum",
     lasts: str | None = None,
@@ -176,7 +178,7 @@ async def add_unity(
     /,
     *,
     sort: Literal["ASC", "DESC"] = "DESC",
-    decimals: int = 0,
+    decimals: _Decimals = 0,
     time: TimeUnit | None = None,
     counts: Literal["sum", "best", "last"] = "sum",
     lasts: str | None = None,

@@ -80,7 +80,7 @@ NOT_WHOLE = ["0.5", "2.0", "1e3", " 1", "1 ", "１", "0x1", "1_000", "+1", "01",
 
 @pytest.mark.parametrize(("words", "name", "required"), list(whole_numbers()))
 def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: bool) -> None:
-    for text in NOT_WHOLE:
+    for text in [*NOT_WHOLE, str(2**63), str(-(2**63) - 1)]:
         arguments = [*COMMANDS[words]]
         if not required:
             arguments.append(f"{name}={text}")
@@ -90,7 +90,8 @@ def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: 
             arguments[arguments.index("1")] = text
         ended = said_here(arguments)
         assert (ended.code, ended.out) == (2, "")
-        assert f"{text!r} must be a whole number, in digits only." in ended.err
+        expected = "a whole number, in digits only" if text in NOT_WHOLE else "a whole number of 64 bits"
+        assert f"{text!r} must be {expected}." in ended.err
 
 
 @pytest.mark.parametrize(
