@@ -16,6 +16,7 @@ from api.interface.declarations import RecallContext
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
 from api.interface.resources.classifications import lines_then, shown_values
+from api.interface.resources.expiring import Structure
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_date
@@ -24,8 +25,9 @@ from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found
 from api.web.words import ENGLISH, Words
 from engine.domain.errors import NotFound, TooMuchWork
 from engine.domain.events import Criterion
+from engine.domain.judging import now_of
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking, give_sums, left_out
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
@@ -33,7 +35,7 @@ from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable
-from projections.columns.enrolment import Totals
+from projections.past.losses import Losses
 from projections.past.past import AtSequence, LastCompetition, PastBoard
 
 BOARD_LINES: Final = 100
@@ -60,6 +62,11 @@ SERIES_EVENTS_MAX: Final = 200_000
 """Events of a log that a race is drawn from; it is gone through from the beginning."""
 SERIES_COMPETITORS_MAX: Final = 500
 """Competitors of a ranking whose race is drawn."""
+
+DEFENDED: Final = timedelta(days=7)
+"""The points that expire within this time are shown as points to defend."""
+DEFENDED_EVENTS_MAX: Final = 20_000
+"""Events of points that took place then, or were recorded then. With more, the table does not show what expires."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -203,8 +210,12 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         ]
         positions = await _positions(context, earlier, ranking_id, asked.unity_id, found.group, ranked)
     ranking = board.rankings[ranking_id]
-    others = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
+    others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
     columns = _columns(asked.words, ranking, asked.unity_id)
+    first = in_force(ranking)[0].unity_id if asked.unity_id is None else asked.unity_id
+    if board is live.board and (defended := await _defended(context, ranking_id, first, ids)) is not None:
+        columns.append(ValueColumn(asked.words("to_defend"), False, ranking.unities[first].notation))
+        others.append(defended)
     gained: Mapping[CompetitorId, int | None] = {}
     if asked.form and last is not None and (sums := ranking.competition_sums) is not None:
         unity_id = unity_of(board, ranking_id, asked.unity_id)
@@ -303,6 +314,30 @@ def _sole(ranking: Ranking) -> UnityId | None:
     return None if more or not compares_totals(first) else first.unity_id
 
 
+async def _defended(
+    context: RecallContext, ranking_id: RankingId, unity_id: UnityId, competitor_ids: Items[CompetitorId]
+) -> Mapping[CompetitorId, int] | None:
+    """The points that competitors lose within DEFENDED. None: the unity's points do not expire, it counts results, or
+    there is too much to look at."""
+    live, board = context.live, context.live.board
+    ranking = board.rankings[ranking_id]
+    unity = ranking.unities[unity_id]
+    if unity.expiry is None or unity.counts is not Counts.SUM or (expired_by := live.expired_by) is None:
+        return None
+    now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
+    while True:
+        totals = {one: unity.totals.get(one) for one in competitor_ids}
+        losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
+        with Structure(live) as structure:
+            try:
+                upto = live.head.sequence
+                await context.past.follow_losses(live.tournament_id, board, losses, upto, DEFENDED_EVENTS_MAX)
+            except TooMuchWork:
+                return None
+        if not structure.has_changed:  # else lines may have been read that count no longer
+            return {one: totals[one] - left for one, left in losses.totals.items()}
+
+
 def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:
     """The unities whose totals decide nothing in the table, and are shown in it."""
     plain = {one.unity_id for one in in_force(ranking) if compares_totals(one)}
@@ -319,7 +354,7 @@ def _shown(
     lines: Items[Classified],
     positions: Mapping[CompetitorId, int | None],
     form: Mapping[CompetitorId, list[CompetitionSum]],
-    others: Items[Totals],
+    others: Items[Mapping[CompetitorId, int]],
     gained: Mapping[CompetitorId, int | None],
 ) -> Generator[None, None, list[TableLine]]:
     shown = []

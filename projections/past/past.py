@@ -527,22 +527,33 @@ class Past:
                     raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
         return timeline.steps
 
-    async def follow_losses(self, tournament_id: TournamentId, board: Board, losses: Losses, upto: Sequence) -> None:
-        """Gives the losses of a unity the events up to `upto` that they are made of. Raises TooMuchWork."""
+    async def follow_losses(
+        self,
+        tournament_id: TournamentId,
+        board: Board,
+        losses: Losses,
+        upto: Sequence,
+        events_max: int = DATED_LINES_MAX,
+    ) -> None:
+        """Gives the losses of a unity the events up to `upto` that they are made of. Raises TooMuchWork if more than
+        `events_max` were recorded when what expires took place, or more give points of competitions."""
         after, until = losses.took_place
         by_date = await in_time_slices(dated_between(board, after, until))
         async with self._admitted():
             async with self._database.connection_for(tournament_id) as connection:
                 first = await reading.last_at(connection, tournament_id, after, upto)
                 last = await reading.last_at(connection, tournament_id, until, upto)
-            if last - first > DATED_LINES_MAX:
-                raise TooMuchWork("events", DATED_LINES_MAX)
+            if last - first > events_max:
+                raise TooMuchWork("events", events_max)
             async for events in self._chunks_read_ahead(tournament_id, first, last):
                 await self._time_slices.work(losses.follow(events, dated=False))
-            pending = deque((one, Sequence(0)) for one in by_date)
+            pending, count = deque((one, Sequence(0)) for one in by_date), 0
             while pending:
                 async with self._database.connection_for(tournament_id) as connection:
                     events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+                count += len(events)
+                if count > events_max:
+                    raise TooMuchWork("events", events_max)
                 await self._time_slices.work(losses.follow(events, dated=True))
 
     async def leaders(

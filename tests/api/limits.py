@@ -577,6 +577,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "none are shown",
             ),
             (
+                "events of points, or of the log, that *to defend* is read from",
+                f"{table.DEFENDED_EVENTS_MAX:,}",
+                "it is not shown",
+            ),
+            (
                 "events up to a past moment whose recent results are shown",
                 f"{table.FORM_EVENTS_MAX:,}",
                 "none are shown",

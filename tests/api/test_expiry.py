@@ -43,7 +43,8 @@ from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.past.past import AtSequence, Past
 from projections.tables.worker import Worker
 from tests.api.asking import refused
-from tests.api.service import Answer, Season, deltas, listed
+from tests.api.public_boards import Board, change
+from tests.api.service import Answer, Season, Service, deltas, listed
 from tests.desks import desks_at, recorded, submit, until
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
@@ -441,7 +442,7 @@ async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> No
 
 
 async def test_windows_history_and_explanations_show_what_expired(
-    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
 ) -> None:
     clock = await told_clock(owner, monkeypatch)
     await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
@@ -489,3 +490,22 @@ async def test_windows_history_and_explanations_show_what_expired(
     for query in "", "&on=2100-01-03":
         assert await explained(unity, query) == [(5, None, None, 5), (-5, None, "expiry", 0)]
         assert await explained(peak, query) == [(None, 7, None, 7), (None, None, "expiry", None)]
+
+    await change(client, published="true")
+    board = Board(service, client.tournament)
+
+    async def defended(query: str = "") -> dict[str, str]:
+        table = (await board.get(f"table.json?ranking={made['id']}{query}")).json
+        names = [column["name"] for column in table["columns"]]
+        assert ("to defend (7 days)" in names) == (names[0] == "points" and not query.startswith("&at"))
+        return {line["name"]: line["values"][-1] for line in table["lines"]}
+
+    assert list((await defended()).values())[:2] == ["3", "0"]
+    await defended(f"&unity={peak}")
+    await defended(f"&at={expiring['sequence'] - 1}")
+    seen = (await board.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"]
+    assert (seen["expiring"][0]["total_then"], seen["competitors"][0]["id"]) == (0, bob)
+    await change(client, freeze="now")
+    given = await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
+    assert first(given) == [(bob, 6)]
+    assert (await board.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"] == seen

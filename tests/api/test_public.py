@@ -44,6 +44,7 @@ def paths_of(season: Season) -> list[str]:
     return [
         operation.path.format(ranking_id=season.ranking_id)
         + (f"?competitor={season.ids[0]}" if "explain" in operation.path else "")
+        + ("?until=2100-01-01" if "expiring" in operation.path else "")
         for operation in PUBLIC_READS
     ]
 
@@ -219,7 +220,7 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
         "reversal",
         *("next", "explanation", "from", "to", "steps", "cause", "overtakings", "overtakings_left_out"),
         *("leaders", "clock", "until", "reigns", "since", "led", "times", "seconds", "shared_seconds", "days", "weeks"),
-        *("runs", "longest", "differing", "differences"),
+        *("runs", "longest", "differing", "differences", "expiring", "total_then", "expires_at"),
     } | ({"who", "whom", "level", "who_total", "whom_total", "log", "world"} & keys)
 
 
@@ -369,6 +370,8 @@ def questions(operation: PublicRead, season: Season, end: int) -> list[str]:
         asked += ["clock=world", "limit=1", "until=2024-03-09", f"clock=world&at_sequence={end}&offset=1"]
     if "after" in taken:
         asked += ["limit=1", f"to_sequence={end + 5}", f"from_sequence={end}", f"competitor={season.ids[1]}"]
+    if "expiring" in operation.path:
+        return ["until=2100-01-01", f"until=2100-01-01&competitors={season.ids[1]}"]
     if "explain" in operation.path:
         asked = [f"competitor={one}{more}" for one in season.ids for more in ("", f"&to={end}", f"&to={end + 1}")]
     return asked

@@ -23,7 +23,7 @@ from api.interface.lookup import ranking_of, unity_of
 from api.interface.public.view import PublicViews
 from api.interface.questions import TableQuestion, with_days
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
-from api.interface.resources import classifications, history, leaders, recent_results, standings
+from api.interface.resources import classifications, expiring, history, leaders, recent_results, standings
 from api.interface.resources.classifications import (
     ClassificationLineShape,
     ClassificationShape,
@@ -31,6 +31,7 @@ from api.interface.resources.classifications import (
     NeighboursShape,
     criteria_shape,
 )
+from api.interface.resources.expiring import ExpiringLineShape, ExpiringQuestion, ExpiringShape
 from api.interface.resources.history import ExplainQuestion, ExplanationPlaceShape, HistoryQuestion, OvertakingShape
 from api.interface.resources.leaders import (
     ClockDifferenceShape,
@@ -164,6 +165,15 @@ class PublicLeadersShape(PublicNamesShape, kw_only=True):
     times: list[TimeAtTopShape]
     differing: int
     differences: list[ClockDifferenceShape]
+
+
+class PublicExpiringShape(PublicNamesShape, kw_only=True):
+    unity_id: int
+    sequence: int
+    recorded_at: Instant
+    until: Instant
+    lines: int
+    expiring: list[ExpiringLineShape]
 
 
 class PublicLineShape(Struct, kw_only=True):
@@ -347,6 +357,19 @@ async def _leaders(context: RecallContext, question: LeadersQuestion) -> Struct:
     )
 
 
+async def _expiring(context: RecallContext, question: ExpiringQuestion) -> Struct:
+    shown = await _told(context, expiring.answer_expiring, question, ExpiringShape)
+    return PublicExpiringShape(
+        unity_id=shown.unity_id,
+        sequence=shown.sequence,
+        recorded_at=shown.recorded_at,
+        until=shown.until,
+        lines=shown.lines,
+        expiring=shown.competitors,
+        competitors=_competitors(context.live.board, [line.competitor_id for line in shown.competitors]),
+    )
+
+
 class _HistoryPage(Struct):
     told: list[PublicLineShape]
     next: str | None
@@ -477,6 +500,15 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         answer=Answer("leaders", PublicLeadersShape),
         render=_leaders,
         fields=_fields(leaders.OPERATIONS, f"{_RANKING}/leaders.json"),
+    ),
+    PublicRead(
+        f"{_RANKING}/expiring.json",
+        "What competitors will lose when points expire",
+        operation_id="showPublicExpiring",
+        question=ExpiringQuestion,
+        answer=Answer("expiring", PublicExpiringShape),
+        render=_expiring,
+        fields=_fields(expiring.OPERATIONS, f"{_RANKING}/expiring.json"),
     ),
     PublicRead(
         f"{_RANKING}.json",

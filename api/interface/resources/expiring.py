@@ -56,20 +56,20 @@ async def answer_expiring(context: RecallContext, answer: Answer, question: Expi
     """Raises NotFound if there is no such unity, Unacceptable if the window names a competitor outside the ranking, and
     TooMuchWork."""
     while True:
-        with _Structure(context.live) as structure:
+        with Structure(context.live) as structure:
             shape = await _shape(context, question)
         if not structure.has_changed:  # else lines may have been read that count no longer
             return tagged_body(answer.body(encode(shape)))
 
 
-class _Structure:
+class Structure:
     """Whether the live folds a structural event while in this context."""
 
     def __init__(self, live: LiveTournament) -> None:
         self.has_changed = False
         self._live = live
 
-    def __enter__(self) -> "_Structure":
+    def __enter__(self) -> "Structure":
         self._live.followers.append(self._follow)
         return self
 
