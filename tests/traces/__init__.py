@@ -26,6 +26,7 @@ JSON object:
     read                       it is asked for a list, and waits for the barrier
     shown      sequence, digest
                                the list shows the log up to this head
+    unread                     it has no answer from the barrier; this read is passed over
     opened                     a client opens a stream, and waits for the barrier
     listened   case, sequence, digest
                                a listener, which is `case` from now on, begins after this event of a block

@@ -11,6 +11,7 @@ A changed trace that processes which obey the protocol could have left as well i
 - A process that dies may have been asked for a list that it never showed, or not.
 - What is sent to a listener in two pieces may be sent in one, which ends within a block or with it; and nobody sees
   what is sent over a connection that is gone, or from where one that sends nothing begins.
+- What workers did about events before the play does not matter.
 - A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
   it had saved it.
 - What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
@@ -99,9 +100,10 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what == DROPPED or _is_gone(trace, change) or (what in CLOSE_BY and _is_within_block(trace, change))
         case Did.CLAIMED:
             is_before = what == OTHER_CHECKPOINT and line.after <= trace.log.begin
-            return what == TWICE or is_before or not _is_saved(trace, change)
+            return what == TWICE or is_before or not _is_saved(trace, change) or line.sequence <= trace.log.begin
         case Did.SAVED:
-            return what == DROPPED
+            is_before = what == CLOSE_BY[1] and line.sequence <= trace.log.begin + 1
+            return what == DROPPED or is_before or line.sequence <= trace.log.begin
         case Did.COMMITTED | Did.ANSWERED:
             return what == DROPPED and dies
 

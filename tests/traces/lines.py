@@ -24,6 +24,7 @@ class Did(StrEnum):
     ANSWERED = "answered"
     READ = "read"
     SHOWN = "shown"
+    UNREAD = "unread"
     OPENED = "opened"
     LISTENED = "listened"
     SENT = "sent"
@@ -87,6 +88,23 @@ class Trace(Struct, frozen=True):
 
 
 def read(folder: Path) -> list[Line]:
-    """The lines of all processes, in the order of time."""
+    """The lines of all processes, in the order of time, without the reads that failed."""
     texts = [text for path in folder.glob("*.ndjson") for text in path.read_bytes().splitlines()]
-    return sorted([msgspec.json.decode(text, type=Line) for text in texts], key=lambda line: line.at)
+    return without_failed_reads(sorted([msgspec.json.decode(text, type=Line) for text in texts], key=_at))
+
+
+def without_failed_reads(lines: list[Line]) -> list[Line]:
+    """The lines but for each READ that came to nothing: its client has seen nothing that could be untrue."""
+    reading: dict[tuple[int, int], int] = {}
+    failed: set[int] = set()
+    for place, line in enumerate(lines):
+        its = line.process, line.tournament
+        if line.did is Did.READ:
+            reading[its] = place
+        elif line.did is Did.UNREAD:
+            failed.update((reading.pop(its), place))
+    return [line for place, line in enumerate(lines) if place not in failed]
+
+
+def _at(line: Line) -> int:
+    return line.at

@@ -216,7 +216,11 @@ def _wrap_barrier(recorder: Recorder) -> None:
         return showing(live, make_current(self, live, node, is_read=True))
 
     async def showing(live: LiveTournament, current: Awaitable[None]) -> None:
-        await current
+        try:
+            await current
+        except BaseException:
+            recorder.write(live.tournament_id, Did.UNREAD)
+            raise
         head = live.head
         recorder.write(live.tournament_id, Did.SHOWN, sequence=head.sequence, digest=head.digest.hex())
 
