@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from api.cli.lines import told
 from api.desk.desk import Desk
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
+from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events
 from engine.domain.commands import AddPoints, Command
@@ -497,7 +498,7 @@ async def test_windows_history_and_explanations_show_what_expired(
     async def defended(query: str = "") -> dict[str, str]:
         table = (await board.get(f"table.json?ranking={made['id']}{query}")).json
         names = [column["name"] for column in table["columns"]]
-        assert ("to defend (7 days)" in names) == (names[0] == "points" and not query.startswith("&at"))
+        assert (ENGLISH("to_defend") in names) == (names[0] == "points" and not query.startswith("&at"))
         return {line["name"]: line["values"][-1] for line in table["lines"]}
 
     assert list((await defended()).values())[:2] == ["3", "0"]
