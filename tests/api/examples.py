@@ -227,6 +227,7 @@ STORY: Final = (
     Step(operation_id="showPublicForm", ids=_LADDER, query="top=1"),
     Step(operation_id="listPublicHistory", ids=_LADDER, query="limit=1"),
     Step(operation_id="explainPublic", ids=_LADDER, query="competitor=$CLEO"),
+    Step(operation_id="showPublicExpiring", ids=_LADDER, query="until=2026-05-31&top=1"),
     Step(operation_id="showPublicLeaders", ids=_LADDER, query="clock=world&until=2026-05-31"),
     Step(
         operation_id="followPublicEvents",

@@ -51,6 +51,7 @@ OPEN: Final = {"/", "/healthz", "/readyz", "/openapi.json", "/docs"}
 """What can be asked without a token."""
 NEEDED: Final = {
     f"{PUBLIC}rankings/{{ranking_id}}/explain.json": "?competitor=1",
+    f"{PUBLIC}rankings/{{ranking_id}}/expiring.json": "?until=2100-01-01",
     f"{PUBLIC}passage.json": "?ranking=1&at=1",
 }
 """What public operations cannot be asked without."""
