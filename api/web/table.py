@@ -319,13 +319,14 @@ async def _defended(
 ) -> Mapping[CompetitorId, int] | None:
     """The points that competitors lose within DEFENDED. None: the unity's points do not expire, it counts results, or
     there is too much to look at."""
-    live, board = context.live, context.live.board
-    ranking = board.rankings[ranking_id]
-    unity = ranking.unities[unity_id]
-    if unity.expiry is None or unity.counts is not Counts.SUM or (expired_by := live.expired_by) is None:
-        return None
-    now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
+    live = context.live
     while True:
+        board = live.board
+        ranking, expired_by = board.rankings[ranking_id], live.expired_by
+        unity = ranking.unities[unity_id]
+        if unity.expiry is None or unity.counts is not Counts.SUM or expired_by is None:
+            return None
+        now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
         totals = {one: unity.totals.get(one) for one in competitor_ids}
         losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
         with Structure(live) as structure:

@@ -90,7 +90,9 @@ class Trace(Struct, frozen=True):
 def read(folder: Path) -> list[Line]:
     """The lines of all processes, in the order of time, without the reads that failed."""
     texts = [text for path in folder.glob("*.ndjson") for text in path.read_bytes().splitlines()]
-    return without_failed_reads(sorted([msgspec.json.decode(text, type=Line) for text in texts], key=_at))
+    return without_failed_reads(
+        sorted([msgspec.json.decode(text, type=Line) for text in texts], key=lambda line: line.at)
+    )
 
 
 def without_failed_reads(lines: list[Line]) -> list[Line]:
@@ -104,7 +106,3 @@ def without_failed_reads(lines: list[Line]) -> list[Line]:
         elif line.did is Did.UNREAD:
             failed.update((reading.pop(its), place))
     return [line for place, line in enumerate(lines) if place not in failed]
-
-
-def _at(line: Line) -> int:
-    return line.at
