@@ -63,7 +63,7 @@ async def create_ranking(
     Parameters
     ----------
     like
-        Kind of ranking to make, with its unities, sorts and criteria, instead of the four options that follow. The
+        Kind of ranking to make, with its unities, sorts and criteria, instead of the five options that follow. The
         criteria and further unities are events after the creation.
     unity
         Name of its main unity.
@@ -107,8 +107,8 @@ async def create_ranking(
                 main_unity_decimals=template.decimals,
                 main_unity_time=template.time,
                 main_unity_counts=template.counts,
-                main_unity_lasts=lasts,
-                main_unity_expires_on=None if expires_on is None else ExpiresOn(expires_on),
+                main_unity_lasts=template.lasts if lasts is None else lasts,
+                main_unity_expires_on=template.expires_on if expires_on is None else ExpiresOn(expires_on),
             ),
             actor=OPERATOR,
         )

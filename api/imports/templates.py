@@ -7,15 +7,17 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from engine.domain.expiry import ExpiresOn
 from engine.domain.notation import TimeUnit
 from engine.domain.terms import Counts, Sort
 
-Kind = Literal["football", "chess", "formula-one", "icpc", "high-score", "laps"]
+Kind = Literal["football", "chess", "formula-one", "icpc", "tennis", "high-score", "laps"]
 
 
 class Template(Struct, frozen=True):
-    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals`, `time` and
-    `counts` are the main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
+    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals`, `time`, `counts`,
+    `lasts` and `expires_on` are the main unity's. `scoring`: what scores of two numbers give, by the fields of
+    `Scoring`."""
 
     unities: dict[str, Sort]
     criteria: tuple[str, ...] = ()
@@ -23,6 +25,8 @@ class Template(Struct, frozen=True):
     decimals: int = 0
     time: TimeUnit | None = None
     counts: Counts = Counts.SUM
+    lasts: str | None = None
+    expires_on: ExpiresOn | None = None
 
 
 _GOALS: Final = {"goal difference": Sort.DESC, "goals for": Sort.DESC, "goals against": Sort.ASC}
@@ -46,6 +50,8 @@ TEMPLATES: Final[dict[Kind, Template]] = {
     "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
     # Penalty time is in minutes.
     "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),
+    # On Mondays: the best 19 results of the last 52 weeks.
+    "tennis": Template({"points": Sort.DESC}, ("points:best=19",), lasts="P52W", expires_on=ExpiresOn.WEEK),
     # The best attempt counts. (`score` is a column of files of competitions.)
     "high-score": Template({"high score": Sort.DESC}, counts=Counts.BEST),
     # The fastest lap counts.

@@ -223,3 +223,65 @@ async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
     names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
     shown = await tallybook.json("classification", "show", slug, "Table")
     assert sorted((line["position"], names[line["competitor_id"]]) for line in shown["standings"]) == standings
+
+
+# The results of two in 2023, as the ATP's ranking counted them.
+TENNIS = """\
+date,location,participants,score,points
+2023-01-08,Adelaide,Djokovic,W,250
+2023-01-29,Melbourne,Djokovic,W,2000
+2023-02-19,Buenos Aires,Alcaraz,W,250
+2023-02-26,Rio de Janeiro,Alcaraz,F,300
+2023-03-04,Dubai,Djokovic,SF,180
+2023-03-19,Indian Wells,Alcaraz,W,1000
+2023-04-02,Miami,Alcaraz,SF,360
+2023-04-16,Monte Carlo,Djokovic,R16,90
+2023-04-23,Banja Luka,Djokovic,QF,45
+2023-04-23,Barcelona,Alcaraz,W,500
+2023-05-07,Madrid,Alcaraz,W,1000
+2023-05-21,Rome,Djokovic|Alcaraz,QF|R32,180|45
+2023-06-11,Paris,Djokovic|Alcaraz,W|SF,2000|720
+2023-06-25,London,Alcaraz,W,500
+2023-07-16,Wimbledon,Djokovic|Alcaraz,F|W,1200|2000
+2023-08-13,Toronto,Alcaraz,QF,180
+2023-08-20,Cincinnati,Djokovic|Alcaraz,W|F,1000|600
+2023-09-10,New York,Djokovic|Alcaraz,W|SF,2000|720
+2023-10-04,Beijing,Alcaraz,SF,180
+2023-10-15,Shanghai,Alcaraz,R16,90
+2023-11-05,Paris,Djokovic|Alcaraz,W|R32,1000|10
+2023-11-19,Turin,Djokovic|Alcaraz,W|SF,1300|400
+"""
+
+
+async def test_a_ranking_like_that_of_tennis_has_the_official_points_of_each_monday(
+    tallybook: Tallybook, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Tour")
+    (played := tmp_path / "played.csv").write_text(TENNIS)
+    for player in ("Alcaraz", "Djokovic"):
+        await tallybook.done("competitor", "add", slug, player)
+    await tallybook.done("ranking", "create", slug, "Ranking", "--like", "tennis")
+    imported = ["competition", "import", slug, "Ranking", str(played), "--database-url", tallybook.dsn]
+    assert (await asyncio.to_thread(said, *imported)).code == 0
+    names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+
+    async def shown(*on: str) -> Any:
+        return await tallybook.json("classification", "show", slug, "Ranking", *on)
+
+    async def points(*on: str) -> dict[str, int]:
+        return {names[line["competitor_id"]]: line["values"][0] for line in (await shown(*on))["standings"]}
+
+    assert [one["best"] for one in (await shown())["criteria"]] == [19]
+    # The official table at the end of the year.
+    assert await points("--on", "2023-11-20") == {"Djokovic": 11_245, "Alcaraz": 8_855}
+    # What was won in the same week of the year before counts until Sunday.
+    for on, djokovic, alcaraz in (
+        ("2024-01-07", 11_245, 8_855),
+        ("2024-01-08", 10_995, 8_855),
+        ("2024-01-28", 10_995, 8_855),
+        ("2024-01-29", 8_995, 8_855),
+        ("2024-02-19", 8_995, 8_605),
+    ):
+        assert await points("--on", on) == {"Djokovic": djokovic, "Alcaraz": alcaraz}, on
+    # By the log's clock, all of it expired as it was recorded.
+    assert await points() == {"Djokovic": 0, "Alcaraz": 0}
