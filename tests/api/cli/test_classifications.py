@@ -153,15 +153,29 @@ date,participants,score
 2022-12-02 15:00,Ghana|Uruguay,0:2
 2022-12-02 15:00,South Korea|Portugal,2:1
 """
-ROUND_ROBIN = """\
-date,participants,score
-2024-05-01,Ana|Bea,1:0
-2024-05-01,Cy|Dov,0:0
-2024-05-02,Ana|Cy,0:1
-2024-05-02,Bea|Dov,1:0
-2024-05-03,Ana|Dov,1:0
-2024-05-03,Bea|Cy,1:0
+# The two games of each pair, won (1), drawn (=) or lost (0) by the first: the candidates of London, 2013.
+CANDIDATES = """\
+Carlsen: Kramnik ==, Svidler 10, Aronian ==, Gelfand 11, Grischuk 1=, Ivanchuk =0, Radjabov =1
+Kramnik: Svidler =1, Aronian =1, Gelfand ==, Grischuk =1, Ivanchuk =0, Radjabov =1
+Svidler: Aronian =1, Gelfand ==, Grischuk ==, Ivanchuk =1, Radjabov 1=
+Aronian: Gelfand 10, Grischuk ==, Ivanchuk 11, Radjabov 11
+Gelfand: Grischuk ==, Ivanchuk ==, Radjabov =1
+Grischuk: Ivanchuk ==, Radjabov 1=
+Ivanchuk: Radjabov 0=
 """
+
+
+def games(crosstable: str) -> str:
+    """A file with the games, by the last days of the two halves."""
+    rows = ["date,participants,score"]
+    for line in crosstable.splitlines():
+        player, others = line.split(": ")
+        for opponent, results in (pair.split() for pair in others.split(", ")):
+            for day, result in zip(("2013-03-23", "2013-04-01"), results, strict=True):
+                rows.append(f"{day},{player}|{opponent},{ {'1': '1:0', '=': '0:0', '0': '0:1'}[result] }")
+    return "\n".join(rows)
+
+
 RACES = """\
 date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths,10ths
 2022-03-20,LEC|SAI|HAM|RUS|MAG|BOT|OCO|TSU|ALO|ZHO,1|2|3|4|5|6|7|8|9|10,26|18|15|12|10|8|6|4|2|1,\
@@ -169,6 +183,37 @@ date,participants,score,points,wins,seconds,thirds,4ths,5ths,6ths,7ths,8ths,9ths
 2022-03-27,VER|LEC|SAI|PER|RUS|OCO|NOR|GAS|MAG|HAM,1|2|3|4|5|6|7|8|9|10,25|19|15|12|10|8|6|4|2|1,\
 1|||||||||,|1||||||||,||1|||||||,|||1||||||,||||1|||||,|||||1||||,||||||1|||,|||||||1||,||||||||1|,|||||||||1
 """
+
+# The medals of the ICPC World Finals, Beijing 2018: for each problem, the minute in which it was solved, and attempts
+# before that.
+FINALS = """\
+Moscow State: 79 87 - 258 296+3 47+3 140+1 41+1 224+2 - 55
+MIPT: 66 17 - 272 229+1 55 - 91 122 - 48+2
+Peking: 102+1 41 - 203+1 - 76+1 296+1 149+1 170 - 33+1
+Tokyo: 128+1 76 - 281+3 298+6 65+4 - 120 216+3 - 42
+Seoul: 105+1 16 - - 262+4 53 - 74 82 - 27
+New South Wales: 52 31 - 233 - 65 275+1 - 123+1 - 16+1
+Tsinghua: 105 22 - - 286+2 42+1 - 146+3 181+1 - 80
+Shanghai Jiao Tong: 99 63+2 - - 273+1 49+2 - 130+1 175 - 87+1
+ITMO: 47 28 - - - 13 285+7 184+3 154+3 - 95+1
+Central Florida: 115 26 - - - 139 219+7 142+1 265+1 - 47
+MIT: 112 93 - - 257+4 185+6 - 146+2 69 - 42
+Vilnius: 25+2 74 - - 255 196+4 - 140 209+3 - 95
+Ural: 135+2 30 - - 286 68+1 - 293+3 177 - 85+2
+"""
+
+
+def solutions(scoreboard: str) -> str:
+    """A file with each problem that was solved, in the order of their letters. An attempt costs 20 minutes."""
+    teams = {name: cells.split() for name, cells in (line.split(": ") for line in scoreboard.splitlines())}
+    rows = ["date,participants,score,solved,penalty"]
+    for problem in range(11):
+        solved = {name: cells[problem].partition("+") for name, cells in teams.items() if cells[problem] != "-"}
+        if solved:
+            penalties = [int(minute) + 20 * int(attempts or 0) for minute, _, attempts in solved.values()]
+            minutes, ones = "|".join(minute for minute, *_ in solved.values()), "|".join("1" * len(solved))
+            rows.append(f"2018-04-19,{'|'.join(solved)},{minutes},{ones},{'|'.join(map(str, penalties))}")
+    return "\n".join(rows)
 
 
 # Two throws of each: javelin, men, Tokyo, the final of 7 August 2021, in centimetres.
@@ -188,27 +233,47 @@ date,participants,score,time
 
 
 @pytest.mark.parametrize(
-    ("kind", "file", "standings"),
+    ("kind", "file", "standings", "totals"),
     [
         # The group of the World Cup in which goals scored decided who went on.
-        ("football", GROUP_H, [(1, "Portugal"), (2, "South Korea"), (3, "Uruguay"), (4, "Ghana")]),
-        # Two points each for Ana and Bea, and Ana won against Bea; 1.5 for Cy, half a point for Dov.
-        ("chess", ROUND_ROBIN, [(1, "Ana"), (2, "Bea"), (3, "Cy"), (4, "Dov")]),
+        ("football", GROUP_H, [(1, "Portugal"), (2, "South Korea"), (3, "Uruguay"), (4, "Ghana")], "6 4 4 3"),
+        # Two had 8½ points and drew both of their games; Carlsen won more others, as did Gelfand of two with 6½. Of two
+        # with 8, Svidler won against Aronian.
+        (
+            "chess",
+            games(CANDIDATES),
+            [(1, "Carlsen"), (2, "Kramnik"), (3, "Svidler"), (4, "Aronian"), (5, "Gelfand"), (6, "Grischuk"),
+             (7, "Ivanchuk"), (8, "Radjabov")],
+            "85 85 80 80 65 65 60 40",
+        ),
         # After two races of a season: two had 12 points, and one of them a fourth place.
         (
             "formula-one",
             RACES,
             [(1, "LEC"), (2, "SAI"), (3, "VER"), (4, "RUS"), (5, "HAM"), (6, "OCO"), (7, "PER"), (8, "MAG"), (9, "BOT"),
              (10, "NOR"), (11, "GAS"), (11, "TSU"), (13, "ALO"), (14, "ZHO")],
+            "45 33 25 22 16 14 12 12 8 6 4 4 2 1",
+        ),
+        # Of those with the same number, the one with less penalty time stands first.
+        (
+            "icpc",
+            solutions(FINALS),
+            [*enumerate([line.partition(":")[0] for line in FINALS.splitlines()], start=1)],
+            "9 8 8 8 7 7 7 7 7 7 7 7 7",
         ),
         # The best throw counts: Weber's second was farther than Vesely's.
-        ("high-score", THROWS, [(1, "Chopra"), (2, "Vadlejch"), (3, "Vesely"), (4, "Weber"), (5, "Nadeem")]),
+        (
+            "high-score",
+            THROWS,
+            [(1, "Chopra"), (2, "Vadlejch"), (3, "Vesely"), (4, "Weber"), (5, "Nadeem")],
+            "8758 8667 8544 8530 8462",
+        ),
         # The shortest time counts; the last of Powell was longer than the one before.
-        ("laps", RUNS, [(1, "Bolt"), (2, "Gay"), (3, "Powell"), (4, "Bailey")]),
+        ("laps", RUNS, [(1, "Bolt"), (2, "Gay"), (3, "Powell"), (4, "Bailey")], "9580 9690 9820 9930"),
     ],
 )  # fmt: skip
 async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
-    kind: Kind, file: str, standings: list[tuple[int, str]], tallybook: Tallybook, tmp_path: Path
+    kind: Kind, file: str, standings: list[tuple[int, str]], totals: str, tallybook: Tallybook, tmp_path: Path
 ) -> None:
     slug = await tallybook.done("tournament", "create", "Known")
     clubs = tmp_path / "clubs.csv"
@@ -223,6 +288,7 @@ async def test_a_ranking_of_a_known_kind_is_classified_as_it_was(
     names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
     shown = await tallybook.json("classification", "show", slug, "Table")
     assert sorted((line["position"], names[line["competitor_id"]]) for line in shown["standings"]) == standings
+    assert " ".join(str(line["values"][0]) for line in shown["standings"]) == totals
 
 
 # The results of two in 2023, as the ATP's ranking counted them.
