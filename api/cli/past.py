@@ -288,7 +288,8 @@ async def explain(
         on = days_in(live.board, {"on": on})["on"]
         past, asked = Past(desk.database), (live.tournament_id, ranking_id, unity_id, competitor_id)
         if on is None:
-            explanation = await past.explanation(*asked, start=Sequence(from_), end=last, head=head)
+            notation = live.board.rankings[ranking_id].unities[unity_id].notation
+            explanation = await past.explanation(*asked, notation=notation, start=Sequence(from_), end=last, head=head)
         elif from_:
             raise Unacceptable("With --on, steps are in order of time; leave out --from.")
         else:

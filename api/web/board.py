@@ -366,6 +366,7 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
             ranking_id,
             unity_id,
             competitor_id,
+            notation=board.rankings[ranking_id].unities[unity_id].notation,
             start=Sequence(0),
             end=min(sequence, arguments.get("to", sequence)),
             head=context.live.head.sequence,

@@ -28,6 +28,7 @@ from engine.domain.events import (
     changed_by,
 )
 from engine.domain.marks import mark_after, result_of
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, lacks_sums
@@ -101,6 +102,7 @@ class Step(Struct, frozen=True, kw_only=True):
         return given or self.before.total != self.after.total or self.cause in (Cause.LIST, Cause.SORT)
 
 
+_OF_SUMS: Final = Notation()
 OVERTAKINGS_MAX: Final = 5_000
 """A page of an explanation ends with the step that reaches this number. If more competitors than this pass her or are
 passed without a change of their own totals, the step names those nearest to her afterwards."""
@@ -109,13 +111,21 @@ _STEP_OTHERS: Final = 500
 
 class Explainer:
     """Goes through a log from where `board` stands, and makes the steps of one competitor in one unity. Owns the board.
-    The ranking and the unity need not exist yet."""
+    The ranking and the unity need not exist yet; `notation` is what the unity has, or will have."""
 
-    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId) -> None:
+    def __init__(
+        self,
+        board: Board,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        competitor_id: CompetitorId,
+        notation: Notation = _OF_SUMS,
+    ) -> None:
         self.board = board
         self._ranking_id = ranking_id
         self._unity_id = unity_id
         self._her_id = competitor_id
+        self._notation = notation
         self._revisions = Revisions()
         self._order_now: OrderedLines | None = None
 
@@ -131,7 +141,7 @@ class Explainer:
         """Where she stands. Takes long if it was not `prepared`."""
         unity = self.unity
         if unity is None:
-            return Place(None, 0)
+            return Place(None, self._notation.shown(0))
         order = self._order
         return Place(order.position(order.line(self._her_id)), unity.notation.shown(unity.totals.get(self._her_id, 0)))
 

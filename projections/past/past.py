@@ -30,6 +30,7 @@ from engine.domain.errors import (
     TournamentStopped,
 )
 from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded, changed_by
+from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
 from engine.log.reading import Head, Mentioning
@@ -687,13 +688,15 @@ class Past:
         unity_id: UnityId,
         competitor_id: CompetitorId,
         *,
+        notation: Notation,
         start: Sequence,
         end: Sequence,
         head: Sequence,
         limit: int | None = None,
         latest: bool = False,
     ) -> Explanation:
-        """How a competitor came from where she stood after the event `start` to where she stood after the event `end`.
+        """How a competitor came from where she stood after the event `start` to where she stood after the event `end`,
+        in a unity with this notation, which need not exist there.
         Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most that many steps, found in
         SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, these are the last
         steps, and the page ends at `end`; `next` is the event up to which earlier ones are found."""
@@ -705,10 +708,9 @@ class Past:
             last = min(end, Sequence(start + SCANNED_EVENTS_MAX))
         async with self._admitted():
             board = await self._board_at(tournament_id, start)
-            explainer = Explainer(board, ranking_id, unity_id, competitor_id)
+            explainer = Explainer(board, ranking_id, unity_id, competitor_id, notation)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
             await self._time_slices.work(explainer.prepared())
-            comes_to_be = explainer.unity is None
             begin = reached = DatedPlace(start, since, explainer.place)
             steps: list[Step] = []
             async for events in self._chunks(tournament_id, start, last):
@@ -719,8 +721,6 @@ class Past:
                     begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
                 if _is_full(steps, most):
                     break
-            if comes_to_be and begin.sequence == start and (unity := explainer.unity) is not None:
-                begin = DatedPlace(start, since, Place(None, unity.notation.shown(0)))
             if explainer.lacks_sums:
                 without = left_out(explainer.board, ranking_id, reached.recorded_at)
                 sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence, without)

@@ -115,6 +115,25 @@ async def test_an_explanation_names_results_also_those_that_improved_nothing(sea
         assert await told("points", query) == (0, [])
 
 
+async def test_a_page_of_an_explanation_that_ends_before_the_unity_begins_has_no_total(season: Season) -> None:
+    client, path, ada = season.client, season.path, season.ids[0]
+    await client.put(f"{path}/add.json", {"participants_delta": deltas((ada, season.unity_id, 5))})
+    added = await client.post(f"{path}/unities.json", {"name": "score", "counts": "best"})
+    unity, sequence = added.json["unity"]["id"], int(added.headers["Tallybook-Sequence"])
+    await give(client, path, (ada, unity, 7))
+
+    async def told(query: str) -> dict[str, Any]:
+        asked = f"{path}/explain.json?competitor={ada}&unity={unity}&{query}"
+        return (await client.get(asked)).json["explanation"]
+
+    for query in f"to={sequence - 1}", f"to={sequence}", f"from={sequence - 1}&limit=1":
+        page = await told(query)
+        assert [(page[end]["total"]) for end in ("from", "to")] == [None, None], query
+    assert [(step["cause"], step["total"]) for step in (await told(""))["steps"]] == [("list", None), ("points", 7)]
+    of_sums = (await client.get(f"{path}/explain.json?competitor={ada}&to=1")).json["explanation"]
+    assert of_sums["to"]["total"] == 0
+
+
 async def test_the_public_sees_results_as_who_has_a_token(season: Season, board: Board) -> None:
     client, (ada, bob, *_) = season.client, season.ids
     path, unities = await make(season)

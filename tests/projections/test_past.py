@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
 from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded, TournamentRenamed
+from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
 from engine.log import reading
 from engine.log.reading import Head
@@ -137,13 +138,22 @@ async def test_pages_of_an_explanation_are_the_whole_of_it(
         unity_id = data.draw(st.sampled_from(list(ranking.unities)))
         her = data.draw(st.sampled_from(list(end.competitors)))
         start, last = sorted(data.draw(st.tuples(*[st.integers(0, len(events))] * 2)))
-        explainer = Explainer(board_of(events[:start]), ranking_id, unity_id, her)
+        notation = ranking.unities[unity_id].notation
+        explainer = Explainer(board_of(events[:start]), ranking_id, unity_id, her, notation)
         before = explainer.place
         steps = [step for recorded in events[start:last] if (step := explainer.step(recorded))]
         told, reached, limit = [], Sequence(start), data.draw(st.integers(1, 3))
         while True:
             page = await past.explanation(
-                tournament_id, ranking_id, unity_id, her, start=reached, end=Sequence(last), head=head, limit=limit
+                tournament_id,
+                ranking_id,
+                unity_id,
+                her,
+                notation=notation,
+                start=reached,
+                end=Sequence(last),
+                head=head,
+                limit=limit,
             )
             assert (page.start.sequence, page.start.place) == (reached, before)
             told += page.steps
@@ -272,7 +282,14 @@ async def test_the_events_that_a_page_scans_are_limited(
     page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), asked=nobody, limit=5)
     assert (page.lines, page.next) == ([], Cursor(Sequence(5)))
     told = await past.explanation(
-        arena.tournament_id, arena.ranking_id, arena.unity_id, arena.competitors[1], start=head, end=head, head=head
+        arena.tournament_id,
+        arena.ranking_id,
+        arena.unity_id,
+        arena.competitors[1],
+        notation=Notation(),
+        start=head,
+        end=head,
+        head=head,
     )
     assert (told.steps, told.next) == ([], None)
     told = await past.explanation(
@@ -280,6 +297,7 @@ async def test_the_events_that_a_page_scans_are_limited(
         arena.ranking_id,
         arena.unity_id,
         arena.competitors[1],
+        notation=Notation(),
         start=Sequence(4),
         end=head,
         head=head,

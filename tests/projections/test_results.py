@@ -239,7 +239,7 @@ def test_the_past_tells_the_same_totals(history: list[Event], data: st.DataObjec
         if ranking.of_results and len(ranking.participants):
             unity_id = data.draw(st.sampled_from(sorted(ranking.of_results)))
             competitor_id = data.draw(st.sampled_from(list(ranking.participants)))
-            explainer = Explainer(Board(), ranking_id, unity_id, competitor_id)
+            explainer = Explainer(Board(), ranking_id, unity_id, competitor_id, ranking.unities[unity_id].notation)
             place = explainer.place
             for recorded in run:
                 step = explainer.step(recorded)

@@ -27,6 +27,7 @@ from engine.domain.events import (
     PublicationRevealed,
     Recorded,
 )
+from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import reading, registry
 from engine.log.reading import Head
@@ -129,6 +130,7 @@ async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_o
         arena.ranking_id,
         arena.unity_id,
         arena.competitors[0],
+        notation=Notation(),
         start=Sequence(0),
         end=Sequence(sequence + 1),
         head=Sequence(sequence + 1),

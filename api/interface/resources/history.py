@@ -231,16 +231,17 @@ async def answer_explanation(context: RecallContext, answer: Answer, question: E
     unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
     refuse_unknown(live.board, question.ranking_id, Filter(competitor_id=question.competitor_id))
     head, end = live.head.sequence, question.end or live.head.sequence
+    ranking = live.board.rankings[question.ranking_id]
     asked = live.tournament_id, question.ranking_id, unity_id, question.competitor_id
     if question.on is None:
+        notation = ranking.unities[unity_id].notation
         explanation = await context.past.explanation(
-            *asked, start=question.start, end=end, head=head, limit=question.limit
+            *asked, notation=notation, start=question.start, end=end, head=head, limit=question.limit
         )
     else:
         explanation = await context.past.explanation_by_date(
             *asked, on=question.on, upto=end, head=head, limit=question.limit
         )
-    ranking = live.board.rankings[question.ranking_id]
     return tagged_body(answer.body(encode(explanation_shape(explanation, ranking, unity_id, question.competitor_id))))
 
 

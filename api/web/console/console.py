@@ -460,6 +460,7 @@ class ConsoleHandlers:
             ranking_id,
             unity_id,
             competitor_id,
+            notation=live.board.rankings[ranking_id].unities[unity_id].notation,
             start=Sequence(0),
             end=min(venue.head.sequence, asked.arguments.get("last", venue.head.sequence)),
             head=venue.head.sequence,
