@@ -442,18 +442,24 @@ async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> No
         assert answer.status == 200, answer.body
 
 
+async def make_rolling(season: Season) -> tuple[str, UnityId, UnityId]:
+    """A ranking of all whose points last a day: its path, the main unity, and one that counts the best result."""
+    form = {"name": "Rolling", "main_unity_name": "points", "participants": listed(season.ids)}
+    expiring = {"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}
+    made = (await season.client.post("rankings.json", form | expiring)).json["ranking"]
+    path = f"rankings/{made['id']}"
+    best = {"name": "best", "counts": "best", "lasts": "P1D", "expires_on": "day"}
+    peak = (await season.client.post(f"{path}/unities.json", best)).json["unity"]["id"]
+    return path, made["unities"][0]["id"], peak
+
+
 async def test_windows_history_and_explanations_show_what_expired(
-    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
+    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = await told_clock(owner, monkeypatch)
     await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
     client, (ann, bob, *_) = season.client, season.ids
-    form = {"name": "Rolling", "main_unity_name": "points", "participants": listed(season.ids)}
-    expiring = {"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}
-    made = (await client.post("rankings.json", form | expiring)).json["ranking"]
-    path, unity = f"rankings/{made['id']}", made["unities"][0]["id"]
-    best = {"name": "best", "counts": "best", "lasts": "P1D", "expires_on": "day"}
-    peak = (await client.post(f"{path}/unities.json", best)).json["unity"]["id"]
+    path, unity, peak = await make_rolling(season)
     await client.put(f"{path}/add.json", {"participants_delta": deltas((ann, unity, 5), (ann, peak, 7))})
     await clock.pass_by(days=1)
     await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
@@ -492,21 +498,39 @@ async def test_windows_history_and_explanations_show_what_expired(
         assert await explained(unity, query) == [(5, None, None, 5), (-5, None, "expiry", 0)]
         assert await explained(peak, query) == [(None, 7, None, 7), (None, None, "expiry", None)]
 
+
+async def test_the_public_sees_what_is_to_defend_at_the_public_end(
+    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
+    client, (ann, bob, *_) = season.client, season.ids
+    path, unity, peak = await make_rolling(season)
+    await client.put(f"{path}/add.json", {"participants_delta": deltas((ann, unity, 5), (ann, peak, 7))})
+    await clock.pass_by(days=1)
+    given = await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
+    await clock.set(datetime(2100, 1, 3, tzinfo=UTC))
     await change(client, published="true")
-    board = Board(service, client.tournament)
+    board, below = Board(service, client.tournament), f"{path}/expiring.json?until=2100-01-04&top=1"
 
     async def defended(query: str = "") -> dict[str, str]:
-        table = (await board.get(f"table.json?ranking={made['id']}{query}")).json
+        table = (await board.get(f"table.json?ranking={path.removeprefix('rankings/')}{query}")).json
         names = [column["name"] for column in table["columns"]]
         assert (ENGLISH("to_defend") in names) == (names[0] == "points" and not query.startswith("&at"))
         return {line["name"]: line["values"][-1] for line in table["lines"]}
 
-    assert list((await defended()).values())[:2] == ["3", "0"]
+    before = await defended()
+    assert before == {"Ben": "3", "Ada": "0", "Pair": "0"}
     await defended(f"&unity={peak}")
-    await defended(f"&at={expiring['sequence'] - 1}")
-    seen = (await board.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"]
+    await defended(f"&at={given.headers['Tallybook-Sequence']}")
+    seen = (await board.get(below)).json["expiring"]
     assert (seen["expiring"][0]["total_then"], seen["competitors"][0]["id"]) == (0, bob)
     await change(client, freeze="now")
     given = await client.put(f"{path}/add.json", {"participants_delta": deltas((bob, unity, 3))})
-    assert first(given) == [(bob, 6)]
-    assert (await board.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"] == seen
+    assert given.json["ranking"]["unities"][0]["competitors_ranking"][0]["total"] == 6
+    for day in 3, 6:  # by the second, all has expired
+        await clock.set(datetime(2100, 1, day, 1, tzinfo=UTC))
+        assert (await board.get(below)).json["expiring"] == seen
+        assert await defended() == before
+    await change(client, reveal="all")
+    assert await defended() == dict.fromkeys(before, "0")
