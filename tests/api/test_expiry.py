@@ -109,6 +109,13 @@ class Naive(Struct):
                     continue
                 yield one.competition, competitor, unity, amount
 
+    def boundaries(self, now: datetime) -> list[datetime]:
+        """The next at which lines expire."""
+        ends = [
+            (self.took_place(one) + LASTS[u], u) for one in self.added.values() for _, u, _ in one.lines if u in LASTS
+        ]
+        return sorted({at for end, u in ends if (at := end + (MONDAY - end) % BOUNDARIES[u]) > now})[:5]
+
     def totals(self, now: datetime, on: datetime | None = None) -> Totals:
         """Those that are not 0, and those that there are of results."""
         found: Totals = {}
@@ -244,7 +251,7 @@ async def a_step(world: World, random: Random) -> None:
     competitions = list(naive.dates)
     one = pick(competitions) if competitions else None
     number = CompetitionId(500 + len(competitions))
-    match random.randrange(120):
+    match random.randrange(24):
         case 0 | 1:
             date = (
                 world.clock.now + timedelta(minutes=random.randrange(-30_000, 5_000)) if random.random() < 0.8 else None
@@ -289,8 +296,15 @@ async def a_step(world: World, random: Random) -> None:
                 await world.do(desk, commands.CloseRanking(ranking_id=ranking))
                 naive.closed[ranking] = world.clock.now
         case _:
-            minutes = pick([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000])
-            await world.clock.pass_by(minutes=minutes)
+            await pass_time(world.clock, random, naive.boundaries(world.clock.now))
+
+
+async def pass_time(clock: ToldClock, random: Random, boundaries: list[datetime]) -> None:
+    """Some, or until one of the boundaries, or until just before it."""
+    if boundaries and random.random() < 0.5:
+        await clock.set(random.choice(boundaries) - random.choice([timedelta(), timedelta(seconds=1)]))
+    else:
+        await clock.pass_by(minutes=random.choice([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 120))])

@@ -60,6 +60,7 @@ async def boundaries(trial: Trial) -> None:
         play = await _Play.begun(trial, stage)
         for n in range(rounds):
             await play.round(n)
+        await play.rest_expired()
         await play.clock_given_back()
         await stage.caught_up()
         added, expired, voids = await play.look_through_log()
@@ -120,10 +121,18 @@ class _Play:
                 tasks.create_task(self._ask(0, "PUT", f"competitions/{competition}/void.json", {}, f"void-{n}"))
             await self._pass_time()
             await self._kill(n)
+        await self._compare(f"round {n}")
+
+    async def rest_expired(self) -> None:
+        """Time passes until nothing is left, however few rounds there were."""
+        await self._set(self._now + timedelta(days=1))
+        await self._compare("the end")
+
+    async def _compare(self, when: str) -> None:
         shown = await asyncio.gather(*(self._shown(service) for service in range(2)))
         expected = await self._expected()
         for one in shown:
-            self._trial.look("I9", one == expected, f"round {n}: a read shows {one}, not {expected}, at {self._now}")
+            self._trial.look("I9", one == expected, f"{when}: a read shows {one}, not {expected}, at {self._now}")
 
     async def _pass_time(self) -> None:
         """To just a boundary, to the last moment before one, or somewhere; at times back by an hour."""
@@ -133,7 +142,10 @@ class _Play:
         after = self._random.choice(
             (timedelta(), BOUNDARY - timedelta.resolution, timedelta(seconds=self._random.random()))
         )
-        self._now = boundary + after
+        await self._set(boundary + after)
+
+    async def _set(self, now: datetime) -> None:
+        self._now = now
         await self._stage.cluster.execute("UPDATE told SET now = $1", self._now)
 
     async def _kill(self, n: int) -> None:
