@@ -36,6 +36,7 @@ from tests.conftest import COMMITTED_BY_ITS_NODE
 from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit
 from tests.proxy import APPEND, HEADS, Fault, proxy
 from tests.restoring import backup
+from tests.told_clock import told_clock
 from tests.tournaments import open_new_tournament
 
 UNAVAILABLE: Final = 503
@@ -81,6 +82,51 @@ async def assert_whole(service: Service) -> None:
 async def points(client: Client, ranking_id: int, competitor_id: int, unity_id: int) -> Answer:
     form: Form = {"participants_delta": deltas((competitor_id, unity_id, 1))}
     return await client.put(f"rankings/{ranking_id}/add.json", form)
+
+
+# ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_expired_since_a_backup_counts_again_and_expires_again_once(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes back with the database, and passes the same boundary a second time."""
+    clock = await told_clock(owner, monkeypatch)
+    async with serve(dsn) as service, serve(dsn) as other:
+        tournament_id = await opened(service)
+        token, slug = await make_token(service.database), await slug_of(service.database, tournament_id)
+        clients = [Patient(one, slug, token) for one in (service, other)]
+        ada, ben = await register(clients[0], "Ada", "Ben")
+        rolling = {"main_unity_lasts": "P1D", "main_unity_expires_on": "minute"}
+        ranking = await create_ranking(clients[0], [ada, ben], **rolling)
+        path, unity = f"rankings/{ranking['id']}/standings.json", ranking["unities"][0]["id"]
+
+        async def shown() -> list[dict[int, int]]:
+            answers = [(await client.get(path)).json["ranking"]["unities"][0] for client in clients]
+            return [{one["competitor_id"]: one["total"] for one in its["competitors_ranking"]} for its in answers]
+
+        async def pass_boundary() -> None:
+            owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+            assert await shown() == [{ada: 1, ben: 0}] * 2
+            await owner.execute("UPDATE told SET now = now + interval '1 day 1 minute'")
+            assert await shown() == [{ada: 0, ben: 0}] * 2
+            assert (await points(clients[1], ranking["id"], ben, unity)).status == 200
+            assert await shown() == [{ada: 0, ben: 1}] * 2
+            kinds = await owner.fetch("SELECT kind FROM event ORDER BY sequence DESC LIMIT 2")
+            assert [one["kind"] for one in kinds] == ["PointsAdded", "PointsExpired"]
+            await owner.close()
+
+        assert (await points(clients[0], ranking["id"], ada, unity)).status == 200
+        async with backup(dsn) as restore:
+            await pass_boundary()
+            await restore()
+            await pass_boundary()
+    clock._owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    await clock.give_back()
+    await clock._owner.close()
+    async with open_database(dsn, name="test") as database:
+        report = await verify_all(database, Plan(), on_difference=print, on_events=lambda *_: None)
+    assert report.differences == []
 
 
 # ── Ids ─────────────────────────────────────────────────────────────────────────────────────────────────
