@@ -7,13 +7,13 @@ A changed trace that processes which obey the protocol could have left as well i
 - A judging that took nothing may be left out, or come twice: the next one refuses the same. So may the judging under
   the lock.
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
-  may have more of them already.
+  may have more of them already. A process that was asked more than once with a key may note it more than once.
 - A process that dies may have been asked for a list that it never showed, or not.
 - What is sent to a listener in two pieces may be sent in one, which ends within a block or with it; and nobody sees
   what is sent over a connection that is gone, or from where one that sends nothing begins.
 - What workers did about events before the play does not matter.
 - A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
-  it had saved it.
+  it had saved it. So the next one may go on from before that.
 - What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
   a refusal.
 """
@@ -86,7 +86,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
         case Did.LOCKED:
             return what in (DROPPED, TWICE)
         case Did.NOTED:
-            return line.sequence > 0 or what == MORE or (what == DROPPED and dies)
+            is_told = line.sequence > 0 or what == MORE
+            return is_told or (what == DROPPED and dies) or (what == TWICE and _is_asked_again(trace, change))
         case Did.READ:
             return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
         case Did.SHOWN:
@@ -99,8 +100,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
         case Did.SENT:
             return what == DROPPED or _is_gone(trace, change) or (what in CLOSE_BY and _is_within_block(trace, change))
         case Did.CLAIMED:
-            is_before = what == OTHER_CHECKPOINT and line.after <= trace.log.begin
-            return what == TWICE or is_before or not _is_saved(trace, change) or line.sequence <= trace.log.begin
+            is_before = what == OTHER_CHECKPOINT and (line.after <= trace.log.begin or _may_be_unsaved(trace, change))
+            return what == TWICE or is_before or not _is_saved(trace, change.place) or line.sequence <= trace.log.begin
         case Did.SAVED:
             is_before = what == CLOSE_BY[1] and line.sequence <= trace.log.begin + 1
             return what == DROPPED or is_before or line.sequence <= trace.log.begin
@@ -143,8 +144,30 @@ def _is_within_block(trace: Trace, change: Change) -> bool:
     return digests.get(min((end for end in digests if end >= line.sequence), default=0)) == line.digest
 
 
-def _is_saved(trace: Trace, change: Change) -> bool:
-    later = [line.did for line in trace.lines[change.place + 1 :] if line.process == change.line.process]
+def _is_asked_again(trace: Trace, change: Change) -> bool:
+    """Whether the process was asked with the key more often in this life than it has noted it."""
+    before, after = trace.lines[: change.place], trace.lines[change.place :]
+    told = list[Did]()
+    for lines in (reversed(before), after):
+        for line in lines:
+            if line.process == change.line.process and line.did is Did.STARTED:
+                break
+            if (line.process, line.request) == (change.line.process, change.line.request):
+                told.append(line.did)
+    return told.count(Did.ASKED) > told.count(Did.NOTED)
+
+
+def _may_be_unsaved(trace: Trace, change: Change) -> bool:
+    """Whether nobody says that what a worker had read before was saved, and the other checkpoint is where it began."""
+    places = [place for place, line in enumerate(trace.lines[: change.place]) if line.did is Did.CLAIMED]
+    if not places or _is_saved(trace, places[-1]):
+        return False
+    begin, end = trace.lines[places[-1]].after, change.line.after - 1
+    return not any(begin < entry.last <= end for entry in trace.log.entries)
+
+
+def _is_saved(trace: Trace, place: int) -> bool:
+    later = [line.did for line in trace.lines[place + 1 :] if line.process == trace.lines[place].process]
     return next((did for did in later if did in (Did.CLAIMED, Did.SAVED, Did.STARTED)), None) is Did.SAVED
 
 

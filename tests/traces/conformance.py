@@ -32,7 +32,7 @@ Real processes take time for what is one step of the model, so some things are f
 - A live may show what a barrier has read before those who wait for it go on; and who came first may go on last, as if
   it had waited for the next barrier. So may the reader.
 - What a request knows of refusals is what its line says, if that is no more than the process could know. Keys that are
-  refused together get one number, as in `refuse_keys`.
+  refused together get one number, as in `refuse_keys`, also if the process dies before it has noted all of them.
 - A process that noted a refusal and died may not have answered it.
 - What was sent to a listener over a connection that is gone may not have come, so it may begin anywhere before.
 - A worker may read less than all of the log; one that does not die may fail.
@@ -111,6 +111,8 @@ class _Observed(Protocol):
         """By request and attempt."""
         self.unheard: set[tuple[int, int]] = set()
         """Attempts whose refusal was noted by a process that died before it could answer."""
+        self.unnoted: set[tuple[int, int]] = set()
+        """Attempts of a process that died, by which their keys may have been refused before it could note that."""
         self.history: _History
 
     def told(self, world: World, case: Case, told: Told, live: ModelLog | None = None, **facts: object) -> World:
@@ -148,6 +150,7 @@ class _History:
         numbers = {number for number, _ in named}
         self.unnamed = set(range(1, max(numbers, default=0))) - numbers
         """Numbers of refusals that nobody wrote down, and whose keys were refused once more later."""
+        self._last_refusals = {requests[one]: number for one, number in log.refusals.items() if one in requests}
         self._on_the_way: dict[Database, bool] = {}
 
     @cached_property
@@ -179,7 +182,8 @@ class _History:
 
     def _is_on_the_way(self, database: Database) -> bool:
         log, refused = database.log, database.refused
-        if any(n and n not in self.refusals.get(r, ()) and n not in self.unnamed for r, n in enumerate(refused)):
+        lasts = self._last_refusals
+        if any(n and n not in self.refusals.get(r, ()) and n >= lasts.get(r, 0) for r, n in enumerate(refused)):
             return False
         done = [refused[r] >= number for number, r in self.named]
         return (
@@ -254,8 +258,10 @@ class Conformance:
         for (life, process, _), case in self._cases.items():
             name = self._protocol.requests[case.request].name
             answered = (case.request, case.attempt) in self._protocol.answers
-            if not answered and life < self._lives[-1][process] and (life, process, name) in noted:
-                self._protocol.unheard.add((case.request, case.attempt))
+            if not answered and life < self._lives[-1][process]:
+                is_noted = (life, process, name) in noted
+                attempts = self._protocol.unheard if is_noted else self._protocol.unnoted
+                attempts.add((case.request, case.attempt))
 
     def _take_shape(self) -> set[tuple[int, int, str]]:
         """Which keys each life has noted. What the model's steps do not show is looked at here: of each life, a block
@@ -395,6 +401,7 @@ class Conformance:
                 yield there
         for _, there in appender.steps(self._protocol, world):
             yield there
+        yield from self._refused_together(world)
         log = world.database.log
         for p, process in enumerate(world.processes):
             if self._is_opening[place][p] and process.is_ready and process.query is None and process.live != log:
@@ -422,6 +429,19 @@ class Conformance:
                 if end < len(log) and not _may_have_read(before, after, end):
                     continue
                 yield replace(there, database=world.database)
+
+    def _refused_together(self, world: World) -> Iterator[World]:
+        """Another key is refused with the one under way, and its process dies before it notes that."""
+        known = self._protocol.board(world.database.log).requests
+        for holder in world.holders:
+            after = holder.after
+            if NOBODY in (holder.refuses, holder.owner) or after.refusals == world.database.refusals:
+                continue
+            for case in [one.case for one in world.processes[holder.owner].beside if one.stage is Stage.REFUSE]:
+                r = case.request
+                if (r, case.attempt) in self._protocol.unnoted and not known & 1 << r:
+                    refused = (*after.refused[:r], after.refusals, *after.refused[r + 1 :])
+                    yield replace(world, holders=(replace(holder, after=replace(after, refused=refused)),))
 
     # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────
 

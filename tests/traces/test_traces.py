@@ -2,19 +2,88 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.faults.conftest import prepared, trial
 from tests.faults.table import Trial
+from tests.model.state import Kind
 from tests.traces.changes import changes, is_legal
 from tests.traces.conformance import misfit
-from tests.traces.lines import Did, Line, without_failed_reads
+from tests.traces.lines import Did, Entry, Line, Log, Said, Trace, without_failed_reads
 from tests.traces.playing import Fault, traces
 
 __all__ = ["prepared", "trial"]  # fixtures
 
 CHANGES = 4
+
+
+def _trace(log: Log, *lines: tuple[int, Did, dict[str, Any]]) -> Trace:
+    numbered = enumerate(lines)
+    return Trace(
+        tuple([Line(at=at, process=process, tournament=1, did=did, **facts) for at, (process, did, facts) in numbered]),
+        log,
+    )
+
+
+TOGETHER = _trace(
+    Log(
+        1,
+        (Entry("close", 2, 2), Entry("reopen", 3, 3), Entry("close again", 4, 4)),
+        {1: "1", 2: "2", 3: "3", 4: "4"},
+        {"a": 1, "b": 2},
+    ),
+    (0, Did.STARTED, {}),
+    (1, Did.STARTED, {}),
+    (0, Did.ASKED, {"case": 0, "request": "close", "kind": Kind.CLOSE, "keyed": True}),
+    (0, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+    (0, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+    (0, Did.ANSWERED, {"case": 0, "sequence": 2}),
+    (1, Did.ASKED, {"case": 0, "request": "reopen", "kind": Kind.REOPEN, "keyed": True}),
+    (1, Did.JUDGED, {"refused": (0,), "sequence": 1, "digest": "1"}),
+    (0, Did.ASKED, {"case": 1, "request": "a", "keyed": True}),
+    (0, Did.ASKED, {"case": 2, "request": "b", "keyed": True}),
+    (0, Did.JUDGED, {"refused": (1, 2), "sequence": 2, "digest": "2"}),
+    (1, Did.JUDGED, {"taken": (0,), "sequence": 2, "digest": "2"}),
+    (1, Did.ASKED, {"case": 1, "request": "b", "keyed": True}),
+    (1, Did.COMMITTED, {"answers": (3,), "sequence": 3, "digest": "3"}),
+    (1, Did.ANSWERED, {"case": 0, "sequence": 3}),
+    (0, Did.STARTED, {}),
+    (1, Did.JUDGED, {"taken": (1,), "sequence": 3, "digest": "3"}),
+    (1, Did.COMMITTED, {"answers": (None,)}),
+    (1, Did.ANSWERED, {"case": 1, "said": Said.UNAVAILABLE}),
+    (1, Did.ASKED, {"case": 2, "request": "close again", "kind": Kind.CLOSE, "keyed": True, "refusals": 1}),
+    (1, Did.JUDGED, {"taken": (2,), "sequence": 3, "digest": "3", "refusals": 1}),
+    (1, Did.COMMITTED, {"answers": (4,), "sequence": 4, "digest": "4"}),
+    (1, Did.ANSWERED, {"case": 2, "sequence": 4}),
+    (1, Did.ASKED, {"case": 3, "request": "b", "keyed": True, "refusals": 1}),
+    (1, Did.JUDGED, {"refused": (3,), "sequence": 4, "digest": "4"}),
+    (1, Did.NOTED, {"request": "b", "refusals": 2}),
+    (1, Did.ANSWERED, {"case": 3, "said": Said.REFUSED}),
+)
+"""While the ranking is closed, process 0 refuses two keys together, and dies before it notes that. Process 1 has taken
+one of them before; it hears of the refusal (None), and refuses this key again later."""
+UNSAVED = _trace(
+    Log(1, (Entry("+1", 2, 2), Entry("+2", 3, 3)), {1: "1", 2: "2", 3: "3"}, {}),
+    (0, Did.STARTED, {}),
+    (2, Did.STARTED, {}),
+    (3, Did.STARTED, {}),
+    (0, Did.ASKED, {"case": 0, "request": "+1"}),
+    (0, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+    (0, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+    (0, Did.ANSWERED, {"case": 0, "sequence": 2}),
+    (2, Did.CLAIMED, {"after": 1, "sequence": 2, "digest": "2"}),
+    (0, Did.ASKED, {"case": 1, "request": "+2"}),
+    (0, Did.JUDGED, {"taken": (1,), "sequence": 2, "digest": "2"}),
+    (0, Did.COMMITTED, {"answers": (3,), "sequence": 3, "digest": "3"}),
+    (0, Did.ANSWERED, {"case": 1, "sequence": 3}),
+    (2, Did.STARTED, {}),
+    (3, Did.CLAIMED, {"after": 2, "sequence": 3, "digest": "3"}),
+    (3, Did.SAVED, {"sequence": 3, "digest": "3"}),
+)
+"""A worker dies before it can say that it has saved what it read; another goes on from there."""
 
 
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
@@ -26,6 +95,19 @@ async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a
         changed = [one for one in changes(trace) if not is_legal(trace, one)]
         accepted = [one.told for one in Random(1).sample(changed, CHANGES) if not misfit(one.changed)]
         assert accepted == []
+
+
+def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -> None:
+    assert misfit(TOGETHER) == ""
+    alive = tuple([line for line in TOGETHER.lines if line.did is not Did.STARTED or line.at < 2])
+    assert "answers=(None,)" in misfit(replace(TOGETHER, lines=alive))
+
+
+@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED])
+def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
+    assert misfit(trace) == ""
+    accepted = [one for one in changes(trace) if not misfit(one.changed)]
+    assert [one.told for one in accepted if not is_legal(trace, one)] == []
 
 
 def test_a_read_that_failed_is_passed_over_and_no_other() -> None:
