@@ -192,7 +192,12 @@ async def test_many_clients_that_are_new_at_once_are_all_let_in(dsn: str, season
         assert {answer.status for answer in answers} == {200}
 
 
-async def test_a_token_may_be_given_a_pace(dsn: str, season: Season) -> None:
+async def test_a_token_may_be_given_a_pace(
+    dsn: str, season: Season, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        Throttle.__init__.__kwdefaults__ or {}, "clock", clock
+    )  # or a busy machine would pay in between
     async with serve(dsn, requests_per_second=3) as paced:
         client = paced.client(season.client.tournament, season.client.token)
         other = paced.client(season.client.tournament, await make_token(paced.database, Scope.READ))
@@ -201,9 +206,7 @@ async def test_a_token_may_be_given_a_pace(dsn: str, season: Season) -> None:
             return [answer.status for answer in await asyncio.gather(*(asking.get("rankings.json") for _ in range(9)))]
 
         for asking in (client, other):
-            found = sorted(await statuses(asking))
-            assert found[:3] == [200] * 3
-            assert found[-5:] == [429] * 5
+            assert sorted(await statuses(asking)) == [200] * 3 + [429] * 6
         answer = await client.post("competitors.json", {"name": "Eve"})
         assert (answer.status, answer.headers["Retry-After"]) == (429, "1")
 
