@@ -18,6 +18,7 @@ import asyncio
 import gc
 import os
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
+from zlib import crc32
 
 import asyncpg
 import pytest
@@ -41,7 +43,7 @@ from tests.restoring import database_of, role_settings
 from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
-settings.register_profile("unhurried", deadline=None, max_examples=25)
+settings.register_profile("unhurried", deadline=None, max_examples=12)
 settings.load_profile("unhurried")
 
 EMPTY = f"tallybook_template_{os.getpid()}"
@@ -55,6 +57,7 @@ _TURN = 18  # the key of a lock
 _DROPS_MAX = 50
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _numbers = count(1)
+_cases = Counter[str]()  # collected so far, by test
 _T = TypeVar("_T")
 
 only_distributed = pytest.mark.skipif(
@@ -84,6 +87,17 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers for each core, because every second of them waits: for PostgreSQL, a browser or a process."""
     return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks as `long` the cases that `one_in` leaves to `make long`."""
+    for marker in item.iter_markers("one_in"):
+        (number,) = marker.args
+        test, _, _ = item.nodeid.partition("[")
+        # Tests begin at different cases, so that those of the same operations run different ones.
+        if (_cases[test] + crc32(test.encode())) % number:
+            item.add_marker(pytest.mark.long)
+        _cases[test] += 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

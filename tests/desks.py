@@ -33,7 +33,7 @@ _appends = count(1)
 # ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-GUARD_SECONDS: Final = 30.0
+GUARD_SECONDS: Final = 120.0
 """Until a test that hangs is given up. No verdict about speed: `tests/test_project_clocks.py` says why."""
 
 

@@ -22,7 +22,7 @@ DROPPED: Final = (
 )
 """What an operator tells it to ignore who wants to be rid of its `unsupported startup parameter`."""
 _PORT: Final = 6432
-_STOP_SECONDS_MAX: Final = 10
+_STOP_SECONDS_MAX: Final = 60
 
 
 @asynccontextmanager

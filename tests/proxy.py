@@ -101,7 +101,7 @@ class Proxy:
 
     async def struck(self) -> None:
         """Returns when the last of the faults has happened."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self._struck.wait()
 
     def release(self) -> None:

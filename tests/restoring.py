@@ -17,7 +17,7 @@ from engine.database.distribution import NODE_SETTINGS, has_shards
 from engine.database.pool import SERVICE_ROLE
 from tests.desks import until
 
-IN_USE_SECONDS_MAX: Final = 30.0
+IN_USE_SECONDS_MAX: Final = 120.0
 Restore = Callable[[], Awaitable[None]]
 
 

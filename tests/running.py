@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.desks import until
+from tests.desks import GUARD_SECONDS, until
 from tests.forks import ended
 
 TALLYBOOK: Final = str(Path(sys.executable).with_name("tallybook"))
-COMMAND_SECONDS_MAX: Final = 60.0
-START_SECONDS_MAX: Final = 60.0
-STOP_SECONDS_MAX: Final = 20.0
+COMMAND_SECONDS_MAX: Final = 120.0
+START_SECONDS_MAX: Final = 120.0
 _OF_PYTHON: Final = ("PYTHON", "LANG", "LC_")
 _LISTENING: Final = re.compile(r"^Listening on (\S+)\. Stop with Ctrl-C\.$", re.MULTILINE)
 
@@ -120,7 +119,7 @@ class Running:
 
     async def ended(self) -> int:
         """Its exit code, when it has one."""
-        await until(lambda: self.process.poll() is not None, STOP_SECONDS_MAX)
+        await until(lambda: self.process.poll() is not None)
         assert self.process.returncode is not None
         return self.process.returncode
 
@@ -165,7 +164,7 @@ def started(
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(STOP_SECONDS_MAX)
+                process.wait(GUARD_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
         process.wait()

@@ -97,7 +97,7 @@ async def refused(dsn: str) -> str:
 
 async def opens_again(database: Database) -> None:
     """Returns when a tournament can be opened."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             with suppress(*DATABASE_TROUBLE, DatabaseUnavailable):
                 await open_new_tournament(database, actor=OPERATOR)

@@ -28,9 +28,9 @@ from api.service.app import make_front, serving
 from engine.database.pool import Database, open_database
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import Lines
+from tests.desks import GUARD_SECONDS
 
 FORM: Final = "application/x-www-form-urlencoded"
-ANSWER_SECONDS_MAX: Final = 10.0
 Form = Mapping[str, object]
 """What is to be sent, as text, under which name."""
 
@@ -117,7 +117,7 @@ async def serve(dsn: str, *, lines: BinaryIO | None = None, **chosen: Any) -> As
 async def sent_raw(service: Service, *parts: bytes) -> tuple[int, bytes] | None:
     """Status and body of the first answer to these very bytes on a connection of their own; None: it was closed."""
     address = URL(service.url)
-    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+    async with asyncio.timeout(GUARD_SECONDS):
         reader, writer = await asyncio.open_connection(address.host, address.port)
         try:
             for part in parts:

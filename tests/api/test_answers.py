@@ -67,6 +67,7 @@ async def reopen(season: Season) -> Answer:
     return await season.client.put(f"rankings/{season.closed_ranking_id}/reopen.json")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "change",
     [

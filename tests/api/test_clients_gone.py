@@ -271,7 +271,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TimeSlices, "over", property(is_over))
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(3, id="share")])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(12, id="share")])
 @pytest.mark.parametrize("run", [uvloop.run, asyncio.run], ids=["uvloop", "asyncio"])
 def test_a_client_that_leaves_at_any_await_is_no_defect(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, run: Callable[..., Any], step: int
@@ -291,4 +291,4 @@ def test_a_client_that_leaves_at_any_await_is_no_defect(
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert len(times) > 15
     of_many_awaits = ["long", "stream", "page", "CSV", "picture", "documentation"]
-    assert min(times[name] for name in of_many_awaits) > 6 - step
+    assert min(times[name] for name in of_many_awaits) > max(0, 6 - step)

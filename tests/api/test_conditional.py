@@ -121,6 +121,7 @@ async def test_two_who_each_add_one_by_sending_the_whole_list_lose_nobody(season
     assert {competitor["id"] for competitor in ranking["competitors"]} == {*season.ids, fourth, fifth}
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_what_is_as_it_was_seen_is_changed_by_whichever_service(
     season: Season, peers_client: Client, name: str
@@ -130,6 +131,7 @@ async def test_what_is_as_it_was_seen_is_changed_by_whichever_service(
     assert (await ask(name, season, peers_client, if_match(tag))).status == 200
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_what_somebody_else_has_changed_is_not(season: Season, peers_client: Client, log: Log, name: str) -> None:
     """The service that is asked has not seen the other change: it judges by what it has, and is overtaken."""
@@ -148,6 +150,7 @@ async def test_what_somebody_else_has_changed_is_not(season: Season, peers_clien
     assert (done.status, "Idempotency-Replayed" in done.headers) == (200, False)
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_without_the_header_everything_is_as_before(season: Season, peers_client: Client, name: str) -> None:
     await touch(season, peers_client, name)
@@ -157,6 +160,7 @@ async def test_without_the_header_everything_is_as_before(season: Season, peers_
 # ── Tags ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_of_a_tag_the_part_before_the_dash_counts_and_one_of_several_is_enough(
     season: Season, log: Log, subtests: pytest.Subtests, name: str
@@ -176,6 +180,7 @@ async def test_of_a_tag_the_part_before_the_dash_counts_and_one_of_several_is_en
     assert (await ask(name, season, season.client, if_match(right))).status == 200
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_what_is_no_list_of_tags_is_400(season: Season, log: Log, subtests: pytest.Subtests, name: str) -> None:
     before, tag = await log.length(), await tag_of(season.client, addressed(name, season))
@@ -230,6 +235,7 @@ async def test_a_creation_has_nothing_to_be_compared_with(season: Season, log: L
     assert await log.length() == before
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_what_does_not_exist_is_404_whatever_is_demanded_of_it(season: Season, name: str) -> None:
     tag = await tag_of(season.client, addressed(name, season))
@@ -342,7 +348,7 @@ def is_forgotten(live: LiveTournament, competitor_id: int) -> bool:
     return live.board.competitors[CompetitorId(competitor_id)].erased == 0
 
 
-@settings(unhurried, max_examples=60, phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)])
+@settings(unhurried, max_examples=25, phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)])
 @given(logs())
 def test_own_tags_are_equal_just_where_no_event_that_changes_the_resource_lies_between(log: list[Recorded]) -> None:
     """And a whole ETag stands for one body."""
@@ -416,6 +422,7 @@ async def test_after_a_restore_no_tag_stands_for_another_state(cluster: str, dsn
 # ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @every_change
 async def test_a_repeat_is_answered_as_accepted_though_its_own_effect_has_changed_the_tag(
     season: Season, peers_client: Client, log: Log, name: str
@@ -445,6 +452,7 @@ OFTEN: Final = [
 """Changes that can be repeated, and change their resource each time."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", OFTEN)
 async def test_of_many_with_the_same_tag_one_makes_its_change(
     season: Season, peers_client: Client, log: Log, name: str

@@ -24,7 +24,7 @@ from tests.api.asking import posting
 from tests.api.service import Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 60.0
 
 
 @pytest.fixture(autouse=True)

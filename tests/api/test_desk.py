@@ -223,6 +223,7 @@ ASKED: Final = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", ASKED)
 async def test_a_key_sent_twenty_times_in_parallel_to_two_desks_makes_one_event_and_twenty_equal_answers(
     dsn: str, command: Callable[[Desk, Arena], Awaitable[Command]]

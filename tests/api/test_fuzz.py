@@ -21,13 +21,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from api.http import auth, body
+from api.http import auth
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
 from projections.tables.worker import Worker
 from tests.api.fuzzed import examples, header_bytes
 from tests.api.service import (
-    ANSWER_SECONDS_MAX,
     FORM,
     Season,
     Service,
@@ -37,6 +36,7 @@ from tests.api.service import (
     rankings_deltas,
     serve,
 )
+from tests.desks import GUARD_SECONDS
 
 DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 431}
 """Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
@@ -49,7 +49,7 @@ class Wire:
         self.events = 0
         self.season = season
         self.spare_ranking_id = spare_ranking_id
-        self._connection = HTTPConnection(urlsplit(service.url).netloc, timeout=ANSWER_SECONDS_MAX)
+        self._connection = HTTPConnection(urlsplit(service.url).netloc, timeout=GUARD_SECONDS)
 
     def ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, bytes] | None = None) -> Any:
         """The JSON of the answer, which is fit to be one; None: it was 304. `path` may be relative."""
@@ -236,6 +236,7 @@ OPERATIONS = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_any_text_in_any_field_is_done_or_refused(wire: Wire, name: str) -> None:
     def everywhere_in(field: str) -> None:
@@ -282,6 +283,7 @@ def torn(draw: st.DrawFn, form: bytes) -> bytes:
     return form
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_any_bytes_as_a_body_are_done_or_refused(wire: Wire, name: str) -> None:
     method, path, form = operations(wire)[name]
@@ -294,6 +296,7 @@ async def test_any_bytes_as_a_body_are_done_or_refused(wire: Wire, name: str) ->
     await asyncio.to_thread(everywhere)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_any_json_as_a_body_is_done_or_refused(wire: Wire, name: str) -> None:
     method, path, form = operations(wire)[name]
@@ -594,7 +597,7 @@ async def test_a_chunk_that_cannot_be_read_is_refused_as_soon_as_it_comes(
     writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n8\r\nname=Ada\r\n")
     assert (await season.client.get("rankings.json")).status == 200
     writer.write(b"what?\r\n")
-    answers = await asyncio.wait_for(reader.read(), 2 * body.BODY_SECONDS_MAX)  # a body that is waited for is 408
+    answers = await asyncio.wait_for(reader.read(), GUARD_SECONDS)  # a body that is waited for is 408
     writer.close()
     assert statuses_in(answers) == [400]
     assert await owner.fetchval("SELECT count(*) FROM event") == before
@@ -613,7 +616,7 @@ async def answers_to(service: Service, season: Season, sent: bytes, *, hang_up: 
     sent = sent.replace(b"SLUG", season.client.tournament.encode())
     sent = sent.replace(b"TOKEN", (season.client.token or "").encode())
     address = URL(service.url)
-    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+    async with asyncio.timeout(GUARD_SECONDS):
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(sent)
         if hang_up:

@@ -17,11 +17,10 @@ from api.service.api_process import connections_with
 from engine.database.pool import POOL_CONNECTIONS_MAX, Database
 from engine.domain.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of
-from tests.desks import holding, until
+from tests.desks import GUARD_SECONDS, holding, until
 from tests.running import Running, said, started
 
 DESCRIPTORS: Final = 250
-ANSWER_SECONDS_MAX: Final = 10.0
 
 
 @pytest.fixture
@@ -83,16 +82,16 @@ async def test_a_service_out_of_descriptors_continues(dsn: str, running: Running
     resource.prlimit(api, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     with ExitStack() as stack:
         flood(url, stack, 800)
-        await until(lambda: len(os.listdir(f"/proc/{api}/fd")) == DESCRIPTORS, ANSWER_SECONDS_MAX)
+        await until(lambda: len(os.listdir(f"/proc/{api}/fd")) == DESCRIPTORS)
         async with holding(dsn, "LOCK TABLE stopped IN ACCESS EXCLUSIVE MODE"):
             asked = [asyncio.create_task(client.send("GET", "/readyz")) for _ in range(POOL_CONNECTIONS_MAX)]
             await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
         assert {answer.status for answer in await asyncio.gather(*asked)} == {200, 503}
-    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+    async with asyncio.timeout(GUARD_SECONDS):
         while set(await at_once(client, "/readyz")) != {200}:
             pass
     assert (await client.get("competitors.json")).status == 200
-    async with asyncio.timeout(ANSWER_SECONDS_MAX), ClientSession() as fresh:
+    async with asyncio.timeout(GUARD_SECONDS), ClientSession() as fresh:
         while True:
             with suppress(OSError):
                 async with fresh.get(url / "healthz") as answer:

@@ -51,6 +51,7 @@ def natural(form: Form) -> dict[str, Any]:
 # ── Whatever is asked ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", ["form", "texts", "natural"])
 @pytest.mark.parametrize("name", WRITES)
 async def test_a_request_is_the_same_as_a_form_and_as_json(season: Season, log: Log, name: str, first: str) -> None:
@@ -130,6 +131,7 @@ UNREADABLE: Final = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: ascii(body)[:30])
 async def test_what_is_no_json_object_is_400(season: Season, log: Log, body: bytes) -> None:
     before = await log.length()
@@ -159,6 +161,7 @@ MISREAD: Final[list[tuple[str, str, object, str]]] = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "field", "value", "fault"), MISREAD)
 async def test_a_value_of_a_wrong_kind_is_422_and_named(
     season: Season, name: str, field: str, value: object, fault: str

@@ -46,7 +46,8 @@ from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.crowds import NOBODY, all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
-from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
+from tests.api.service import Client, Service, make_token, slug_of
+from tests.desks import GUARD_SECONDS
 from tests.histories import caused_of, logs, result_histories, unhurried
 from tests.tournaments import open_new_tournament
 
@@ -243,7 +244,7 @@ async def raw(service: Service, request: str) -> tuple[bytes, bytes]:
     url = URL(service.url)
     reader, writer = await asyncio.open_connection(url.host, url.port)
     writer.write(request.encode())
-    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+    async with asyncio.timeout(GUARD_SECONDS):
         head, _, rest = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     return head, rest
@@ -423,7 +424,7 @@ async def _forty_unread(dsn: str, unsent_bytes: int, rounds: int) -> tuple[int, 
                         most = max(most, front.outgoing.held_bytes)
                     await answered()
                 grown = rss_bytes(os.getpid()) - before
-            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            async with asyncio.timeout(GUARD_SECONDS):
                 while front.outgoing.held_bytes:
                     await answered()
             return most, front.outgoing.held_bytes, grown

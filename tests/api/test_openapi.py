@@ -100,6 +100,7 @@ def told(answer: Any, prefix: str) -> list[str]:
     return [] if message.endswith("it takes none") else re.split(", | and ", message.rpartition("it takes ")[2])
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", WRITES)
 async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
     send = season.client.post if name.startswith("POST") else season.client.put
@@ -124,6 +125,7 @@ def of_all(schemas: list[Any]) -> dict[str, Any]:
     return {name: field for schema in schemas for name, field in schema["properties"].items()}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", READS)
 async def test_the_parameters_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
     answer = await season.client.get(path_of(name, season) + "?no-parameter=1")

@@ -323,6 +323,7 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
     assert await log.length() == before + 1
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_503_is_certainly_not_applied_and_says_when_to_retry(
     season: Season, other: Client, owner: asyncpg.Connection, log: Log, monkeypatch: pytest.MonkeyPatch, name: str
@@ -418,6 +419,7 @@ async def test_a_modification_is_done_whole_or_not_at_all(season: Season) -> Non
 # ── Idempotency ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_a_repeat_with_the_same_key_is_answered_as_the_first_was(season: Season, log: Log, name: str) -> None:
     before = await log.length()
@@ -431,6 +433,7 @@ async def test_a_repeat_with_the_same_key_is_answered_as_the_first_was(season: S
     assert await log.length() == before + 1
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_repeats_at_once_by_two_services_count_once(
     season: Season, peer: Service, peers_client: Client, log: Log, name: str
@@ -561,6 +564,7 @@ async def test_a_key_means_nothing_in_another_tournament(season: Season, other: 
     assert theirs.json["competitor"]["id"] != mine.json["competitor"]["id"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [name for name in WRITES if "{ranking_id}" in name and "close" not in name and "reopen" not in name]
 )
@@ -594,6 +598,7 @@ async def test_a_refusal_does_not_use_the_key_up(season: Season) -> None:
 # ── The result of a write, and where it is sent ─────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_a_write_says_which_event_it_became(season: Season, owner: asyncpg.Connection, name: str) -> None:
     answer = await ask(name, season, season.client)
@@ -1206,6 +1211,7 @@ CHANGES: dict[str, str] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", TAGGED)
 async def test_what_has_not_changed_is_304(season: Season, peers_client: Client, name: str) -> None:
     listing = await ask(name, season, season.client)
@@ -1273,6 +1279,7 @@ async def poison(owner: asyncpg.Connection, season: Season, why: str) -> int:
     return await append_text(owner, tournament_id, kind, text % ids)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("why", POISONS)
 async def test_a_tournament_with_an_event_that_cannot_be_folded_stops_and_the_others_continue(
     season: Season,

@@ -147,6 +147,7 @@ async def test_a_reversal_is_a_line_that_names_what_it_reverses(season: Season, 
     assert await history(season.client, season.path, competition=season.competition_id) == caused + lines
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9, LINES_MAX + 1])
 async def test_pages_give_each_line_once(
     season: Season, peers_client: Client, story: dict[int, Any], limit: int, monkeypatch: pytest.MonkeyPatch
@@ -294,6 +295,7 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("query", "fields"), UNREADABLE)
 async def test_what_cannot_be_read_is_400_and_named(season: Season, query: str, fields: list[str]) -> None:
     refused(await season.client.get(f"{season.path}/{query}"), 400, *fields)

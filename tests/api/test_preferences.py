@@ -47,6 +47,7 @@ def ids_in(answer: Answer) -> dict[str, int]:
 # ── Every operation ─────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_a_minimal_answer_says_what_was_made_and_nothing_else(season: Season, log: Log, name: str) -> None:
     before = await log.length()
@@ -60,6 +61,7 @@ async def test_a_minimal_answer_says_what_was_made_and_nothing_else(season: Seas
     assert answer.json.keys() - {"status", "message"} == MADE.get(name, set())
 
 
+@pytest.mark.one_in(4)
 @every_write
 @pytest.mark.parametrize("first", ["minimal", "whole"])
 async def test_a_repeat_with_the_other_preference_is_the_same_request(
@@ -84,6 +86,7 @@ async def test_a_repeat_with_the_other_preference_is_the_same_request(
         assert minimal[0].json == {"status": 200, "message": "added"} | ids_in(whole[0])
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: Log, name: str) -> None:
     before = await log.length()
@@ -97,6 +100,7 @@ async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: 
     assert await log.length() == before
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_a_minimal_answer_names_what_its_event_creates(
     season: Season, service: Service, clients_tournament: TournamentId, name: str
@@ -110,6 +114,7 @@ async def test_a_minimal_answer_names_what_its_event_creates(
     assert answer.json == {"status": 200, "message": operation.answer.message} | made
 
 
+@pytest.mark.one_in(4)
 @every_write
 async def test_nothing_is_rendered_for_a_minimal_answer(
     season: Season, service: Service, clients_tournament: TournamentId, name: str

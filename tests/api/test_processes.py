@@ -391,7 +391,7 @@ async def test_listeners_continue_while_every_process_is_killed(prepared: Prepar
                 await until(lambda killed=killed: len(running.pids("api")) == 3 + killed, 30)  # type: ignore[misc]
             answer = await add(client, prepared.arena)
             last = int(answer.headers["Tallybook-Sequence"])
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(GUARD_SECONDS):
                 await following
             assert spectator.sequences == list(range(1, last + 1))
             path = f"rankings/{prepared.arena.ranking_id}/standings.json"
@@ -410,7 +410,7 @@ async def test_when_all_is_killed_from_above_nothing_continues_and_the_next_star
             assert len(pids) > 4
             running.send(signal.SIGKILL)
             assert await running.ended() == -signal.SIGKILL
-        await until(lambda: not [pid for pid in pids if lives(pid)], 20)
+        await until(lambda: not [pid for pid in pids if lives(pid)])
     assert_port_is_free(port)
     with serving(prepared, TALLYBOOK_PORT=str(port)) as again:
         async with client_of(again, prepared) as client:
@@ -457,7 +457,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
             pass_fds=(listener.fileno(),),
         )
         os.close(writing)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             _, err = await process.communicate()
     lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
     assert lines == ["The process that started this one is gone, so this one ends too."]
@@ -611,7 +611,7 @@ async def test_of_two_workers_one_folds_what_the_other_does_not(dsn: str, databa
         started(tmp_path, "worker", TALLYBOOK_DATABASE_URL=dsn) as other,
     ):
         for arena in arenas:
-            await until(lambda arena=arena: tables_are_up_to_date(database, arena.tournament_id), 20)
+            await until(lambda arena=arena: tables_are_up_to_date(database, arena.tournament_id))
         await until(lambda: all(any(line["event"] == "process_started" for line in w.log) for w in (one, other)))
         assert [await one.stopped(), await other.stopped()] == [0, 0]
     folded = [line for line in one.log + other.log if line["event"] == "tables_folded"]

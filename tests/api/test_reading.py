@@ -495,6 +495,7 @@ FIELDS = [
 VALUES = ["", "1", "1,2", "ASC", "2024-02-29 00:00:00", "[]", '[{"competitor_id":1,"unities":[]}]', "[[[", "\ud800"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), st.sampled_from(VALUES) | st.text()), st.booleans())
 def test_any_form_is_a_command_or_refused(operation: str, form: dict[str, str], complete: bool) -> None:

@@ -54,7 +54,7 @@ async def test_a_service_is_ready_once_then_well_and_then_stopping(
 ) -> None:
     watchdog = {"WATCHDOG_USEC": str(WATCHDOG_USEC)}
     with started(tmp_path, *command, **{DSN_VARIABLE: dsn}, **watchdog) as running:
-        await until(lambda: listener.heard(systemd.IS_WELL, 3), 30)
+        await until(lambda: listener.heard(systemd.IS_WELL, 3))
         assert listener.said[0] == systemd.IS_READY
         assert await running.stopped() == 0
     assert listener.heard(systemd.IS_STOPPING)

@@ -504,7 +504,7 @@ async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was
             between.strike(Fault.BEFORE, meanwhile=collide)
             queue = Queue(appender, ids[0], registered(), registered())
             queue.start()
-            await until(lambda: len(queue.outcomes) == 2, 20)
+            await until(lambda: len(queue.outcomes) == 2)
             assert [type(outcome) for outcome in queue.outcomes] == [OutcomeUnknown, Rejected]
             await owner.execute("DROP TRIGGER collides ON event")
             again = Queue(appender, ids[1], registered())

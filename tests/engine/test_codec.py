@@ -40,7 +40,7 @@ ALL_GOLDEN: Final = [(file.stem, body) for file in sorted(GOLDEN.iterdir()) for 
 # ── There and back ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(unhurried, max_examples=500)
+@settings(unhurried, max_examples=150)
 @given(any_event())
 def test_every_event_comes_back_as_it_was(event: Event) -> None:
     tag, body = encode(event)
@@ -48,13 +48,13 @@ def test_every_event_comes_back_as_it_was(event: Event) -> None:
     assert encode(decode(tag, body)) == (tag, body)
 
 
-@settings(unhurried, max_examples=30)
+@settings(unhurried, max_examples=15)
 @given(histories())
 def test_every_event_of_a_history_comes_back_as_it_was(history: list[Event]) -> None:
     assert [decode(*encode(event)) for event in history] == history
 
 
-@settings(unhurried, max_examples=30)
+@settings(unhurried, max_examples=15)
 @given(histories().filter(bool))
 def test_many_are_encoded_as_each_is(history: list[Event]) -> None:
     kinds, bodies = encode_lines(history)
@@ -69,7 +69,7 @@ def test_a_body_is_one_line_that_postgresql_can_hold(event: Event) -> None:
     assert "\0" not in body
 
 
-@settings(unhurried, max_examples=500)
+@settings(unhurried, max_examples=150)
 @given(any_event())
 @example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason='"competition_id":7,'))
 @example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason="competition_id"))
@@ -100,7 +100,7 @@ def test_personal_fields_are_stored_apart_from_a_body_that_has_a_commitment_to_t
     )
 
 
-@settings(unhurried, max_examples=300)
+@settings(unhurried, max_examples=120)
 @given(st.lists(any_event(), min_size=1, max_size=3))
 def test_each_event_is_joined_from_its_parts_and_no_body_has_a_personal_field(given: list[Event]) -> None:
     kinds, texts = encode_lines(given)

@@ -1085,6 +1085,7 @@ def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
     assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("what", "most", "when"),
     [
@@ -1543,7 +1544,7 @@ def told(said: tuple[Event, ...] | Refusal) -> object:
     return (type(said), said.message, said.faults) if isinstance(said, Refusal) else said
 
 
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=20)
 @given(history=histories(), data=st.data())
 def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event], data: st.DataObject) -> None:
     board = board_after(history)
@@ -1554,7 +1555,7 @@ def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event
     assert told(outcome(board, command)) == told(first)
 
 
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=20)
 @given(history=histories(), data=st.data())
 def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObject) -> None:
     board = board_after(history)
@@ -1569,7 +1570,7 @@ def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObje
             assert not faults
 
 
-@settings(unhurried, max_examples=40)
+@settings(unhurried, max_examples=20)
 @given(history=histories(), data=st.data())
 def test_an_event_that_is_not_structural_overtakes_no_decision(history: list[Event], data: st.DataObject) -> None:
     """Why the log may accept a block that was judged before another process's points landed."""

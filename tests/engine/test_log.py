@@ -1139,7 +1139,7 @@ _bodies = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs
 )
 
 
-@settings(on_the_database, max_examples=200)
+@settings(on_the_database, max_examples=100)
 @given(st.lists(any_event().map(codec.encode) | st.tuples(st.sampled_from(["PointsAdded", "X"]), _bodies), min_size=1))
 async def test_the_index_of_what_competitions_caused_reads_what_is_stored_as_the_codec_says(
     owner: asyncpg.Connection, stored: list[tuple[str, str]]

@@ -20,7 +20,7 @@ from tests.histories import board_of, copied, judged_by, logs, unhurried
 from tests.projections.boards import laid_out, shown_result
 from tests.projections.forests import naive
 
-every_log = settings(unhurried, max_examples=40)
+every_log = settings(unhurried, max_examples=20)
 
 # ── Folding ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -421,7 +421,7 @@ async def look_at(pool: LivePool, tournament_id: TournamentId) -> None:
         assert live.head.sequence > 0
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4)), max_size=12),
     lives_max=st.integers(0, 3),
@@ -504,6 +504,7 @@ async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_again(
 # ── Poison ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", POISONS)
 @pytest.mark.parametrize("loaded_before", [True, False])
 async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(

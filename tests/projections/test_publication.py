@@ -49,7 +49,7 @@ def test_the_public_end_is_the_head_unless_it_is_held() -> None:
     assert Publication(frozen_at=Sequence(3)).public_end(Sequence(5)) is None
 
 
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=40)
 @given(logs())
 def test_what_was_seen_stays_seen_and_lies_in_the_log(log: list[Recorded]) -> None:
     """While a tournament is published, its public end never falls; from one publication to the next neither."""
@@ -63,7 +63,7 @@ def test_what_was_seen_stays_seen_and_lies_in_the_log(log: list[Recorded]) -> No
         assert board.publication.seen(recorded.sequence) == seen
 
 
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=40)
 @given(logs())
 def test_snapshots_keep_it(log: list[Recorded]) -> None:
     board = board_of(log)

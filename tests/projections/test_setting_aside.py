@@ -104,6 +104,7 @@ async def history(database: Database, arena: Arena) -> list[HistoryLine]:
 # ── One event ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", POISONS)
 async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_others_have(
     database: Database, owner: asyncpg.Connection, name: str

@@ -203,7 +203,7 @@ def assert_same(board: Board, naive: Naive) -> None:
         assert {c: unity.totals.get(c, 0) for c in COMPETITORS} == {c: totals[c] for c in COMPETITORS}
 
 
-@settings(unhurried, max_examples=300)
+@settings(unhurried, max_examples=120)
 @given(asks)
 def test_the_order_of_adding_voiding_striking_and_undoing_never_matters(asked: list[Ask]) -> None:
     played(asked, assert_same)

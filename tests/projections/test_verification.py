@@ -77,7 +77,7 @@ from tests.tournaments import open_new_tournament
 
 CALLED_NOT_VIEWED: Final = "Citus may refuse the view `classification`, so `verify` calls the function that it calls"
 ONE_BY_ONE: Final = "small tournaments are in different shards of a distributed database, so none are read together"
-CLEAN_HISTORIES: Final = int(os.environ.get("CLEAN_HISTORIES", "25"))
+CLEAN_HISTORIES: Final = int(os.environ.get("CLEAN_HISTORIES", "12"))
 """Random histories that must raise no alarm; a campaign takes a thousand."""
 
 
@@ -364,6 +364,7 @@ async def test_points_that_are_not_in_the_index_are_missed(
     assert named(await verified(database)) == set()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", LOG_CHANGES)
 async def test_a_change_of_the_log_is_found_and_named(
     database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, name: str
@@ -480,6 +481,7 @@ async def test_an_event_inserted_in_the_middle_is_found(
     assert (10, "block.digest") in named(await verified(database))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", POISONS)
 async def test_an_event_that_cannot_be_folded_is_named_and_the_chain_is_checked_to_the_end(
     database: Database, owner: asyncpg.Connection, staged: Stage, name: str
@@ -729,6 +731,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
 """What follows event 8, and the differences that are to be found."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", VOIDINGS)
 async def test_a_voiding_that_does_not_reverse_exactly_what_its_competition_caused_is_found(
     database: Database, owner: asyncpg.Connection, name: str
@@ -742,6 +745,7 @@ async def test_a_voiding_that_does_not_reverse_exactly_what_its_competition_caus
     assert found == {place: message.format(ben=arena.competitors[1]) for place, message in expected.items()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("one_block_at_once")
 @pytest.mark.parametrize("name", ["and back again, twice", "one is left"])
 @pytest.mark.parametrize("at", [6, 8, 9])
@@ -765,7 +769,7 @@ lines_of_points: Final = st.lists(
 of_events: Final = st.dictionaries(st.integers(1, 4), lines_of_points, max_size=4)
 
 
-@settings(unhurried, max_examples=500)
+@settings(unhurried, max_examples=150)
 @given(salt=st.integers(0, 2**60), some=of_events, others=of_events, exchanged=st.permutations(range(4)))
 def test_two_sets_of_points_have_the_same_sum_only_where_they_are_the_same(
     salt: int,
@@ -944,6 +948,7 @@ def words_of(staged: Stage) -> dict[str, object]:
     }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("statement", ROW_CHANGES)
 async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
     database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, statement: str
@@ -1331,6 +1336,7 @@ def _plan(state: Path, **more: Any) -> dict[str, Any]:
     return {"state": state, "mark_events": 1, **more}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("one_block_at_once")
 @pytest.mark.parametrize("interrupted_at", [1, 4, 5, 6, 9, 10, 11, 12])
 async def test_a_verification_continues_where_it_was_interrupted_and_rereads_nothing(

@@ -158,7 +158,7 @@ def test_a_file_of_notes_with_a_line_that_is_cut_off_is_added_to(path: Path, len
         assert list(read(path).tournaments()) == [(7, "cup-7", 1)]
 
 
-@settings(unhurried, max_examples=200)
+@settings(unhurried, max_examples=150)
 @given(rubbish=st.binary(max_size=200))
 def test_no_rubbish_hides_a_note_or_becomes_one(tmp_path_factory: pytest.TempPathFactory, rubbish: bytes) -> None:
     path = tmp_path_factory.mktemp("notes") / "digests.ndjson"

@@ -444,6 +444,7 @@ async def flush_statistics(database: Database) -> None:
 # ── Poison ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", POISONS)
 async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, name: str
@@ -649,10 +650,10 @@ async def test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_
     assert len(set((await database.by_nodes([arena.tournament_id for arena in arenas])).values())) > 1
     async with background() as tasks:
         working = tasks.create_task(work_by_nodes(database))
-        await until(lambda: all_up_to_date(owner, arenas), 20)
+        await until(lambda: all_up_to_date(owner, arenas))
         for arena in arenas:
             await add(owner, arena, 1)  # nobody gives a hint
-        await until(lambda: all_up_to_date(owner, arenas), 20)
+        await until(lambda: all_up_to_date(owner, arenas))
         monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
         await asyncio.sleep(0.1)
         waker = Waker(database)
@@ -660,7 +661,7 @@ async def test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_
         for arena in arenas:
             await add(owner, arena, 1)
             waker.appended(arena.tournament_id)
-        await until(lambda: all_up_to_date(owner, arenas), 20)
+        await until(lambda: all_up_to_date(owner, arenas))
         waking.cancel()
         working.cancel()
 
@@ -771,6 +772,7 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
             await until(lambda: are_up_to_date(owner, arena))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("away", "back", "error"),
     [

@@ -49,11 +49,11 @@ async def drop_some(database: Database, tournament_id: TournamentId, dropped: in
 # was found: shrinking takes minutes here, in which one would rather copy it to where it can be looked at.
 on_the_database = settings(
     unhurried,
-    max_examples=20,
+    max_examples=12,
     phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-a_few_times = settings(on_the_database, max_examples=8)
+a_few_times = settings(on_the_database, max_examples=5)
 
 rich_histories: Final = histories(commands_max=60)
 block_sizes: Final = st.lists(st.integers(1, 8), min_size=1, max_size=5)

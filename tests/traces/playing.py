@@ -219,7 +219,7 @@ async def _answers(caller: Caller) -> None:
             return (await caller.ask("GET", "/healthz")).status == 200
         return False
 
-    await until(answered, 30)
+    await until(answered)
     caller.close()
 
 

@@ -356,6 +356,7 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("forge", "reason"), FORGED.values(), ids=FORGED.keys())
 async def test_a_log_that_could_not_have_been_made_is_refused_though_all_digests_are_right(
     other: Tallybook,
@@ -383,6 +384,7 @@ def test_a_line_longer_than_any_block_is_refused_without_being_read_whole(
     assert len(next(archives_command.lines_of(file))) == 201
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("line", "forge", "reason"),
     [

@@ -124,7 +124,7 @@ async def test_verify_forever_continues_after_a_finding_and_exits_with_3_at_sigt
 ) -> None:
     await tamper(owner, _FORGE, staged.tournament_id)
     with started(tmp_path, "verify", "--forever", "--share", "1", TALLYBOOK_DATABASE_URL=dsn) as running:
-        await until(lambda: sum(line["event"] == "tournament_verified" for line in running.log) >= 2, 30)
+        await until(lambda: sum(line["event"] == "tournament_verified" for line in running.log) >= 2)
         running.send(signal.SIGTERM)
         assert await running.ended() == 3
         (found, *_) = [line for line in running.log if line["event"] == "difference_found"]
@@ -166,13 +166,13 @@ async def test_a_service_notes_digests_of_heads_that_change(
     options = ("--port", "0", "--digests-to", str(file), "--every", "0.05")
     with started(tmp_path, "serve", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
         await running.address()
-        await until(lambda: any(line["event"] == "digests_failed" for line in running.log), 30)
+        await until(lambda: any(line["event"] == "digests_failed" for line in running.log))
         file.parent.mkdir()
-        await until(lambda: any(line["event"] == "digests_noted" for line in running.log), 30)
+        await until(lambda: any(line["event"] == "digests_noted" for line in running.log))
         async with database.connection() as connection:
             tail = await reading.tail(connection, staged.tournament_id, reading.beginning(staged.tournament_id))
             await record(connection, staged.tournament_id, tail.events[-1].event)
-        await until(lambda: sum(line["event"] == "digests_noted" for line in running.log) == 2, 30)
+        await until(lambda: sum(line["event"] == "digests_noted" for line in running.log) == 2)
         assert await running.stopped() == 0
     notes = [json.loads(line)["sequence"] for line in file.read_text().splitlines()]
     assert notes == [LAST, LAST + 1]

@@ -84,7 +84,7 @@ def completed(shell: str, program: str, file: Path, lines: list[str]) -> list[se
     return [set(line.split()) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(("shell", "program"), [("bash", BASH), ("fish", FISH)])
+@pytest.mark.parametrize(("shell", "program"), [("bash", BASH), pytest.param("fish", FISH, marks=pytest.mark.long)])
 def test_a_shell_completes_every_command_and_every_option(shell: str, program: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")

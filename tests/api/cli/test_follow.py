@@ -65,7 +65,7 @@ async def test_it_continues_with_what_is_committed_until_it_is_stopped(
     with started(tmp_path, "follow", season.client.tournament, "--json", "--database-url", dsn) as following:
         for amount in range(1, 4):
             await add(season, amount)
-        await until(lambda: following.out.count('"PointsAdded"') == 3, 30)
+        await until(lambda: following.out.count('"PointsAdded"') == 3)
         following.send(signal.SIGINT)
         assert following.process.wait(10) == 130
     spectator = Spectator()

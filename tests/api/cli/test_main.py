@@ -192,6 +192,7 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
     ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -667,7 +668,7 @@ async def test_a_worker_keeps_the_tables_until_it_is_stopped(
     dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId, tmp_path: Path
 ) -> None:
     with started(tmp_path, "worker", TALLYBOOK_DATABASE_URL=dsn) as worker:
-        await until(lambda: owner.fetchval("SELECT count(*) FROM checkpoint WHERE sequence = 1"), 30)
+        await until(lambda: owner.fetchval("SELECT count(*) FROM checkpoint WHERE sequence = 1"))
         assert await worker.stopped() == 0
         assert worker.out == ""
         assert "Keeping the tables. Stop with Ctrl-C." in worker.err

@@ -26,6 +26,7 @@ def one_sentence(ended: Said, code: int = 1) -> str:
     return sentence
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
@@ -78,6 +79,7 @@ def whole_numbers() -> Iterator[tuple[str, str, bool]]:
 NOT_WHOLE = ["0.5", "2.0", "1e3", " 1", "1 ", "１", "0x1", "1_000", "+1", "01", "", "one"]  # noqa: RUF001
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("words", "name", "required"), list(whole_numbers()))
 def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: bool) -> None:
     for text in [*NOT_WHOLE, str(2**63), str(-(2**63) - 1)]:
@@ -94,6 +96,7 @@ def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: 
         assert f"{text!r} must be {expected}." in ended.err
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [

@@ -36,7 +36,7 @@ from tests.tournaments import open_new_tournament
 async def up_to(events: AsyncGenerator[StreamEvent, None], ends: Callable[[StreamEvent], bool]) -> list[StreamEvent]:
     """The events up to the first for which `ends`."""
     found = []
-    async with asyncio.timeout(30), aclosing(events) as following:
+    async with asyncio.timeout(120), aclosing(events) as following:
         async for event in following:
             found.append(event)
             if ends(event):

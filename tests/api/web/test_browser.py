@@ -161,6 +161,7 @@ async def test_a_row_moves_when_points_come(visit: Begin, championship: Champion
     await expect(page.locator("tbody tr").first.locator("td.value.first")).to_have_text("24")
 
 
+@pytest.mark.long
 async def test_nothing_moves_for_those_who_want_it_still(visit: Begin, championship: Championship) -> None:
     one = await visit(reduced_motion="reduce")
     page = await one.go()
@@ -276,6 +277,7 @@ async def test_a_board_follows_the_referee_by_the_stream_and_asks_nothing_while_
     assert [path for path in asked if path != "/events"] == ["/table.json"] * 4
 
 
+@pytest.mark.long
 async def test_what_happens_in_another_ranking_is_not_asked_for(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -295,6 +297,7 @@ async def test_what_happens_in_another_ranking_is_not_asked_for(visit: Begin, ch
     assert [url for url in asked if "/events?" not in url] == []  # that the stream was opened may be told late
 
 
+@pytest.mark.long
 async def test_a_page_that_is_no_longer_public_shows_nothing(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -304,6 +307,7 @@ async def test_a_page_that_is_no_longer_public_shows_nothing(visit: Begin, champ
     one.complaints = [said for said in one.complaints if "404" not in said]
 
 
+@pytest.mark.long
 async def test_where_there_is_no_room_for_the_stream_the_page_looks_now_and_then(
     visit: Begin, championship: Championship, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,6 +322,7 @@ async def test_where_there_is_no_room_for_the_stream_the_page_looks_now_and_then
     one.complaints = [said for said in one.complaints if "503" not in said]
 
 
+@pytest.mark.long
 async def test_a_hidden_page_does_not_listen(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -335,6 +340,7 @@ async def test_a_hidden_page_does_not_listen(visit: Begin, championship: Champio
     await until(lambda: counted("tallybook_listeners") == 1)
 
 
+@pytest.mark.long
 async def test_a_lost_connection_is_shown_and_recovers(visit: Begin, championship: Championship) -> None:
     one = await visit(timezone_id="Asia/Kolkata")
     page = await one.go()
@@ -351,6 +357,7 @@ async def test_a_lost_connection_is_shown_and_recovers(visit: Begin, championshi
     one.complaints.clear()  # the browser says that it was offline
 
 
+@pytest.mark.long
 async def test_a_stream_that_is_cut_off_in_the_middle_is_taken_up_again(
     visit: Begin, championship: Championship
 ) -> None:
@@ -369,6 +376,7 @@ async def test_a_stream_that_is_cut_off_in_the_middle_is_taken_up_again(
     one.complaints = [said for said in one.complaints if "INCOMPLETE_CHUNKED" not in said]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("below", ["", "/embed"])
 async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
     one = await visit(viewport={"width": 360, "height": 740})
@@ -405,6 +413,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
     await expect(page.locator("#moment")).to_contain_text("After Ireland \N{EN DASH} Scotland, 16 March")
 
 
+@pytest.mark.long
 async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -502,6 +511,7 @@ async def test_the_browser_folds_as_the_service_does(visit: Begin, championship:
         )
 
 
+@pytest.mark.long
 async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, championship: Championship) -> None:
     await championship.enroll(f"Competitor {number:04}" for number in range(294))
     one = await visit()
@@ -520,6 +530,7 @@ async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, champion
     await expect(page.get_by_role("link", name="Competitor 0293")).to_be_visible(timeout=SECONDS)
 
 
+@pytest.mark.long
 async def test_a_large_screen_turns_its_pages_and_each_fits(visit: Begin, championship: Championship) -> None:
     await championship.enroll(f"Competitor {number}" for number in range(12))
     one = await visit(viewport={"width": 1920, "height": 1080})
@@ -563,6 +574,7 @@ async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, champion
     assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
 
 
+@pytest.mark.long
 async def test_others_can_frame_the_page_to_embed_and_no_other(visit: Begin, championship: Championship) -> None:
     one = await visit()
     address = championship.service.url + championship.address
@@ -587,6 +599,7 @@ async def test_others_can_frame_the_page_to_embed_and_no_other(visit: Begin, cha
     one.complaints.clear()  # of the frame that was refused
 
 
+@pytest.mark.long
 async def test_paper_has_the_table_and_nothing_to_click(visit: Begin) -> None:
     page = await (await visit()).go()
     await page.emulate_media(media="print")
@@ -620,6 +633,7 @@ CUT: Final = """() => [...document.querySelectorAll("h1, th *, td *, #latest, .c
   .map((one) => one.textContent)"""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("width", [390, 1440, 1920])
 async def test_no_letter_of_long_names_is_cut_at_any_size(visit: Begin, championship: Championship, width: int) -> None:
     """Names of competitors, of a unity and of the ranking; on a large screen, more lines than it shows at once."""

@@ -71,6 +71,7 @@ async def test_a_referee_gives_points_while_others_watch(signed_in: SignIn, cham
     await expect(referee.locator("tbody tr").first).to_contain_text("a day of theirs")
 
 
+@pytest.mark.long
 async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, championship: Championship) -> None:
     page = await signed_in()
     await page.get_by_role("link", name="Competitions").click()
@@ -83,6 +84,7 @@ async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, ch
     assert len(championship.live.board.voided) == 1
 
 
+@pytest.mark.long
 async def test_a_logo_is_chosen_as_a_file(signed_in: SignIn, championship: Championship) -> None:
     page = await signed_in()
     await page.get_by_role("link", name="Change the logo").click()
@@ -122,6 +124,7 @@ async def test_it_is_whole_without_scripts(signed_in: SignIn, championship: Cham
     await expect(page.get_by_label("Token")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_page_that_is_open_goes_to_the_signing_in_when_its_session_ends(
     signed_in: SignIn, championship: Championship
 ) -> None:
@@ -182,6 +185,7 @@ async def test_axe_finds_nothing_in_the_console(signed_in: SignIn, championship:
         assert await page.evaluate("window.violations") == [], address
 
 
+@pytest.mark.long
 async def test_no_page_is_wider_than_a_phone(signed_in: SignIn, championship: Championship) -> None:
     page = await signed_in(viewport={"width": 360, "height": 740})
     for address in pages_of(championship):
@@ -191,6 +195,7 @@ async def test_no_page_is_wider_than_a_phone(signed_in: SignIn, championship: Ch
     assert await page.evaluate("document.querySelector('.wide').scrollWidth") <= 360  # nothing is out of sight
 
 
+@pytest.mark.long
 async def test_names_from_the_right_reorder_nothing(signed_in: SignIn, championship: Championship) -> None:
     page, pages = await signed_in(), pages_of(championship)
     await championship.write_from_the_right()

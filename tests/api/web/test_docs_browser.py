@@ -56,6 +56,7 @@ async def test_on_a_phone_nothing_runs_off_the_screen(read: Read) -> None:
         assert await page.evaluate(_CUT_OFF) == []
 
 
+@pytest.mark.long
 async def test_at_first_sight_there_is_less_than_a_quarter_of_the_page(read: Read) -> None:
     for context in ({"viewport": PHONE}, {}):
         page = await read(**context)
@@ -64,6 +65,7 @@ async def test_at_first_sight_there_is_less_than_a_quarter_of_the_page(read: Rea
         assert 4 * at_first < await page.evaluate(_HEIGHT)
 
 
+@pytest.mark.long
 async def test_every_command_can_be_copied_as_it_stands(read: Read) -> None:
     page = await read(permissions=["clipboard-read", "clipboard-write"])
     await page.evaluate(_OPEN_ALL)
@@ -80,6 +82,7 @@ async def test_every_command_can_be_copied_as_it_stands(read: Read) -> None:
     await expect(page.get_by_text("Copied")).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_a_page_that_came_without_tls_can_copy_too(read: Read) -> None:
     page = await read(permissions=["clipboard-read", "clipboard-write"])
     await page.evaluate("window.kept = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', {})")
@@ -110,6 +113,7 @@ async def test_an_operation_opens_by_keyboard(read: Read) -> None:
     assert await page.evaluate("document.activeElement.parentElement.open")
 
 
+@pytest.mark.long
 async def test_the_root_leads_to_it(read: Read) -> None:
     page = await read("/")
     await page.get_by_role("link", name="The interface").click()
