@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.project import PACKAGES, ROOT
 
 CLOCKS: Final = {
@@ -147,22 +145,24 @@ def test_no_test_judges_by_the_clock_or_gives_up_before_it_is_sure() -> None:
         assert expected.keys() <= seen.keys(), "a use that is no longer there"
 
 
-@pytest.mark.parametrize(
-    ("text", "clocks", "short"),
-    [
-        ("async def test_a() -> None:\n    assert time.monotonic() - began < 1\n", 1, 0),
-        ("def test_a() -> None:\n    from time import perf_counter\n    assert perf_counter() < 1\n", 1, 0),
-        ("async def test_a() -> None:\n    assert asyncio.get_running_loop().time() < until\n", 1, 0),
-        ("async def test_a() -> None:\n    async with asyncio.timeout(2):\n        pass\n", 0, 1),
-        ("async def test_a() -> None:\n    await until(lambda: True, seconds=3)\n", 0, 1),
-        ("async def test_a() -> None:\n    await asyncio.wait_for(it, SOON)\n", 0, 1),
-        ("async def test_a() -> None:\n    await asyncio.wait_for(it, GUARD_SECONDS)\n", 0, 0),
-        ("async def test_a() -> None:\n    await asyncio.wait([it])\n    event.wait()\n", 0, 0),
-        ("def test_a() -> None:\n    assert thread_time() - began < 1\n    assert event.time\n", 0, 0),
-        ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0),
-    ],
-)
-def test_what_is_looked_for_is_found(text: str, clocks: int, short: int, tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text(text)
-    one = Found(tmp_path / "test_a.py", tmp_path)
-    assert (len(one.clocks), len(one.short)) == (clocks, short)
+EXAMPLES: Final = [
+    ("async def test_a() -> None:\n    assert time.monotonic() - began < 1\n", 1, 0),
+    ("def test_a() -> None:\n    from time import perf_counter\n    assert perf_counter() < 1\n", 1, 0),
+    ("async def test_a() -> None:\n    assert asyncio.get_running_loop().time() < until\n", 1, 0),
+    ("async def test_a() -> None:\n    async with asyncio.timeout(2):\n        pass\n", 0, 1),
+    ("async def test_a() -> None:\n    await until(lambda: True, seconds=3)\n", 0, 1),
+    ("async def test_a() -> None:\n    await asyncio.wait_for(it, SOON)\n", 0, 1),
+    ("async def test_a() -> None:\n    await asyncio.wait_for(it, GUARD_SECONDS)\n", 0, 0),
+    ("async def test_a() -> None:\n    await asyncio.wait([it])\n    event.wait()\n", 0, 0),
+    ("def test_a() -> None:\n    assert thread_time() - began < 1\n    assert event.time\n", 0, 0),
+    ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0),
+]
+"""A test, and how many clocks and short waits are found in it."""
+
+
+def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
+    for number, (text, clocks, short) in enumerate(EXAMPLES):
+        path = tmp_path / f"test_{number}.py"
+        path.write_text(text)
+        one = Found(path, tmp_path)
+        assert (len(one.clocks), len(one.short)) == (clocks, short), text

@@ -226,6 +226,7 @@ async def register_heavy(client: Client) -> None:
     assert (await client.post("competitors.json", {"name": "Ada", "tags": tags})).status == 200
 
 
+@pytest.mark.long
 async def test_who_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
     service: Service, client: Client
 ) -> None:

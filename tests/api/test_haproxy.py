@@ -104,6 +104,7 @@ async def proxied(dsn: str, database: Database, tmp_path: Path) -> AsyncIterator
             yield Proxied(url, plain_url, urls, services, session, token, tournaments)
 
 
+@pytest.mark.long
 async def test_each_tournament_is_one_services_and_goes_to_another_when_that_is_gone(proxied: Proxied) -> None:
     clients = [(proxied.client(slug), arena) for slug, arena in proxied.tournaments]
     for expected in 1, 2, 3:

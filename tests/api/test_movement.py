@@ -92,6 +92,7 @@ async def test_each_line_of_whole_standings_tells_how_it_has_moved(season: Seaso
                 await assert_moved(season.client, address, shown, [], since)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["standings", "classification"])
 async def test_each_line_of_every_window_tells_how_it_has_moved(
     season: Season, peers_client: Client, kind: str

@@ -250,10 +250,9 @@ async def described_season(document: Any, season: Season, tmp_path: Path) -> Pat
     return file
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize(
-    ("phase", "least"), [("fuzzing", FUZZED_MIN), pytest.param("coverage", COVERED_MIN, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("phase", "least"), [("fuzzing", FUZZED_MIN), ("coverage", COVERED_MIN)])
 async def test_the_service_is_as_it_is_described(
     service: Service, client: Client, described_season: Path, phase: str, least: int
 ) -> None:

@@ -45,6 +45,7 @@ async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial])
     assert one.outcomes
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("run", QUICK_CONTROLS + LONG_CONTROLS)
 async def test_what_is_broken_on_purpose_is_found(
     run: Callable[[Trial], object], trial: Callable[[float], Trial]

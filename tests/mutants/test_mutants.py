@@ -134,6 +134,7 @@ def test_every_equivalent_is_still_a_mutant_of_the_code_and_says_why() -> None:
         assert len(reason) > 20
 
 
+@pytest.mark.long
 def test_fewer_mutants_of_a_seed_are_the_first_of_more() -> None:
     few, many = drawn_at_random(5, 1), drawn_at_random(50, 1)
     assert few == many[:5]

@@ -27,6 +27,7 @@ async def with_a_long_log(database: Database) -> Arena:
     return arena
 
 
+@pytest.mark.long
 async def test_with_the_workers_first_no_process_of_either_version_replays_a_whole_log(
     dsn: str, database: Database, owner: asyncpg.Connection
 ) -> None:

@@ -68,6 +68,7 @@ def test_json_stays_json_and_means_the_same(spoken: Spoken) -> None:
     assert json.loads(explained)["steps"]
 
 
+@pytest.mark.long
 def test_history_is_told_in_every_form(spoken: Spoken, tmp_path: Path) -> None:
     history = ["history", spoken.slug, spoken.ranking_id]
     assert ESCAPED[0] in spoken.done(*history)
@@ -87,6 +88,7 @@ def test_an_explanation_is_told(spoken: Spoken) -> None:
     assert rf"{ESCAPED[0]} in S\u00e4song" in told
 
 
+@pytest.mark.long
 def test_refusals_and_reports_are_told(spoken: Spoken, tmp_path: Path) -> None:
     refused = spoken("standings", "zoë", spoken.ranking_id)
     assert refused.code == 1
@@ -98,6 +100,7 @@ def test_refusals_and_reports_are_told(spoken: Spoken, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", ["", "tournament", "serve", "competitor import", "history", "verify"])
 def test_help_is_shown(command: str) -> None:
     shown = said(*command.split(), "--help", PYTHONIOENCODING="ascii")

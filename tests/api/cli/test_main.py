@@ -446,6 +446,7 @@ def test_wrong_usage_ends_with_2_and_says_why_on_standard_error(arguments: str) 
 COMMANDS = sorted(commands(app))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_without_its_variables(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")

@@ -74,6 +74,7 @@ def test_a_command_that_creates_a_database_leaves_one_that_others_find(command: 
     assert (listed.code, [t["slug"] for t in listed.json]) == (0, ["cup"] if command == "tournament create" else [])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("command", ["serve", "demo"])
 async def test_a_service_creates_a_database_that_others_join(command: str, tmp_path: Path) -> None:
     data = ["--data-dir", str(tmp_path / "new" / "data")]

@@ -172,6 +172,7 @@ def test_the_changes_are_these_and_need_what_their_operations_need() -> None:
     }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scope", SCOPES)
 async def test_each_page_and_each_change_needs_its_scope(
     service: Service, season: Season, log: Log, scope: str

@@ -217,6 +217,7 @@ _NUMBER_ALL: Final = """() => {
 }"""
 
 
+@pytest.mark.long
 async def test_everything_is_reached_by_keyboard(signed_in: SignIn, championship: Championship) -> None:
     page = await signed_in()
     for address in pages_of(championship):
