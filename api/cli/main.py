@@ -30,24 +30,29 @@ def _version() -> str:
 
 
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
+_DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _OF_64_BITS: Final = range(-(2**63), 2**63)
 
 
-def _refuse_what_is_not_whole(_app: App, _words: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Refuses a text for a whole number that is not written as one, or has more than 64 bits. Cyclopts would round 0.5
-    to 0."""
+def _refuse_what_is_no_number(_app: App, _words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuses a text for a number that is not written as one, and a whole one of more than 64 bits. Cyclopts would
+    round 0.5 to 0."""
     for argument in arguments:
-        if int in (argument.hint, *get_args(argument.hint)):
-            for token in argument.tokens:
-                if not _WHOLE.fullmatch(token.value):
-                    kind = "a whole number, in digits only"
-                elif len(token.value) > 20 or int(token.value) not in _OF_64_BITS:
-                    kind = "a whole number of 64 bits"
-                else:
-                    continue
-                named = "" if token.keyword else f"{argument.name}: "
-                message = f"{named}{token.value!r} must be {kind}."
-                raise cyclopts.CoercionError(message, argument=argument, token=token)
+        kinds = (argument.hint, *get_args(argument.hint))
+        if int not in kinds and float not in kinds:
+            continue
+        for token in argument.tokens:
+            if float in kinds and not _DECIMAL.fullmatch(token.value):
+                kind = "a number such as 1.5, of digits and a point only"
+            elif int in kinds and not _WHOLE.fullmatch(token.value):
+                kind = "a whole number, in digits only"
+            elif int in kinds and (len(token.value) > 20 or int(token.value) not in _OF_64_BITS):
+                kind = "a whole number of 64 bits"
+            else:
+                continue
+            named = "" if token.keyword else f"{argument.name}: "
+            message = f"{named}{token.value!r} must be {kind}."
+            raise cyclopts.CoercionError(message, argument=argument, token=token)
 
 
 app = App(
@@ -58,7 +63,7 @@ app = App(
     "An environment variable can give every option: TALLYBOOK_DATA_DIR gives --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
-    config=[cyclopts.config.Env("TALLYBOOK_", command=False), _refuse_what_is_not_whole],
+    config=[cyclopts.config.Env("TALLYBOOK_", command=False), _refuse_what_is_no_number],
     default_parameter=Parameter(show_env_var=False),  # the help of all commands says it once, above
     result_action="return_value",
 )

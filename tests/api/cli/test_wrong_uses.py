@@ -68,19 +68,20 @@ async def test_what_is_not_there_or_cannot_be_done(
     assert one_sentence(ended).startswith(sentence.format(slug=slug))
 
 
-def whole_numbers() -> Iterator[tuple[str, str, bool]]:
-    """Every argument that takes a whole number: its command, its name, and whether the command needs it."""
+def numbers(kind: type) -> Iterator[tuple[str, str, bool]]:
+    """Every argument that takes a number of this kind: its command, its name, and whether the command needs it."""
     for words, command in commands(app).items():
         for argument in command.assemble_argument_collection():
-            if int in (argument.hint, *get_args(argument.hint)):
+            if kind in (argument.hint, *get_args(argument.hint)):
                 yield words, argument.name, bool(argument.required)
 
 
+NOT_DECIMAL = ["1e3", " 1", "1 ", "１", "0x1", "1_000", "+1", "01", "-1", ".5", "5.", "1,5", "nan", "inf", "", "one"]  # noqa: RUF001
 NOT_WHOLE = ["0.5", "2.0", "1e3", " 1", "1 ", "１", "0x1", "1_000", "+1", "01", "", "one"]  # noqa: RUF001
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize(("words", "name", "required"), list(whole_numbers()))
+@pytest.mark.parametrize(("words", "name", "required"), list(numbers(int)))
 def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: bool) -> None:
     for text in [*NOT_WHOLE, str(2**63), str(-(2**63) - 1)]:
         arguments = [*COMMANDS[words]]
@@ -94,6 +95,14 @@ def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: 
         assert (ended.code, ended.out) == (2, "")
         expected = "a whole number, in digits only" if text in NOT_WHOLE else "a whole number of 64 bits"
         assert f"{text!r} must be {expected}." in ended.err
+
+
+@pytest.mark.parametrize(("words", "name"), [(words, name) for words, name, _ in numbers(float)])
+def test_a_number_that_is_none_is_refused(words: str, name: str) -> None:
+    for text in [*NOT_DECIMAL, "9" * 16]:
+        ended = said_here([*COMMANDS[words], f"{name}={text}"])
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{text!r} must be a number such as 1.5, of digits and a point only." in ended.err
 
 
 @pytest.mark.one_in(4)
