@@ -81,9 +81,9 @@ def refuse(protocol: Protocol, database: Database, request: int) -> Database:
 
 
 def committed(protocol: Protocol, database: Database, transaction: Transaction) -> Database:
-    """What is committed when `transaction` commits."""
+    """What is committed when `transaction` commits. The tables are a worker's, who needs no lock of the log."""
     if protocol.mistake is not Mistake.SEQUENCE:
-        return transaction.after
+        return replace(transaction.after, tables=database.tables)
     new = transaction.after.log[len(transaction.after.log) - _count(transaction) :]
     log: list[Event] = list(database.log)
     for n, event in enumerate(new, transaction.drawn):

@@ -103,7 +103,7 @@ SCENARIOS: Final = (
         works=True,
         copies=Copies.STANDBY,
         left=Left(failovers=1, worker_crashes=1),
-        states=5_242,
+        states=4_956,
         depth=24,
         short=True,
     ),
@@ -251,8 +251,8 @@ SCENARIOS: Final = (
         works=True,
         copies=Copies.STANDBY,
         left=Left(failovers=1, worker_crashes=1),
-        states=216_500,
-        depth=40,
+        states=192_655,
+        depth=37,
     ),
 )
 

@@ -163,7 +163,7 @@ def _may_be_unsaved(trace: Trace, change: Change) -> bool:
     if not places or _is_saved(trace, places[-1]):
         return False
     begin, end = trace.lines[places[-1]].after, change.line.after - 1
-    return not any(begin < entry.last <= end for entry in trace.log.entries)
+    return begin <= end and not any(begin < entry.last <= end for entry in trace.log.entries)
 
 
 def _is_saved(trace: Trace, place: int) -> bool:

@@ -84,6 +84,16 @@ UNSAVED = _trace(
     (3, Did.SAVED, {"sequence": 3, "digest": "3"}),
 )
 """A worker dies before it can say that it has saved what it read; another goes on from there."""
+SAVED_MEANWHILE = replace(
+    UNSAVED,
+    lines=(
+        *UNSAVED.lines[:10],
+        Line(at=10, process=2, tournament=1, did=Did.SAVED, sequence=2, digest="2"),
+        *UNSAVED.lines[10:12],
+        *UNSAVED.lines[13:],
+    ),
+)
+"""The worker saves while an append is under way."""
 
 
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
@@ -103,7 +113,7 @@ def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -
     assert "answers=(None,)" in misfit(replace(TOGETHER, lines=alive))
 
 
-@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED])
+@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE])
 def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
     assert misfit(trace) == ""
     accepted = [one for one in changes(trace) if not misfit(one.changed)]
