@@ -10,20 +10,22 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test lint types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR) $(if $(LIVE),--live)
 
 test: $(VENV)/.installed-dev
+	$(MAKE) --no-print-directory -j 2 types lint compiled
+	$(MAKE) --no-print-directory suite
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/deptry --config clients/python/pyproject.toml clients/python
-	$(MAKE) --no-print-directory -j 2 types compiled
-	$(MAKE) --no-print-directory suite
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy

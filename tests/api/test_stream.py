@@ -568,6 +568,7 @@ async def test_each_event_is_encoded_once_for_all_who_are_current(
     assert sorted(made) == sorted([(form, "PointsAdded") for form in frames.StreamFormat] * 10)
 
 
+@pytest.mark.long
 async def test_the_rings_of_all_tournaments_together_are_bounded(
     service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:

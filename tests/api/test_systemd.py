@@ -46,6 +46,7 @@ def listener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listen
     listener.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "command", [("serve", "--port", "0", "--processes", "2"), ("worker",), ("verify", "--forever")], ids=" ".join
 )

@@ -198,6 +198,7 @@ async def test_a_message_to_a_webhook_names_its_span(
 # ── Processes ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 async def test_the_processes_of_a_service_send_spans_where_the_environment_says(tmp_path: Path) -> None:
     installed = tmp_path / "installed"
     information = installed / "spans_in_a_file-1.dist-info"

@@ -320,6 +320,7 @@ async def ask_on(dsn: str) -> None:
         connection.terminate()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seconds", ["0", "1"])
 async def test_a_pooler_in_session_mode_that_has_but_one_connection_is_refused_with_what_to_change(
     dsn: str, monkeypatch: pytest.MonkeyPatch, seconds: str

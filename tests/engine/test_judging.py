@@ -1660,6 +1660,7 @@ def test_what_ends_a_publication_or_a_freeze_may_overtake_a_decision(board: Boar
             decide(board, when)
 
 
+@pytest.mark.long
 def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None:
     *members, newcomer = range(1_000, 1_000 + ENROLLED_MAX + 1)
     board = Board()

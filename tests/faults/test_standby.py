@@ -14,6 +14,7 @@ from tests.faults.table import Trial
 from tests.spectator import SSE, Spectator, follow, shown
 
 
+@pytest.mark.long
 async def test_a_standby_that_lags_is_not_read_as_if_it_were_the_primary(trial: Callable[[float], Trial]) -> None:
     with_one = trial(1)
     async with with_one.stage(tournaments=1, workers=0) as stage, standby(with_one, stage) as other:

@@ -143,6 +143,7 @@ def test_a_line_that_is_not_there_cannot_be_replaced() -> None:
     unity.assert_right()
 
 
+@pytest.mark.long
 def test_a_member_takes_at_most_20_bytes_without_the_total() -> None:
     sums = {CompetitorId(n): n * 7919 % 1_000_003 for n in range(1, 100_001)}
     unity = Unity(sums, sums, Sort.DESC)

@@ -71,6 +71,7 @@ def test_entries_are_those_of_a_dictionary(
         found[0]
 
 
+@pytest.mark.long
 def test_an_entry_of_a_large_one_takes_little_memory() -> None:
     tracemalloc.start()
     try:

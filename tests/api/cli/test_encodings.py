@@ -59,6 +59,7 @@ def test_the_columns_of_a_table_stay_columns(spoken: Spoken) -> None:
     assert len({len(line) for line in lines}) == 1
 
 
+@pytest.mark.long
 def test_json_stays_json_and_means_the_same(spoken: Spoken) -> None:
     (tournament,) = json.loads(spoken.done("tournament", "list", "--json"))
     assert tournament["name"] == CUP

@@ -29,6 +29,7 @@ async def test_health_checks_that_are_well_leave_no_line(dsn: str, tmp_path: Pat
         assert requests == [("none", 404), ("/docs", 200)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", ["option", "environment"])
 async def test_a_service_logs_from_its_level_on(dsn: str, tmp_path: Path, how: str) -> None:
     option = ["--log-level", "warning"] if how == "option" else []

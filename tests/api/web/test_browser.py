@@ -90,6 +90,7 @@ FINAL: Final = ["Ireland", "France", "England", "Scotland", "Italy", "Wales"]
 LIVE: Final = "#moment.live"
 
 
+@pytest.mark.long
 async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
     one = await visit(java_script_enabled=False)
     page = await one.go()
@@ -109,6 +110,7 @@ async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
     await expect(page.get_by_role("heading", level=1)).to_have_text("France")
 
 
+@pytest.mark.long
 async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: Championship) -> None:
     """Of a competition of many, a fixture, names that are long, run from the right, or have no colour."""
     desk, live, teams = championship.service.desk, championship.live, championship.teams
@@ -387,6 +389,7 @@ async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
         assert (await link.evaluate("one => one.scrollWidth <= one.closest('th').clientWidth")) is True
 
 
+@pytest.mark.long
 async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None:
     one = await visit()
     page = await one.go()
@@ -552,6 +555,7 @@ async def test_a_large_screen_turns_its_pages_and_each_fits(visit: Begin, champi
     await one.shows([*FINAL, *(f"Competitor {number}" for number in range(6))])
 
 
+@pytest.mark.long
 async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -608,6 +612,7 @@ async def test_paper_has_the_table_and_nothing_to_click(visit: Begin) -> None:
     await expect(page.get_by_role("link", name="Wales")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_names_from_the_right_reorder_nothing(visit: Begin, championship: Championship) -> None:
     await championship.write_from_the_right()
     one = await visit(viewport={"width": 1440, "height": 900})

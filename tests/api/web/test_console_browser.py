@@ -113,6 +113,7 @@ async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
     await expect(page.get_by_role("rowheader", name="Georgia")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_it_is_whole_without_scripts(signed_in: SignIn, championship: Championship) -> None:
     page = await signed_in(java_script_enabled=False)
     await page.get_by_role("link", name="Championship", exact=True).click()

@@ -48,6 +48,7 @@ async def read(browser: Browser, service: Service) -> AsyncIterator[Read]:
         assert await page.evaluate("window.violations ?? []") == []
 
 
+@pytest.mark.long
 async def test_on_a_phone_nothing_runs_off_the_screen(read: Read) -> None:
     for path in ("/", "/docs"):
         page = await read(path, viewport=PHONE)
@@ -120,6 +121,7 @@ async def test_the_root_leads_to_it(read: Read) -> None:
     await expect(page.get_by_role("heading", level=1)).to_have_text("The interface")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_axe_finds_nothing_in_the_documentation(read: Read, scheme: str) -> None:
     for path in ("/", "/docs"):
