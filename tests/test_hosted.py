@@ -23,6 +23,7 @@ from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import OPERATOR
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import serve
+from tests.desks import GUARD_SECONDS
 from tests.faults.cluster import Cluster, cluster
 from tests.faults.resources import streaming
 from tests.tournaments import open_new_tournament
@@ -97,7 +98,7 @@ async def refused(dsn: str) -> str:
 
 async def opens_again(database: Database) -> None:
     """Returns when a tournament can be opened."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(GUARD_SECONDS):
         while True:
             with suppress(*DATABASE_TROUBLE, DatabaseUnavailable):
                 await open_new_tournament(database, actor=OPERATOR)

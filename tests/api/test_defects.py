@@ -26,7 +26,7 @@ from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.continuous import verify_continuously
 from tests.api.receiver import delivering, receiver_on
 from tests.api.service import Answer, Season, Service, deltas, play_season, slug_of
-from tests.desks import is_idle, until
+from tests.desks import GUARD_SECONDS, is_idle, until
 from tests.poison import append_text
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
@@ -231,7 +231,7 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
         assert live.selections
     plant = Plant(monkeypatch, place, pair.concerns())
 
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(GUARD_SECONDS):
         answers, *_ = await asyncio.gather(
             asyncio.gather(*(pair.ask(ask, pair.planted) for _ in range(5))),
             pair.the_other_is_well(),
@@ -294,7 +294,7 @@ async def test_a_defect_in_what_another_process_appended_is_met_by_nobody_else(
     form = {"participants_delta": deltas((pair.planted.ids[0], pair.planted.unity_id, 1))}
     assert (await peers.put(f"{pair.planted.path}/add.json", form)).status == 200
     plant = Plant(monkeypatch, place, pair.concerns())
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(GUARD_SECONDS):
         answers, *_ = await asyncio.gather(
             asyncio.gather(*(pair.ask(SHOWN, pair.planted) for _ in range(5))),
             pair.the_other_is_well(),
@@ -314,7 +314,7 @@ async def test_a_defect_while_streaming_ends_the_streams_of_its_tournament_alone
     async with listening(pair.service, pair.planted) as planted, listening(pair.service, pair.other) as other:
         await until(lambda: planted.is_current and other.is_current)
         plant = Plant(monkeypatch, STREAM_PLANTS[name], pair.concerns())
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(GUARD_SECONDS):
             if name == "the next events of a listener":
                 async with listening(pair.service, pair.planted) as late:
                     await until(lambda: late.has_ended)
@@ -560,7 +560,7 @@ async def test_a_time_beyond_all_years_stops_nothing_but_its_tournament(pair: Pa
         pair.service.desk.live_pool.drop(live)
     worker = asyncio.create_task(Worker(pair.service.database).run())
     try:
-        async with asyncio.timeout(120), listening(pair.service, pair.other) as other:
+        async with asyncio.timeout(GUARD_SECONDS), listening(pair.service, pair.other) as other:
             for ask in (SHOWN, ADD, HISTORY, COMPETITORS):
                 assert (await pair.ask(ask, pair.planted)).status in (200, 500, 503)
             await pair.the_other_is_well()

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import pytest
@@ -141,7 +141,7 @@ class World:
         return self.some_time(-30_000, 5_000) if self.random.random() < 0.8 else None
 
     def some_time(self, least: int, most: int) -> datetime:
-        """So many minutes from now."""
+        """At least `least` and fewer than `most` minutes from now."""
         return self.clock.now + timedelta(minutes=self.random.randrange(least, most))
 
     async def add_competition(self, date: datetime | None) -> tuple[Sequence, Effect] | None:
@@ -225,11 +225,8 @@ class World:
 
     async def standings(self, ranking: RankingId, **moment: object) -> Totals:
         """The totals that are not 0, and those that there are of results."""
-        query = "&".join(f"{name}={value}" for name, value in moment.items())
-        answer = await self.client.get(f"{self.path(ranking)}/standings.json?{query}")
-        assert answer.status == 200, answer.body
         shown: Totals = {}
-        for its in answer.json["ranking"]["unities"]:
+        for its in (await self.asked(ranking, "standings", moment))["ranking"]["unities"]:
             unity = UnityId(int(its["name"]))
             for line in its["competitors_ranking"]:
                 if line["total"] or (line["total"] == 0 and unity in (PEAK, LEAST, LATEST)):
@@ -237,11 +234,15 @@ class World:
         return shown
 
     async def best_of(self, ranking: RankingId, **moment: object) -> dict[CompetitorId, int]:
-        query = "&".join(f"{name}={value}" for name, value in moment.items())
-        answer = await self.client.get(f"{self.path(ranking)}/classification.json?{query}")
-        assert answer.status == 200, answer.body
-        lines = answer.json["classification"]["standings"]
+        lines = (await self.asked(ranking, "classification", moment))["classification"]["standings"]
         return {self.of_model(line["competitor_id"]): line["values"][0] for line in lines}
+
+    async def asked(self, ranking: RankingId, what: str, moment: dict[str, object]) -> Any:
+        """What the service answers."""
+        query = "&".join(f"{name}={value}" for name, value in moment.items())
+        answer = await self.client.get(f"{self.path(ranking)}/{what}.json?{query}")
+        assert answer.status == 200, answer.body
+        return answer.json
 
     def same(self, shown: object, expected: object) -> None:
         self.done["compared"] += 1

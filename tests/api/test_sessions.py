@@ -299,7 +299,11 @@ async def test_a_stream_ends_within_five_seconds_of_its_session_and_no_other_doe
         await stream.feed(spectator, lambda: bool(spectator.count("caught-up")))
         return stream, spectator
 
-    async with visiting(service, season.client.token) as visitor, asyncio.timeout(120), AsyncExitStack() as stack:
+    async with (
+        visiting(service, season.client.token) as visitor,
+        asyncio.timeout(GUARD_SECONDS),
+        AsyncExitStack() as stack,
+    ):
         accept = {"Accept": SSE}
         going, _ = await caught_up({**visitor.cookie, **accept}, stack)
         staying, stays = await caught_up({"Authorization": f"Bearer {season.client.token}", **accept}, stack)

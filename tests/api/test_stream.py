@@ -618,7 +618,7 @@ async def test_a_client_folds_what_the_service_shows_through_restarts_and_two_wr
             url = service.url
         answer = await season.client.post("competitors.json", {"name": "The last one"})
         last = int(answer.headers["Tallybook-Sequence"])
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(GUARD_SECONDS):
             await asyncio.gather(*listening_to)
         expected = await standings(season.client)
         for spectator in spectators:

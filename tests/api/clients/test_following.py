@@ -27,6 +27,7 @@ from tallybook_client import (
 )
 from tests.api.clients.conftest import AT_ONCE
 from tests.api.service import Season, Service, deltas, make_token, play_season, serve, slug_of
+from tests.desks import GUARD_SECONDS
 from tests.faults.wire import Way, Wire, tcp, wire
 from tests.poison import POISONS, append_text
 from tests.restoring import backup
@@ -36,7 +37,7 @@ from tests.tournaments import open_new_tournament
 async def up_to(events: AsyncGenerator[StreamEvent, None], ends: Callable[[StreamEvent], bool]) -> list[StreamEvent]:
     """The events up to the first for which `ends`."""
     found = []
-    async with asyncio.timeout(120), aclosing(events) as following:
+    async with asyncio.timeout(GUARD_SECONDS), aclosing(events) as following:
         async for event in following:
             found.append(event)
             if ends(event):
