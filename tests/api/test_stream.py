@@ -501,9 +501,9 @@ async def test_who_does_not_read_holds_one_piece_in_memory_and_is_closed_and_nob
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
         for _ in range(5):
             leaving.callback(Deaf(service, season.client).socket.close)
-        reading = asyncio.create_task(connection.feed(spectator, lambda: spectator.sequence >= 20_000))
+        feeding = asyncio.create_task(connection.feed(spectator, lambda: spectator.sequence >= 20_000))
         await fill(season, 20_000)  # 7 MB
-        await reading
+        await feeding
         buffered = [
             one.transport.get_write_buffer_size()
             for one in gc.get_objects()
