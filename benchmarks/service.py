@@ -100,11 +100,13 @@ def token(product: Product, dsn: str) -> str:
 
 
 @asynccontextmanager
-async def serving(product: Product, dsn: str, *, log: Path, known_token: str | None = None) -> AsyncIterator[Service]:
-    """A service on a database that is migrated, with one API process and one worker. `known_token`: one that the
-    database knows; None: a new one is made."""
+async def serving(
+    product: Product, dsn: str, *options: str, log: Path, known_token: str | None = None
+) -> AsyncIterator[Service]:
+    """A service on a database that is migrated, with one API process and one worker. `options`: further ones of
+    `serve`. `known_token`: one that the database knows; None: a new one is made."""
     async with running(
-        [product.command, "serve", "--port", "0"],
+        [product.command, "serve", "--port", "0", *options],
         log=log,
         ready=r"Listening on http://[^:]+:(\d+)",
         environment={DSN_VARIABLE: dsn},

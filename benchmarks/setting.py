@@ -67,8 +67,8 @@ class Setting(Struct, frozen=True, kw_only=True):
         return dsn
 
     @asynccontextmanager
-    async def service(self, dsn: str, name: str) -> AsyncIterator[Service]:
-        async with serving(self.product, dsn, log=self.log(f"service-{name}")) as service:
+    async def service(self, dsn: str, name: str, *options: str) -> AsyncIterator[Service]:
+        async with serving(self.product, dsn, *options, log=self.log(f"service-{name}")) as service:
             yield service
 
     @asynccontextmanager

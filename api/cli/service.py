@@ -21,7 +21,7 @@ from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Json, Where, address, find, located
 from api.desk.desk import Desk, open_desk
 from api.http.auth import Scope
-from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
+from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
 from api.interface.questions import TableQuestion
 from api.interface.resources.standings import PastRankingShape, answer_standings
 from api.service import systemd
@@ -35,11 +35,13 @@ from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import LogLevel, log_to
 from projections.board.board import Board
+from projections.tables.sizes import MEMORY_MIB
 from projections.verification.witness import keep_noting
 
 NOTE_SECONDS: Final = 60.0
 LIVE_PAUSE_SECONDS: Final = 4.0
 LIVE_CONNECTIONS_MAX: Final = 4
+Memory = Annotated[int, Parameter(validator=Number(gte=MEMORY_MIB_MIN, lte=MEMORY_MIB_MAX))]
 SHARDS: Final = 32
 """Citus moves whole shards, so these bound how many nodes the tournaments can be spread over."""
 
@@ -53,6 +55,7 @@ async def serve(
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     requests_per_second: Annotated[int | None, Parameter(validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX))] = None,
     proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
+    memory: Memory = MEMORY_MIB,
     digests_to: Path | None = None,
     every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
     log_level: LogLevelText = "info",
@@ -77,12 +80,20 @@ async def serve(
     proxies
         Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. Limits for addresses
         count by that one.
+    memory
+        MiB of memory that each process fills with tournaments. If those in use need more, it reads them again and
+        again.
     digests_to
         File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
     every
         Seconds between notes of the digests that have changed.
     """
-    settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
+    settings = Settings(
+        open_metrics=open_metrics,
+        requests_per_second=requests_per_second,
+        proxies=proxies,
+        memory_mib=memory,
+    )
     async with located(where, joinable=True, creates=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
         await _serve(
@@ -101,6 +112,7 @@ async def worker(
     *,
     metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
+    memory: Memory = MEMORY_MIB,
     log_level: LogLevelText = "info",
     where: Where = HERE,
 ) -> None:
@@ -111,6 +123,8 @@ async def worker(
         Port of the metrics, for Prometheus; 0 means any free port. Without it, none.
     metrics_host
         Address of the metrics.
+    memory
+        MiB of memory that the worker fills with tournaments. If those in use need more, it reads them again and again.
     """
     ready = asyncio.Event()
 
@@ -123,7 +137,7 @@ async def worker(
         log_to(level=log_level)
         with shown_metrics(metrics_host, metrics_port), stop_on_signals() as stop:
             async with systemd.watched(ready.is_set):
-                await work(dsn, stop, on_ready=on_ready)
+                await work(dsn, stop, memory_mib=memory, on_ready=on_ready)
 
 
 async def migrate(

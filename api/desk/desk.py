@@ -43,10 +43,11 @@ from engine.process.telemetry import WAITING_REQUESTS
 from projections.board.publication import NextRevealSearch
 from projections.live.caused import CausedPointsFollower
 from projections.live.given_results import read_results
-from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
+from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables.defects import DefectPart
+from projections.tables.sizes import MEMORY_MIB, MIB
 from projections.tables.wakeup import Waker
 
 WAITING_BYTES_MAX: Final = 33_554_432
@@ -368,7 +369,7 @@ class Desk:
 async def open_desk(
     database: Database,
     *,
-    live_bytes_max: int = LIVE_BYTES_MAX,
+    live_bytes_max: int = MEMORY_MIB * MIB,
     ids_reserved: int = IDS_RESERVED,
     with_quotas: bool = False,
 ) -> AsyncIterator[Desk]:

@@ -1,8 +1,13 @@
-"""A worker: the process that keeps the tables, and tells webhooks what has happened."""
+"""A worker: the process that keeps the tables, and tells webhooks what has happened.
+
+Its argument is the memory for boards, in MiB.
+"""
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -19,20 +24,22 @@ _logger = structlog.get_logger()
 
 def main() -> int:
     start_log()
-    return run(_work)
+    _, memory_mib = sys.argv[1:]
+    return run(partial(_work, memory_mib=int(memory_mib)))
 
 
-async def _work(dsn: str) -> None:
+async def _work(dsn: str, *, memory_mib: int) -> None:
     with lifeline() as stop:
-        await work(dsn, stop, on_ready=say_ready)
+        await work(dsn, stop, memory_mib=memory_mib, on_ready=say_ready)
 
 
-async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
-    """Runs a worker until `stop` is set. Calls `on_ready` when it begins. Raises what the worker fails with."""
+async def work(dsn: str, stop: asyncio.Event, *, memory_mib: int, on_ready: Callable[[], None]) -> None:
+    """Runs a worker until `stop` is set, with `memory_mib` MiB for boards. Calls `on_ready` when it begins. Raises what
+    the worker fails with."""
     failpoints.arm()
     tracing.configure()
     async with open_database(dsn, name="tallybook worker", connections_max=5) as database:
-        working = asyncio.create_task(_work_on(database))
+        working = asyncio.create_task(_work_on(database, memory_mib))
         stopped = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(figures.watch(database))
         _logger.info("process_started", kind="worker", pid=os.getpid())
@@ -46,8 +53,8 @@ async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -
             raise error
 
 
-async def _work_on(database: Database) -> None:
+async def _work_on(database: Database, memory_mib: int) -> None:
     """Raises what either fails with: a process does not go on with one of them alone."""
     async with background() as tasks:
         tasks.create_task(Deliverer(database).run())
-        await work_by_nodes(database)
+        await work_by_nodes(database, memory_mib=memory_mib)

@@ -43,6 +43,8 @@ READS: Final = 0.4
 WRITTEN: Final = 10
 TOP: Final = "top=2"
 CONNECTIONS: Final = 200
+MEMORY: Final = ("--memory", "4096")
+"""As much as 10,000 boards of 1,000 members need. Redis has no bound."""
 SEED: Final = 25
 
 OURS: Final = "ours"
@@ -82,7 +84,7 @@ async def _measured(setting: Setting, count: int, members: int) -> dict[str, lis
             await worlds.append(connection, tournament, map(_created, its))
             boards += its
     await settle(dsn)
-    async with setting.service(dsn, name) as service, AsyncExitStack() as stack:
+    async with setting.service(dsn, name, *MEMORY) as service, AsyncExitStack() as stack:
         requests = setting.requests(name, _requests(boards, service.token))
         runs: dict[str, Callable[[], Awaitable[Load]]] = {}
         before: dict[str, int] = {}

@@ -65,12 +65,10 @@ from engine.process.time_slices import WOKEN_AT_ONCE, Rounds
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
+from projections.tables.sizes import MEMORY_MIB, MIB
 
 READERS_MAX: Final = 5
 """Connections of a process that read logs of one node at the same time. The others are for appends and for barriers."""
-LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""Bytes of all tournaments in the memory of one process, estimated. Pinned ones and the last one used stay, even beyond
-this."""
 STOPPED_SECONDS: Final = 1.0
 """How long a tournament that could not be folded is not tried again."""
 
@@ -102,7 +100,8 @@ _ID: Final = attrgetter("tournament_id")
 
 class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that it or a docket lets
-    continue. `expiring`: the lives in which points expire; `expire` has what is due by a time do so."""
+    continue. `bytes_max`: bytes of all of them, estimated; pinned ones and the last one used stay, even beyond this.
+    `expiring`: the lives in which points expire; `expire` has what is due by a time do so."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
@@ -567,7 +566,7 @@ class LivePool:
 
 
 @asynccontextmanager
-async def open_live_pool(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[LivePool]:
+async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_MIB * MIB) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
         pool = LivePool(database, tasks, bytes_max=bytes_max)

@@ -45,7 +45,7 @@ from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import defects, snapshots, tables
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.rebuild import rebuild
-from projections.tables.sizes import Shelf
+from projections.tables.sizes import MEMORY_MIB, MIB, Shelf
 from projections.tables.snapshots import Snapshot
 from projections.tables.sweep import STOPPED_RETRY_SECONDS, Mine, Sweep
 from projections.tables.tables import Touched
@@ -58,8 +58,6 @@ WORKER_POLL_SECONDS: Final = 1.0
 """Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
 NODES_SECONDS: Final = 10.0
 """Between two looks for nodes that have been added to a distributed database."""
-BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
-"""Bytes of boards that a worker keeps in memory, estimated, so that it need not read them from the tables again."""
 KNOWN_MAX: Final = 1_000
 """Tournaments that a worker looks at again because it could not fold them. Further ones are left to the sweep."""
 OUTDATED_MAX: Final = 10_000
@@ -81,10 +79,10 @@ class Folded(Struct):
     erased: dict[TournamentId, set[CompetitorId]] = field(default_factory=dict)
 
 
-async def work_by_nodes(database: Database) -> None:
-    """Runs workers until it is cancelled: one for each node of a distributed database."""
+async def work_by_nodes(database: Database, *, memory_mib: int = MEMORY_MIB) -> None:
+    """Runs workers until it is cancelled: one for each node of a distributed database, with `memory_mib` for boards."""
     if not isinstance(database, DistributedDatabase):
-        await Worker(database).run()
+        await Worker(database, memory_mib=memory_mib).run()
         return
     at_work = set[Database]()
     async with background() as tasks:
@@ -97,7 +95,7 @@ async def work_by_nodes(database: Database) -> None:
             for node in nodes:
                 if node not in at_work:
                     at_work.add(node)
-                    tasks.create_task(Worker(node, partial(_those_at, database, node)).run())
+                    tasks.create_task(Worker(node, partial(_those_at, database, node), memory_mib=memory_mib).run())
             await asyncio.sleep(NODES_SECONDS if nodes else WORKER_POLL_SECONDS)
 
 
@@ -108,13 +106,13 @@ async def _those_at(database: Database, node: Database, tournament_ids: list[Tou
 
 class Worker:
     """One worker; `run` works until it is cancelled, `catch_up` until there is nothing to do. `mine`: the tournaments
-    that it sweeps; None: all."""
+    that it sweeps; None: all. `memory_mib`: MiB of boards, estimated, that it keeps and so need not read again."""
 
-    def __init__(self, database: Database, mine: Mine | None = None) -> None:
+    def __init__(self, database: Database, mine: Mine | None = None, *, memory_mib: int = MEMORY_MIB) -> None:
         self._database = database
         self._mine = mine
         self._batch_max = 1 if database.is_distributed else BATCH_TOURNAMENTS_MAX
-        self._boards = Shelf(BOARDS_BYTES_MAX)
+        self._boards = Shelf(memory_mib * MIB)
         self._alone: set[TournamentId] = set()
         self._outdated: set[TournamentId] = set()
         self._more_outdated = False

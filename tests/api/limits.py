@@ -61,7 +61,7 @@ from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
 from projections.past import explanation, mentions, passage, past, series
 from projections.past import leaders as past_leaders
-from projections.tables import defects, rebuild, sweep, worker
+from projections.tables import defects, rebuild, sizes, sweep
 from projections.verification import all_tournaments, archives, erasures, progress, setting_aside
 from tallybook_client import sending as client_sending
 from tallybook_client import stream as client_stream
@@ -231,8 +231,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("shards of a distributed database", f"{distribution.SHARDS_MAX:,}", "refused"),
             (
-                "memory of a process for tournaments; of a worker",
-                f"{_bytes(pool.LIVE_BYTES_MAX)}; {_bytes(worker.BOARDS_BYTES_MAX)}, estimated; the last one used stays",
+                "memory that a process, API or worker, fills with tournaments",
+                f"{sizes.MEMORY_MIB} MiB, estimated; the last one used stays; `--memory`, from "
+                f"{settings.MEMORY_MIB_MIN} to {settings.MEMORY_MIB_MAX:,} MiB",
                 "the least recently used is loaded again",
             ),
             (

@@ -13,11 +13,15 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
+from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN
 from api.service.api_process import connections_with
 from engine.database.pool import POOL_CONNECTIONS_MAX, Database
-from engine.domain.terms import TournamentId
+from engine.domain.events import CompetitorRegistered, RankingCreated
+from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import registry
+from tests.api.served import FIGURE
 from tests.api.service import Client, make_token, register, slug_of
-from tests.desks import GUARD_SECONDS, holding, until
+from tests.desks import GUARD_SECONDS, holding, open_arena, record, until
 from tests.running import Running, said, started
 
 DESCRIPTORS: Final = 250
@@ -125,7 +129,52 @@ async def test_what_the_operator_chooses_reaches_the_processes(
             assert (await nobody.get("rankings.json", {"X-Forwarded-For": "1.1.1.2"})).status == 401
 
 
-@pytest.mark.parametrize("option", [("--requests-per-second", "0"), ("--proxies", "-1"), ("--proxies", "11")])
+@pytest.mark.parametrize(("mib", "loaded"), [(16, 3), (64, 2)])
+async def test_a_tournament_is_loaded_again_only_if_memory_is_for_fewer(
+    dsn: str, tmp_path: Path, database: Database, mib: int, loaded: int
+) -> None:
+    token, tournaments = await make_token(database), [await large_tournament(database) for _ in range(2)]
+    options = ("--port", "0", "--no-worker", "--open-metrics", "--memory", str(mib))
+    with started(tmp_path, "serve", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
+        async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+            url = await running.address()
+            for tournament in [*tournaments, tournaments[0]]:
+                client = Client(session, url, await slug_of(database, tournament), token)
+                assert (await client.get("competitors.json?per_page=1")).status == 200
+            answer = await client.send("GET", "/metrics")
+    assert dict(FIGURE.findall(answer.body.decode()))["tallybook_lives_loaded_total"] == f"{loaded}.0"
+
+
+async def large_tournament(database: Database) -> TournamentId:
+    """One that takes more than 8 MiB of memory, and less than 32: a hundred rankings of a thousand competitors."""
+    arena = await open_arena(database)
+    async with database.connection() as connection:
+        ids = await registry.next_ids(connection, 1_200)
+        competitors = tuple(map(CompetitorId, ids[:1_000]))
+        registered = (CompetitorRegistered(competitor_id=number, name=f"C{number}") for number in competitors)
+        await record(connection, arena.tournament_id, *registered)
+        for ranking, unity in zip(ids[1_000:1_100], ids[1_100:], strict=True):
+            created = RankingCreated(
+                ranking_id=RankingId(ranking),
+                name=f"R{ranking}",
+                participants=competitors,
+                main_unity_id=UnityId(unity),
+                main_unity_name="Points",
+            )
+            await record(connection, arena.tournament_id, created)
+    return arena.tournament_id
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--requests-per-second", "0"),
+        ("--proxies", "-1"),
+        ("--proxies", "11"),
+        ("--memory", str(MEMORY_MIB_MIN - 1)),
+        ("--memory", str(MEMORY_MIB_MAX + 1)),
+    ],
+)
 async def test_limits_have_limits(tmp_path: Path, option: tuple[str, str]) -> None:
     refused = await asyncio.to_thread(said, "serve", *option, TALLYBOOK_DATA_DIR=str(tmp_path))
     assert refused.code == 2

@@ -216,7 +216,7 @@ expected-statuses = ["400", "401", "403", "404", "405", "406", "409", "412", "41
 
 # What JSON Schema cannot say: from is not beyond to, there is one moment, a page or a cursor, a field is JSON.
 [[operations]]
-include-path-regex = "(explain|standings|classification|form|add|points|competitors|competitions).json$"
+include-path-regex = "(explain|standings|classification|expiring|leaders|form|add|points|competit(or|ion)s).json$"
 checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "422"]
 
 [[operations]]

@@ -151,7 +151,7 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
     source = (ROOT / file).read_text("utf-8")
     imports = source.index("from ")
     harmless = mutant(source, file, "by hand", imports, imports, "\n")
-    (harmful, *_) = (made for made in python_mutants(source, file) if made.operator == "returned value")
+    (harmful, *_) = (made for made in python_mutants(source, file) if made.within == "standings")
     with Workplace(tmp_path, 1, Covering({})) as workplace:
         assert workplace.recalled(harmful) is None
         assert workplace.tried(harmful, tests) == CAUGHT

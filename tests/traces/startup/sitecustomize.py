@@ -7,7 +7,7 @@ if "TRACES_OF_TESTS" in os.environ and "tallybook_command" in sys.orig_argv and 
     from tests.traces.recorder import record
 
     record()
-elif "TRACES_OF_TESTS" in os.environ and sys.orig_argv[-1] == "worker":
+elif "TRACES_OF_TESTS" in os.environ and "worker" in sys.orig_argv:
     from tests.traces.recorder import record_worker
 
     record_worker()
