@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.project import PACKAGES, ROOT
 
 CLOCKS: Final = {
@@ -160,7 +162,8 @@ EXAMPLES: Final = [
 """A test, and how many clocks and short waits are found in it."""
 
 
-def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
+def test_what_is_looked_for_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "_figures", lambda: {"GUARD_SECONDS": [120.0]})
     for number, (text, clocks, short) in enumerate(EXAMPLES):
         path = tmp_path / f"test_{number}.py"
         path.write_text(text)

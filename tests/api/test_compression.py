@@ -82,7 +82,7 @@ async def raw(client: Client, path: str, headers: Mapping[str, str], method: str
 # ── Every answer ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", READS)
 async def test_a_compressed_answer_is_the_same_in_other_bytes(season: Season, name: str) -> None:
     path = path_of(name, season) + query_of(name, season)
@@ -116,7 +116,7 @@ async def test_the_documentation_is_compressed_for_everybody(service: Service, s
     assert (await raw(nobody, path, GZIP | {"If-None-Match": small.headers["ETag"]})).status == 304
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", WRITES)
 async def test_the_answer_to_a_change_is_never_compressed(season: Season, name: str) -> None:
     answer = await ask(name, season, season.client, ALWAYS)

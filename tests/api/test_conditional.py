@@ -452,7 +452,7 @@ OFTEN: Final = [
 """Changes that can be repeated, and change their resource each time."""
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", OFTEN)
 async def test_of_many_with_the_same_tag_one_makes_its_change(
     season: Season, peers_client: Client, log: Log, name: str
@@ -538,6 +538,7 @@ def moved(match: CompetitionId) -> Event:
     return CompetitionChanged(competition_id=match, location="elsewhere")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("overtaken", [False, True])
 @pytest.mark.parametrize(
     "faults", [[Fault.BEFORE], [Fault.AFTER], [Fault.NONE, Fault.AFTER], [Fault.NONE] * 2 + [Fault.AFTER]]

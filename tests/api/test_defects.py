@@ -217,7 +217,7 @@ def logged(lines: BytesIO, tournament_id: TournamentId) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", PLANTS)
 async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_other_alone(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO, name: str

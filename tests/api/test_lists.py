@@ -223,6 +223,7 @@ async def test_what_is_not_there_is_422_and_named(season: Season) -> None:
         assert said.endswith("is not in this tournament")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "query", "fields"),
     [

@@ -123,6 +123,7 @@ REFUSED: Final[list[tuple[str, Any, list[str]]]] = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "said", "fields"), REFUSED)
 async def test_one_fault_refuses_all_and_is_named_by_its_place(
     season: Season,

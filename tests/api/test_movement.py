@@ -18,6 +18,7 @@ from projections.past.past import Past
 from tests.api.asking import refused
 from tests.api.crowds import all_long
 from tests.api.service import Client, Season, Service, deltas, listed
+from tests.shares import every
 
 Lines = list[dict[str, Any]]
 
@@ -80,6 +81,7 @@ async def play(season: Season) -> list[str]:
     return moments
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("made_lines_max", [None, standings.MADE_LINES_MAX, 0])
 async def test_each_line_of_whole_standings_tells_how_it_has_moved(season: Season, made_lines_max: int | None) -> None:
     """Also if everything is made in as many chunks as can be, and if nothing of it is kept."""
@@ -92,10 +94,10 @@ async def test_each_line_of_whole_standings_tells_how_it_has_moved(season: Seaso
                 await assert_moved(season.client, address, shown, [], since)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["standings", "classification"])
+@every(2)
 async def test_each_line_of_every_window_tells_how_it_has_moved(
-    season: Season, peers_client: Client, kind: str
+    season: Season, peers_client: Client, kind: str, step: int
 ) -> None:
     """In the process that wrote and in another one, in turn, now and at a moment, forwards and backwards. In a
     sub-table it is the places among those who had the tag then."""
@@ -106,7 +108,7 @@ async def test_each_line_of_every_window_tells_how_it_has_moved(
     if kind == "standings":
         unities = (await season.client.get(f"{season.path}.json")).json["ranking"]["unities"]
         named += [[f"unity={unity['id']}"] for unity in unities[:2]]
-    for since in moments:
+    for since in moments[::step]:
         for table in named:
             for moment in ([], [f"at_sequence={moments[0]}"], [f"at_sequence={moments[2]}"]):
                 for window in (["top=2"], ["offset=1"], [f"around={first}&span=1"], [f"competitors={first}"]):

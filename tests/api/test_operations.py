@@ -63,6 +63,7 @@ from tests.api.service import (
 )
 from tests.desks import GUARD_SECONDS
 from tests.poison import POISONS, append_text
+from tests.shares import every
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture
@@ -323,7 +324,7 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
     assert await log.length() == before + 1
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_write
 async def test_503_is_certainly_not_applied_and_says_when_to_retry(
     season: Season, other: Client, owner: asyncpg.Connection, log: Log, monkeypatch: pytest.MonkeyPatch, name: str
@@ -433,7 +434,7 @@ async def test_a_repeat_with_the_same_key_is_answered_as_the_first_was(season: S
     assert await log.length() == before + 1
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_write
 async def test_repeats_at_once_by_two_services_count_once(
     season: Season, peer: Service, peers_client: Client, log: Log, name: str
@@ -691,6 +692,7 @@ ALWAYS: Final = ("reopen", "visibility")
 """What can be done with a ranking that is closed."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", [one for one in WRITES if "{ranking_id}" in one and not any(w in one for w in ALWAYS)])
 async def test_a_closed_ranking_refuses_change_until_it_is_reopened(season: Season, log: Log, name: str) -> None:
     await season.client.put(f"{season.path}/close.json")
@@ -1068,14 +1070,17 @@ UNREADABLE = [
 ]
 
 
-async def test_a_body_that_cannot_be_read_is_400(season: Season, log: Log, subtests: pytest.Subtests) -> None:
-    for name in WRITES:
+@every(5)
+async def test_a_body_that_cannot_be_read_is_400(
+    season: Season, log: Log, subtests: pytest.Subtests, step: int
+) -> None:
+    for number, name in enumerate(WRITES):
         with subtests.test(name):
             before = await log.length()
             path = path_of(name, season)
             send = season.client.post if name.startswith("POST") else season.client.put
             form = urlencode(ACCEPTED[name](season)).encode()
-            for wrong in UNREADABLE:
+            for wrong in UNREADABLE[number % step :: step]:
                 refused(await send(path, wrong), 400)
                 refused(await send(path, form + b"&" + wrong), 400)
                 refused(await send(path, wrong + b"&" + form), 400)

@@ -147,7 +147,7 @@ async def test_a_reversal_is_a_line_that_names_what_it_reverses(season: Season, 
     assert await history(season.client, season.path, competition=season.competition_id) == caused + lines
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9, LINES_MAX + 1])
 async def test_pages_give_each_line_once(
     season: Season, peers_client: Client, story: dict[int, Any], limit: int, monkeypatch: pytest.MonkeyPatch

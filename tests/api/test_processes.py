@@ -158,6 +158,7 @@ async def assert_nothing_is_left(prepared: Prepared, pids: set[int], port: int) 
 # ── Starting, answering, ending ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", ["SIGTERM", "Ctrl-C"])
 async def test_it_says_where_it_answers_and_leaves_nothing_when_it_is_stopped(prepared: Prepared, how: str) -> None:
     with serving(prepared, "--processes", "2") as running:
@@ -256,6 +257,7 @@ def accepted_by(pid: int, port: int) -> int:
     return len(established.intersection(links))
 
 
+@pytest.mark.long
 async def test_folders_of_the_current_directory_are_not_taken_for_ours(prepared: Prepared, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     for package in ("api", "engine", "projections", "migrations", "json", "asyncio"):
@@ -399,6 +401,7 @@ async def test_listeners_continue_while_every_process_is_killed(prepared: Prepar
         assert await running.stopped() == 0
 
 
+@pytest.mark.long
 async def test_when_all_is_killed_from_above_nothing_continues_and_the_next_start_has_everything(
     prepared: Prepared,
 ) -> None:
@@ -439,6 +442,7 @@ async def test_processes_that_die_between_a_migration_and_the_upgrade_are_starte
             assert total(await add(client, prepared.arena)) == 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["api", "worker"])
 async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(
     dsn: str, kind: str, tmp_path: Path

@@ -31,6 +31,7 @@ from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give
 from tests.api.service import Client, Season, Service, deltas, listed, serve, slug_of
 from tests.desks import desks_at, open_arena, submit, until
 from tests.poison import append_text
+from tests.shares import every
 from tests.tournaments import open_new_tournament
 
 assert board
@@ -271,7 +272,7 @@ async def test_the_requests_of_an_address_are_counted_where_those_of_tokens_are(
 # ── Just what a log that ends there shows ───────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+@every(6)
 async def test_what_is_seen_is_just_what_a_log_that_ends_there_shows(
     service: Service,
     season: Season,

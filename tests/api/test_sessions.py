@@ -234,6 +234,7 @@ FOREIGN: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("why", FOREIGN)
 async def test_no_change_is_made_for_another_page(
     service: Service, season: Season, log: Log, owner: asyncpg.Connection, why: str

@@ -298,6 +298,7 @@ async def test_a_filtered_stream_tells_its_position_when_enough_has_passed(
 # ── Time ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(2)
 @every_format
 async def test_a_silent_stream_gives_a_sign_of_life_and_a_filtered_one_its_position(
     service: Service, season: Season, monkeypatch: pytest.MonkeyPatch, media_type: str
@@ -344,6 +345,7 @@ async def test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_s
 # ── Tokens and tickets ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("end", ["revoked_at = now()", "expires_at = now()"])
 @pytest.mark.parametrize("by_ticket", [False, True])
 async def test_a_stream_ends_with_the_token_that_opened_it(

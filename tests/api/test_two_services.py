@@ -20,6 +20,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from projections.live.pool import LivePool
 from projections.tables.worker import Worker
 from tests.api.service import Answer, Client, Form, Service, create_ranking, deltas, listed, register, slug_of
+from tests.shares import every
 from tests.tournaments import open_new_tournament
 
 CHECKS: Final = 4_000
@@ -35,13 +36,14 @@ Line = tuple[str, int, int]
 """Unity, competitor, and how much more of it."""
 
 
+@every(2)
 async def test_every_answer_shows_what_either_service_had_acknowledged(
-    service: Service, peer: Service, token: str, database: Database, dsn: str, owner: asyncpg.Connection
+    service: Service, peer: Service, token: str, database: Database, dsn: str, owner: asyncpg.Connection, step: int
 ) -> None:
     checks = Checks()
     tournaments = [await Tournament.opened([service, peer], token, database, checks) for _ in range(TOURNAMENTS)]
     async with working(dsn), working(dsn):
-        await play(tournaments, CHECKS, revising=True)
+        await play(tournaments, CHECKS // step, revising=True)
     assert checks.wrong == []
 
     for tournament in tournaments:

@@ -304,6 +304,7 @@ async def test_voiding_amid_a_stream_of_points_leaves_nothing_of_the_competition
         assert_each_voiding_reverses_all_there_was(history, match)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "faults", [[Fault.BEFORE], [Fault.AFTER], [Fault.NONE, Fault.AFTER], [Fault.NONE] * 2 + [Fault.AFTER]]
 )

@@ -474,6 +474,7 @@ def test_the_pauses_are_those_of_the_specification() -> None:
     assert [timedelta(seconds=seconds) for seconds in PAUSES_SECONDS] == expected
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("failures", range(len(PAUSES_SECONDS)))
 async def test_after_each_failure_the_pause_is_longer(
     world: World, receiver: Receiver, owner: asyncpg.Connection, failures: int
@@ -528,6 +529,7 @@ async def test_410_switches_it_off(world: World, receiver: Receiver) -> None:
         await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_a_failure_and_is_not_followed(world: World, receiver: Receiver, status: int) -> None:
     async with receiver_on() as elsewhere:

@@ -24,6 +24,7 @@ from tests.api.asking import NOBODY, refused
 from tests.api.crowds import append, crowd, points
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
 from tests.histories import unhurried
+from tests.shares import every
 
 # ── The question ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -101,6 +102,7 @@ UNREADABLE: Final = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("query", "fields"), UNREADABLE)
 async def test_what_makes_no_sense_is_400_and_named(season: Season, query: str, fields: list[str]) -> None:
     refused(await season.client.get(f"{season.path}/standings.json?{query}"), 400, *fields)
@@ -174,7 +176,10 @@ async def assert_sub_tables(client: Client, path: str, whole: Any, number: int, 
             assert one == expected([line])
 
 
-async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Season, peers_client: Client) -> None:
+@every(3)
+async def test_every_window_is_a_part_of_the_whole_at_every_moment(
+    season: Season, peers_client: Client, step: int
+) -> None:
     """After points, lists, names, tags, sorts and voided competitions; by the process that wrote, and by another."""
     client, path, (ada, ben, pair) = season.client, season.path, season.ids
     unity_ids = [unity["id"] for unity in (await client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"]]
@@ -206,7 +211,7 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Seaso
         moments.append(answer.headers["Tallybook-Sequence"])
         await assert_windows(client, path, unity_ids)
         await assert_windows(peers_client, path, unity_ids)
-    for sequence in moments:
+    for sequence in moments[::step]:
         await assert_windows(client, path, unity_ids, f"at_sequence={sequence}")
     await assert_windows(client, path, unity_ids, f"version={points}:3")
 

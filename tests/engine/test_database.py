@@ -296,6 +296,7 @@ async def test_through_a_pooler_in_session_mode_sessions_are_the_services(
         await owner.execute(f"DROP ROLE {login}")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("settings", [{}, {"server_round_robin": "1"}, {"default_pool_size": "1"}], ids=str)
 @pytest.mark.parametrize("busy", [False, True])
 async def test_a_pooler_in_transaction_mode_is_refused_with_why(

@@ -1085,15 +1085,23 @@ def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
     assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("what", "most", "when"),
     [
-        ("competitors", COMPETITORS_MAX, register_all(register())),
-        ("competitions", COMPETITIONS_MAX, compete_all(commands.AddCompetition(competition_id=NEW, group_id=1))),
-        ("competitors", COMPETITORS_MAX, register()),
-        ("competitions", COMPETITIONS_MAX, commands.AddCompetition(competition_id=NEW, group_id=1)),
         ("rankings", RANKINGS_MAX, create(ANNA)),
+        ("competitors", COMPETITORS_MAX, register()),
+        *(
+            pytest.param(*one, marks=pytest.mark.long)
+            for one in (
+                ("competitors", COMPETITORS_MAX, register_all(register())),
+                (
+                    "competitions",
+                    COMPETITIONS_MAX,
+                    compete_all(commands.AddCompetition(competition_id=NEW, group_id=1)),
+                ),
+                ("competitions", COMPETITIONS_MAX, commands.AddCompetition(competition_id=NEW, group_id=1)),
+            )
+        ),
     ],
 )
 def test_the_number_in_a_tournament_is_limited(board: Board, what: str, most: int, when: Command) -> None:

@@ -11,13 +11,15 @@ from asyncpg import Connection
 from engine.log import appending
 from engine.log.appending import Appended, Block, NotAppended, OvertakenBy
 from tests.faults.simulation import play_schedules
+from tests.shares import every
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off
 
 
-def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn: str) -> None:
-    counts = play_schedules(dsn, 12, first_seed=1)
-    assert counts.schedules >= 12
+@every(2)
+def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn: str, step: int) -> None:
+    counts = play_schedules(dsn, 12 // step, first_seed=1)
+    assert counts.schedules >= 12 // step
 
 
 def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(

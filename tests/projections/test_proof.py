@@ -82,7 +82,7 @@ async def test_the_script_proves_every_event_of_a_log_and_prints_it(
         }
 
 
-@settings(on_the_database, max_examples=10)
+@settings(on_the_database, max_examples=5)
 @given(history=rich_histories, sizes=block_sizes)
 async def test_every_event_of_any_history_can_be_proved_up_to_every_block_behind_it(
     database: Database, history: list[Event], sizes: list[int]

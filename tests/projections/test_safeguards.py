@@ -89,7 +89,7 @@ REFUSED_BY_CITUS: Final = ("GRANT UPDATE (body) ON event TO tallybook_service",)
 _NEXT: Final = re.compile(r";\s+(?=CREATE|REVOKE)")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "statement",
     [

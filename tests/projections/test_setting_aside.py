@@ -171,7 +171,7 @@ async def test_the_board_of_every_moment_is_the_one_without_it(database: Databas
         assert then.board == await replayed(database, arena.tournament_id, Sequence(moment))
 
 
-@settings(on_the_database, max_examples=10)
+@settings(on_the_database, max_examples=6)
 @given(history=rich_histories, sizes=block_sizes, data=st.data())
 async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
     database: Database, owner: asyncpg.Connection, history: list[Event], sizes: list[int], data: st.DataObject

@@ -84,7 +84,7 @@ _EMPTY: Final = """
 
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
-@settings(on_the_database, max_examples=10)
+@settings(on_the_database, max_examples=6)
 @given(
     many=st.lists(st.tuples(histories(commands_max=20), block_sizes), min_size=2, max_size=6),
     events_max=st.sampled_from([1, 10, 50, 10_000]),

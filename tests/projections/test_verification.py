@@ -364,7 +364,7 @@ async def test_points_that_are_not_in_the_index_are_missed(
     assert named(await verified(database)) == set()
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", LOG_CHANGES)
 async def test_a_change_of_the_log_is_found_and_named(
     database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, name: str
@@ -385,6 +385,7 @@ NULLS: Final = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("place", NULLS)
 async def test_what_may_not_be_null_and_is_is_found(
     database: Database, owner: asyncpg.Connection, staged: Stage, place: tuple[str, str, int]
@@ -731,7 +732,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
 """What follows event 8, and the differences that are to be found."""
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", VOIDINGS)
 async def test_a_voiding_that_does_not_reverse_exactly_what_its_competition_caused_is_found(
     database: Database, owner: asyncpg.Connection, name: str
@@ -948,7 +949,7 @@ def words_of(staged: Stage) -> dict[str, object]:
     }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("statement", ROW_CHANGES)
 async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
     database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch, statement: str
@@ -1180,6 +1181,7 @@ SNAPSHOT_CHANGES: Final = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("statement", SNAPSHOT_CHANGES)
 async def test_a_snapshot_of_something_else_is_found(
     database: Database, owner: asyncpg.Connection, staged: Stage, statement: str

@@ -232,6 +232,7 @@ date,participants,score,time
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("kind", "file", "standings", "totals"),
     [

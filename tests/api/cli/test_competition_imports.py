@@ -172,6 +172,7 @@ def season_file(season: str) -> str:
     return "\n".join([",".join(("date", "group", "participants", "score")), *lines])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
 @pytest.mark.parametrize("season", SEASONS or ["no season"])
 async def test_a_season_played_by_one_command_ends_as_it_did(tallybook: Tallybook, tmp_path: Path, season: str) -> None:
@@ -326,6 +327,7 @@ async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Impor
     assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("points", "fault"),
     [
@@ -342,6 +344,7 @@ async def test_points_in_a_column_are_one_for_each(imported: Import, points: str
     assert await imported.faults("\n".join(rows)) == [f"line 2, points: {fault}"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -54,6 +54,7 @@ def test_tables_show_what_the_encoding_lacks_as_escapes(spoken: Spoken) -> None:
     assert r"S\u00e4song: points" in spoken.done("standings", spoken.slug, spoken.ranking_id)
 
 
+@pytest.mark.long
 def test_the_columns_of_a_table_stay_columns(spoken: Spoken) -> None:
     lines = spoken.done("competitor", "list", spoken.slug).splitlines()
     assert len({len(line) for line in lines}) == 1

@@ -186,6 +186,7 @@ async def test_only_line_ends_end_a_line(imported: Import, name: str) -> None:
     assert await imported.names() == [name, f"json {name}"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("character", ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\t", "\0"])
 async def test_a_name_with_a_control_character_is_refused_and_not_split_or_joined(
     imported: Import, character: str
@@ -244,6 +245,7 @@ async def test_a_name_is_stronger_than_an_id(imported: Import) -> None:
     assert (await imported.parents())["Ann"] == str(club)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "parent",
     ["Nobody", "Later", "Ann", "7", "-1", "1.0", "٣", "9" * 19, "9" * 40, "1" + "0" * 5_000, "Dup"],
@@ -304,6 +306,7 @@ async def test_who_is_below_somebody_refused_is_named_too(imported: Import) -> N
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "header",
     ["", "\n", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", "name,", "\0"],

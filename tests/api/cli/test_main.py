@@ -475,6 +475,7 @@ def test_what_a_command_is_for_stands_in_the_tree_and_its_docstring_has_its_para
         assert command.help != docstring
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["tournament", "--help"]])
 def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
     ended = subprocess.run(

@@ -111,6 +111,7 @@ async def test_a_name_that_several_have_is_refused_with_their_ids(tallybook: Tal
     assert reason == f"2 rankings are named 'Season'; give the id of one: {played.ranking_id}, {second['id']}."
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("command", "reason"),
     [

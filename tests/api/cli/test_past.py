@@ -182,6 +182,7 @@ async def test_lines_that_cannot_be_shown_are_refused(tallybook: Tallybook, tagg
     assert fault == f"  around: competitor {pair} is not among the competitors of the ranking that have this tag"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", ["standings {} 1 --tag all", "classification show {} 1", "form {} 1"])
 async def test_all_lines_are_shown_however_many(tallybook: Tallybook, client: Client, dsn: str, command: str) -> None:
     await append(dsn, client.tournament, crowd(WINDOW_LINES_MAX + 1, tags=("all",)))
@@ -313,6 +314,7 @@ async def test_a_file_that_cannot_be_written_is_refused_and_an_old_one_stays(
     assert await tallybook.done("history", *of(played), "--output", "/dev/null") == ""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

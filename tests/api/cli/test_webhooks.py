@@ -76,6 +76,7 @@ async def test_a_webhook_receives_events_until_it_is_removed(
     assert await tallybook.json("webhook", "list") == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

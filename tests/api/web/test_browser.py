@@ -31,6 +31,7 @@ from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.desks import until
+from tests.shares import every
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -140,6 +141,7 @@ async def test_with_scripts_the_page_says_the_same(visit: Begin, championship: C
     assert "and 3 more" in await page.locator("#latest").inner_text()
 
 
+@pytest.mark.long
 async def test_a_row_moves_when_points_come(visit: Begin, championship: Championship) -> None:
     one = await visit()
     page = await one.go()
@@ -428,11 +430,13 @@ async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Cha
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
-async def test_axe_finds_nothing(visit: Begin, championship: Championship, scheme: str) -> None:
+@every(3)
+async def test_axe_finds_nothing(visit: Begin, championship: Championship, scheme: str, step: int) -> None:
     one = await visit(color_scheme=scheme)
     france = championship.teams["France"]
     await championship.enroll(f"Guest {number}" for number in range(100))
-    for below in ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "/leaders", "?at=100000"):
+    pages = ("", "/tv", "/embed", "?find=land", "?at=30", f"/competitors/{france}", "/leaders", "?at=100000")
+    for below in pages[::step]:
         page = await one.go(below)
         if below in ("", "/tv", "/embed", "?find=land"):
             await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)

@@ -13,6 +13,7 @@ from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
 from tests.api.web.season import Championship
 from tests.histories import LOGO
+from tests.shares import every
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
@@ -176,9 +177,12 @@ def pages_of(championship: Championship) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
-async def test_axe_finds_nothing_in_the_console(signed_in: SignIn, championship: Championship, scheme: str) -> None:
+@every(3)
+async def test_axe_finds_nothing_in_the_console(
+    signed_in: SignIn, championship: Championship, scheme: str, step: int
+) -> None:
     page = await signed_in(color_scheme=scheme)
-    for address in pages_of(championship):
+    for address in pages_of(championship)[::step]:
         await page.goto(championship.service.url + address)
         await page.evaluate(AXE.read_text(encoding="utf-8"))
         found = await page.evaluate(VIOLATIONS)

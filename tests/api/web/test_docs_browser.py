@@ -93,6 +93,7 @@ async def test_a_page_that_came_without_tls_can_copy_too(read: Read) -> None:
     assert await page.evaluate("window.kept.readText()") == await first.locator("pre").text_content()
 
 
+@pytest.mark.long
 async def test_without_scripts_it_is_whole_and_a_link_opens_what_it_leads_to(read: Read) -> None:
     page = await read(java_script_enabled=False)
     await expect(page.get_by_role("button")).to_have_count(0)
