@@ -451,9 +451,13 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
     reading, writing = os.pipe()
     os.close(reading)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        arguments = ("api", str(listener.fileno()), msgspec.json.encode(Settings()).decode())
+        settings = Settings()
+        arguments = {
+            "api": ("api", str(listener.fileno()), msgspec.json.encode(settings).decode()),
+            "worker": ("worker", str(settings.memory_mib)),
+        }
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "tallybook_command", *(arguments if kind == "api" else ("worker",))),
+            *(sys.executable, "-P", "-m", "tallybook_command", *arguments[kind]),
             stdin=asyncio.subprocess.PIPE,
             stdout=writing,
             stderr=asyncio.subprocess.PIPE,
