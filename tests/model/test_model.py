@@ -20,6 +20,7 @@ def _share(one: Scenario) -> object:
     return pytest.param(one, id=one.name, marks=() if one.short else [pytest.mark.long, pytest.mark.timeout(3600)])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scenario", [_share(one) for one in SCENARIOS])
 def test_no_order_of_what_can_happen_breaks_a_promise(scenario: Scenario) -> None:
     found = search(scenario)
