@@ -52,8 +52,6 @@ _IN_MEMORY = Path("/dev/shm")
 _MEMORY_BYTES_MIN = 8 * 2**30
 _TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its temporary directories
 _DISTRIBUTED = "TALLYBOOK_TEST_DISTRIBUTED"
-SETTINGS = {"max_connections": "300", "max_wal_size": "256MB", "shared_buffers": "16MB"}
-"""Of the cluster. PostgreSQL looks through all its buffers whenever a database is copied or dropped."""
 _SHARDS = 4
 _TURN = 18  # the key of a lock
 _DROPS_MAX = 50
@@ -301,7 +299,7 @@ def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administ
                 await _distributed(os.environ[_DISTRIBUTED], ready, done)
                 return
             async with (
-                embedded_postgres(data_dir, settings=SETTINGS) as cluster,
+                embedded_postgres(data_dir, settings={"max_connections": "300", "max_wal_size": "256MB"}) as cluster,
                 asyncpg.create_pool(cluster.dsn, min_size=1, max_size=2) as sessions,
             ):
                 await sessions.execute(f"CREATE DATABASE {EMPTY}")
