@@ -131,18 +131,19 @@ mutants: $(VENV)/.installed-dev
 	    -r requirements.lock -r benchmarks/requirements.lock
 	touch $@
 
-# What running needs, and what installs the project itself. Everything comes from the lock, by hash; the project is then
-# installed without asking any index.
+# What running needs, and what installs the project itself. Everything comes from the lock, by hash, and the lock is
+# complete, so pip need not resolve anything; the project is then installed without asking any index.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tallybook needs Python 3.11 or later; name one: make PYTHON=python3.13")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --no-deps --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
 # What the checks need, on top, and the client, which they try. Much of it is never imported, so nothing is compiled ahead.
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock clients/python/pyproject.toml
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --no-deps --no-compile --quiet --disable-pip-version-check --require-hashes \
+	    -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable clients/python
 	touch $@
 

@@ -80,6 +80,7 @@ async def test_alerts_and_dashboard_ask_for_metrics_that_a_service_shows(dsn: st
     assert missing == ONLY_WHEN_IT_HAPPENS
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("command", ["worker", "verify"])
 async def test_others_show_theirs_on_a_port_of_their_own(command: str, dsn: str, tmp_path: Path) -> None:
     arguments = ("worker",) if command == "worker" else ("verify", "--forever")

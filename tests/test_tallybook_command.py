@@ -116,6 +116,7 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", sentence)
 
 
+@pytest.mark.long
 async def test_a_service_whose_process_dies_after_another_project_came_says_so_in_its_log(
     dsn: str, tmp_path: Path
 ) -> None:

@@ -340,6 +340,7 @@ async def test_a_pooler_in_statement_mode_is_refused(dsn: str) -> None:
         assert await refused(pooled) == SHARED
 
 
+@pytest.mark.long
 async def test_a_standby_is_refused_through_a_pooler_and_found_when_it_is_promoted(tmp_path: Path) -> None:
     async with embedded_postgres(tmp_path) as cluster:
         await migrate(cluster.dsn)
@@ -355,6 +356,7 @@ async def test_a_standby_is_refused_through_a_pooler_and_found_when_it_is_promot
             await assert_works_as_the_service(database)
 
 
+@pytest.mark.long
 async def test_a_standby_that_a_pooler_reports_as_the_primary_that_it_was_is_refused(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         async with embedded_postgres(tmp_path) as cluster:

@@ -21,7 +21,7 @@ SHARE = {11: 0.03, 27: 0.05, 28: 0.02, 30: 0.05, 31: 0.05, 32: 0.25} | {
     78: 0.1,
 }
 """By case, the size."""
-SHORT = {11, 31}
+SHORT = {11}
 """The cases that are not left to `make long`."""
 QUICK_CONTROLS = [races.classic_reader, races.without_deduplication, races.changed_delta]
 LONG_CONTROLS = [

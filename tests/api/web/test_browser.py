@@ -176,6 +176,7 @@ async def test_nothing_moves_for_those_who_want_it_still(visit: Begin, champions
     assert await page.evaluate("window.moved") is None
 
 
+@pytest.mark.long
 async def test_the_slider_goes_through_the_matches_by_date_and_keeps_its_place(
     visit: Begin, championship: Championship
 ) -> None:
@@ -239,6 +240,7 @@ async def test_play_goes_through_the_season_to_its_end(visit: Begin) -> None:
     await expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_what_is_frozen_stays_as_it_was_until_it_is_revealed(visit: Begin, championship: Championship) -> None:
     async def submit(command: Any) -> None:
         await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
