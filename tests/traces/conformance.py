@@ -47,6 +47,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import appender, barrier, clients, docket, faults, worker
@@ -64,6 +65,7 @@ from tests.model.state import (
     Event,
     Left,
     Listener,
+    Outcome,
     Process,
     Reader,
     Request,
@@ -317,20 +319,38 @@ class Conformance:
             yield (lives[line.process], line.process), line
 
     def _look_ahead(self) -> None:
-        """From the last line to the first: whether each process says nothing more in its life, and the last head that
-        its live may have reached."""
+        """When each case is judged for the last time. And from the last line to the first: whether each process says
+        nothing more in its life, the last head that its live may have reached, how its block under way ends, and the
+        head that a reader who has an answer was shown; None: any."""
+        self._judged_last: dict[tuple[int, int], int] = {}
+        for place, line in enumerate(self._lines):
+            for case in [self._case(place, line, number) for number in (*line.taken, *line.refused)]:
+                self._judged_last[case.request, case.attempt] = place
         dying, heads = [False] * (len(PROCESSES)), [_MANY, _MANY]
-        self._is_dying, self._next_heads = [tuple(dying)], [tuple(heads)]
+        ends: list[_End | None] = [None] * len(SERVICES)
+        shown: int | None = None
+        self._is_dying, self._next_heads, self._next_ends = [tuple(dying)], [tuple(heads)], [tuple(ends)]
+        self._next_shown = [shown]
         for line in reversed(self._lines):
             dying[line.process] = line.did is Did.STARTED
             if line.did is Did.STARTED and line.process in SERVICES:
                 heads[line.process] = _MANY
             elif line.did in (Did.JUDGED, Did.LOCKED, Did.SHOWN):
                 heads[line.process] = self._place_of_head(line)
+            if line.did is Did.COMMITTED:
+                ends[line.process] = _End(line)
+            elif line.did is Did.LOCKED and (end := ends[line.process]) is not None:
+                ends[line.process] = replace(end, judged_at=self._place_of_head(line))
+            elif line.process in SERVICES and (line.did is Did.STARTED or (line.did is Did.JUDGED and line.taken)):
+                ends[line.process] = None
+            if line.did in (Did.READ, Did.SHOWN):
+                shown = self._place_of_head(line) if line.did is Did.SHOWN else None
             self._is_dying.append(tuple(dying))
             self._next_heads.append(tuple(heads))
-        self._is_dying.reverse()
-        self._next_heads.reverse()
+            self._next_ends.append(tuple(ends))
+            self._next_shown.append(shown)
+        for ahead in (self._is_dying, self._next_heads, self._next_ends, self._next_shown):
+            ahead.reverse()
         opening = [False] * (len(PROCESSES))
         self._is_opening = [tuple(opening)]
         for line in self._lines:
@@ -380,15 +400,42 @@ class Conformance:
         return len(world.database.log) == len(log) and all(process.is_idle for process in world.processes)
 
     def _is_possible(self, place: int, world: World) -> bool:
-        """Whether the log and its refusals can become what they are in the end, and the lives what they are next seen
-        to be; and no promise is broken."""
-        for database in (world.database, *[holder.after for holder in world.holders]):
-            if not self._history.can_become_of(database):
+        """Whether the log and its refusals can become what they are in the end; the lives, blocks and the reader what
+        they are next seen to be; and no promise is broken. A block whose process dies may be rolled back."""
+        shown = self._next_shown[place]
+        reader = world.reader if shown is not None else None
+        if reader is not None and reader.at == NOBODY and reader.shown.bit_count() != shown:
+            return False
+        if not self._history.can_become_of(world.database):
+            return False
+        for holder in world.holders:
+            is_heard = holder.owner != NOBODY and self._next_ends[place][holder.owner] is not None
+            if (is_heard or holder.block is None) and not self._history.can_become_of(holder.after):
+                return False
+        for p, end in enumerate(self._next_ends[place]):
+            if end is not None and not self._may_end(world, p, end):
                 return False
         for process, most in zip(world.processes, self._next_heads[place], strict=True):
             if len(process.live or ()) > most:
                 return False
+            for one in process.beside:
+                last = self._judged_last.get((one.case.request, one.case.attempt), -1)
+                if last >= place and one.stage not in (Stage.WAITS, Stage.ASKS):
+                    return False
         return not broken(self._protocol, world)
+
+    def _may_end(self, world: World, p: int, end: "_End") -> bool:
+        """Whether the block of the process, once it is executed, is judged and ends as it does."""
+        sending = world.processes[p].sending
+        if sending is None:
+            return False
+        outcome = sending.outcome or next(
+            (holder.outcome for holder in world.holders if holder.owner == p and holder.block is not None), None
+        )
+        if outcome is None:
+            return True
+        is_judged = end.judged_at is None or len(sending.block.judged_by) == end.judged_at
+        return is_judged and self._is_outcome(outcome, end.committed)
 
     def _hidden(self, world: World, place: int) -> Iterator[World]:
         """What steps of which the trace says nothing lead to, before the line at `place`."""
@@ -560,8 +607,9 @@ class Conformance:
 
     def _has_committed(self, process: Process, line: Line) -> bool:
         outcome = None if process.sending is None else process.sending.outcome
-        if outcome is None:
-            return False
+        return outcome is not None and self._is_outcome(outcome, line)
+
+    def _is_outcome(self, outcome: Outcome, line: Line) -> bool:
         firsts = self._history.firsts
         answers = tuple([0 if one is None else _placed(one, firsts) for one in line.answers])
         return outcome.answers == answers and (not line.sequence or self._is_head(outcome.landed, line))
@@ -601,6 +649,14 @@ class Conformance:
     def _is_head(self, log: ModelLog, line: Line) -> bool:
         """Whether the log ends where the line says, and has that digest there."""
         return self._place_of_head(line) == len(log)
+
+
+class _End(Struct, frozen=True):
+    """How a block ends: the line that says so, and the head at which it was judged again under the lock; None: it was
+    not, or is now."""
+
+    committed: Line
+    judged_at: int | None = None
 
 
 class _Followed:
