@@ -210,7 +210,7 @@ OPERATIONS_PAGE: Final = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
 def documented_finding() -> str:
     """The statement of the documentation that finds a person by any name that they had."""
     page = OPERATIONS_PAGE.read_text(encoding="utf-8")
-    begin = page.index("SELECT DISTINCT tournament_id")
+    begin = page.index("SELECT DISTINCT slug")
     return page[begin : page.index("\n\n", begin)].replace("lovelace", "quillfeather")
 
 
@@ -228,7 +228,7 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     assert len(before) > 20
     assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency"}
     found = [tuple(row) for row in await owner.fetch(documented_finding())]
-    assert found == [(await tournament_of(owner), str(shown.ids[-1]))]
+    assert found == [(shown.client.tournament, str(shown.ids[-1]))]
     await peers_client.get("competitors.json")
 
     erased, erasures = await erase(shown), REGISTRY.get_sample_value(METRIC)
@@ -447,6 +447,34 @@ async def test_everything_about_a_competitor_is_exported_and_nothing_of_its_name
     erased = await tallybook.done("competitor", "export", slug, f"#{who}")
     assert given_away(erased.encode()) == []
     assert [event["kind"] for event in json.loads(erased)["events"]] == [*dict(told), "CompetitorErased"]
+
+
+async def test_an_erasure_can_be_proved_and_a_former_name_goes_with_it(
+    shown: Season, service: Service, tallybook: Tallybook
+) -> None:
+    slug, who = shown.client.tournament, shown.ids[-1]
+    told = await heard(service, shown.client)
+    assert NAME in json.dumps(told.told, ensure_ascii=False)  # a rename left it in the log
+    sequence = (await tallybook.json("competitor", "erase", slug, str(who)))["sequence"]
+    proof = await tallybook.done("prove", slug, str(sequence))
+    assert "CompetitorErased" in proof
+    assert given_away(proof.encode(), slug) == []
+    added = {"participants_delta": deltas((who, shown.unity_id, 1))}
+    assert (await shown.client.put(f"{shown.path}/add.json", added)).status == 200
+    assert (await shown.client.put(f"{shown.path}/participants.json", {"remove": who})).status == 200
+
+
+async def test_the_documented_statement_replaces_the_name_of_a_token(
+    owner: asyncpg.Connection, tallybook: Tallybook
+) -> None:
+    await tallybook.done("token", "create", NAME, "--scope", "write")
+    token_id = (await tallybook.json("token", "list"))[-1]["id"]
+    await tallybook.done("token", "revoke", str(token_id))
+    assert (await tallybook.json("token", "list"))[-1]["name"] == NAME
+    page = OPERATIONS_PAGE.read_text(encoding="utf-8")
+    statement = page[page.index("UPDATE tallybook.token") : page.index("token_id = 7")]
+    await owner.execute(f"{statement}token_id = {token_id}")
+    assert (await tallybook.json("token", "list"))[-1]["name"] == "former referee"
 
 
 async def test_nobody_who_was_erased_is_imported_again(

@@ -37,6 +37,7 @@ from engine.domain.errors import Conflict, NotFound, Unacceptable
 from engine.domain.events import (
     CompetitionAdded,
     CompetitionVoided,
+    CompetitorErased,
     CompetitorRegistered,
     Delta,
     Event,
@@ -418,10 +419,15 @@ async def test_the_documented_receiver_keeps_all_totals_without_a_token(
             await world.happens(1, 2, -5)
             async with delivering(world.database):
                 await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
+                named = dict(example["competitors"])
+                ann = next(one for one, name in named.items() if name == "Ann")
+                await world.record(CompetitorErased(competitor_id=ann))
+                await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
         finally:
             server.shutdown()
             serving.result()
-    assert set(example["competitors"].values()) == {"Ann", "Bob"}
+    assert set(named.values()) == {"Ann", "Bob"}
+    assert set(example["competitors"].values()) == {"Bob"}
     assert example["unities"] == {world.arena.unity_id: "Points", 10**6: "Wins"}
     rows = await owner.fetch("SELECT unity_id, competitor_id, total FROM total")
     assert example["totals"] == {(row[0], row[1]): row[2] for row in rows if row[2] != 0}
