@@ -214,6 +214,13 @@ def documented_finding() -> str:
     return page[begin : page.index("\n\n", begin)].replace("lovelace", "quillfeather")
 
 
+def documented_spelling(spelling: str) -> str:
+    """The statement of the documentation that finds a part of a name in what people wrote."""
+    page = OPERATIONS_PAGE.read_text(encoding="utf-8")
+    begin = page.index("SELECT tournament_id, sequence, kind")
+    return page[begin : page.index("`", begin)].replace("lovelace", spelling)
+
+
 async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed_by(
     shown: Season,
     board: Board,
@@ -264,7 +271,7 @@ async def test_the_search_finds_what_is_left(
 
 
 async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_stays(
-    shown: Season, service: Service, peers_client: Client, tallybook: Tallybook
+    shown: Season, owner: asyncpg.Connection, service: Service, peers_client: Client, tallybook: Tallybook
 ) -> None:
     client, who = shown.client, shown.ids[-1]
     for name in ("Quillfeather", LATER):
@@ -286,6 +293,8 @@ async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_st
         preview = (await asked.get(path)).json["erasure"]
         assert [tuple(one.values()) for one in preview["mentions"]] == expected
         assert preview["mentions_left_out"] == 0
+    for part, sequence in (("zoë, of", expected[-1][0] + 1), ("r-quill", expected[0][0])):
+        assert sequence in {row["sequence"] for row in await owner.fetch(documented_spelling(part))}
     dry = await tallybook.json("competitor", "erase", client.tournament, LATER, "--dry-run")
     assert (dry["mentions"], dry["mentions_left_out"]) == (preview["mentions"], 0)
     assert f"x{LATER}x" in await tallybook.done("competitor", "erase", client.tournament, LATER, "--dry-run")

@@ -47,6 +47,11 @@ function askedTable() {
   return asked("table.json", { ...more, ...asking });
 }
 
+/** All names that the service told. */
+function namesOf({ lines, competitions }) {
+  return JSON.stringify([lines.map(({ competitor_id, name }) => [competitor_id, name]), competitions]);
+}
+
 function isNow() {
   return !Object.keys(asking).length;
 }
@@ -86,7 +91,9 @@ const present = new Present({
   address: () => `${board}/events?after=${end}`,
   fetched: async () => {
     const answer = await askedTable();
-    if (isNow() && ["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
+    if (!isNow()) return;
+    if (["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
+    else if (namesOf(answer) !== namesOf(table)) location.reload(); // a freeze holds back that somebody was erased
   },
   concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
   passed: tellEnd,

@@ -21,6 +21,7 @@ from engine.domain.commands import (
     ChangeUnity,
     CreateRanking,
     DeclareClassification,
+    EraseCompetitor,
     ReversePoints,
 )
 from engine.domain.events import Criterion
@@ -89,6 +90,10 @@ async def visit(browser: Browser, championship: Championship) -> AsyncIterator[C
 Begin = Callable[..., Awaitable[Visit]]
 FINAL: Final = ["Ireland", "France", "England", "Scotland", "Italy", "Wales"]
 LIVE: Final = "#moment.live"
+HIDE: Final = """(hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 @pytest.mark.long
@@ -334,16 +339,37 @@ async def test_a_hidden_page_does_not_listen(visit: Begin, championship: Champio
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     await until(lambda: counted("tallybook_listeners") == 1)
-    hide = """(hidden) => {
-      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }"""
-    await page.evaluate(hide, True)
+    await page.evaluate(HIDE, True)
     await until(lambda: counted("tallybook_listeners") == 0)
     await championship.give("Wales", 20)
-    await page.evaluate(hide, False)
+    await page.evaluate(HIDE, False)
     await one.shows(["Wales", *FINAL[:-1]])
     await until(lambda: counted("tallybook_listeners") == 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_an_open_page_forgets_who_is_erased(
+    visit: Begin, championship: Championship, *, hidden: bool, frozen: bool
+) -> None:
+    async def submit(command: Any) -> None:
+        await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
+
+    one, wales = await visit(), championship.teams["Wales"]
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    if frozen:
+        await submit(ChangePublication(freeze="now"))
+        await expect(page.locator("#moment.frozen")).to_be_visible(timeout=SECONDS)
+    await page.evaluate(HIDE, hidden)
+    await until(lambda: counted("tallybook_listeners") == (0 if hidden else 1))
+    assert "Wales" in await page.content()
+    await submit(EraseCompetitor(competitor_id=wales))
+    await page.evaluate(HIDE, False)
+    await one.shows([*FINAL[:-1], f"#{wales}"])
+    await expect(page.locator("html")).not_to_contain_text("Wales", timeout=SECONDS)
+    assert "Wales" not in await page.content()
 
 
 @pytest.mark.long
