@@ -11,7 +11,7 @@ hypothesis draws the moves, and tells the smallest schedule that fails.
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack, suppress
 from itertools import count
 from typing import Any, Final, TypeVar
@@ -38,6 +38,7 @@ from engine.domain.events import (
     PointsAdded,
     PointsReversed,
     RankingModified,
+    Recorded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence
 from engine.log import reading
@@ -261,6 +262,7 @@ class Universe:
                 firsts.setdefault(recorded.idempotency_key, []).append(recorded.sequence)
             marks.update(_marks(recorded.event))
         assert all(times == 1 for times in marks.values()), f"recorded more than once: {marks}"
+        _check_reversals(tail.events)
         for wish in self.wishes:
             there = firsts.get(wish.key or "", [])
             assert there == list(range(there[0], there[-1] + 1)) if there else True, (
@@ -313,9 +315,20 @@ def _marks(event: object) -> list[int]:
             return [int(event.name[1:])]
         case RankingModified() if isinstance(event.description, str):
             return [int(event.description)]
-        case PointsReversed():
-            return [-int(Sequence(event.reverses)) - 1_000_000]
     return []
+
+
+def _check_reversals(recorded: Iterable[Recorded]) -> None:
+    """A void takes points back, once, before an unvoid gives them back, once."""
+    given: dict[Sequence, int] = {}
+    counting: dict[Sequence, int] = {}
+    for one in recorded:
+        match one.event:
+            case PointsAdded(deltas=deltas):
+                given[one.sequence] = counting[one.sequence] = sum(delta.amount for delta in deltas)
+            case PointsReversed(deltas=deltas, reverses=reverses):
+                counting[reverses] += sum(delta.amount for delta in deltas)
+                assert counting[reverses] in (0, given[reverses]), f"reversed more than once: {reverses}"
 
 
 async def spin(turns: int) -> None:
