@@ -36,6 +36,8 @@ _RECENT: Final = """
     LIMIT $2
 """
 
+_FORGET: Final = "DELETE FROM defect WHERE tournament_id = $1"
+
 _logger = structlog.get_logger()
 
 
@@ -86,6 +88,11 @@ async def note(database: Database, tournament_id: TournamentId, part: DefectPart
 async def note_over(connection: Connection, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
     """As `note`, over this connection, whose errors come through."""
     await connection.execute(_NOTE, tournament_id, part.value, _named(error))
+
+
+async def forget(connection: Connection, tournament_id: TournamentId) -> None:
+    """Removes what was noted of a tournament: it may cite a name that has been erased."""
+    await connection.execute(_FORGET, tournament_id)
 
 
 async def recent(connection: Connection, limit: int) -> list[Defect]:

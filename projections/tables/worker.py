@@ -355,6 +355,7 @@ class Worker:
         for tournament_id, on in touched.items():
             if on.erased:
                 await snapshots.erase(connection, tournament_id, on.erased)
+                await defects.forget(connection, tournament_id)
         snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
         await tables.advance(connection, heads, snapshot_sequences)
         failpoints.reached(Point.FOLD_SAVED)

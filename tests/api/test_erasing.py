@@ -27,6 +27,8 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import reading
 from projections.past import past
 from projections.past.mentions import MENTIONS_MAX
+from projections.tables import defects
+from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
@@ -223,6 +225,7 @@ def documented_spelling(spelling: str) -> str:
 
 async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed_by(
     shown: Season,
+    clients_tournament: TournamentId,
     board: Board,
     owner: asyncpg.Connection,
     service: Service,
@@ -233,7 +236,9 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     before = {name for name, said in (await answers(shown, board)).items() if given_away(said)}
     assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
     assert len(before) > 20
-    assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency"}
+    async with service.database.connection() as connection:
+        await defects.note_over(connection, clients_tournament, DefectPart.ANSWERING, ValueError(NAME))
+    assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency", "defect"}
     found = [tuple(row) for row in await owner.fetch(documented_finding())]
     assert found == [(shown.client.tournament, str(shown.ids[-1]))]
     await peers_client.get("competitors.json")
