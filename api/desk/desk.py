@@ -30,7 +30,7 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, TallybookError
+from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, TallybookError, TournamentStopped
 from engine.domain.events import Event
 from engine.domain.judging import LacksResults, decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
@@ -329,16 +329,19 @@ class Desk:
             except (TallybookError, PostgresError) as error:
                 _logger.warning("expiry_failed", error=repr(error))
                 continue
+            looked_at = {one: boundary for one, boundary in looked_at.items() if one in expiring}
             for tournament_id, on in expiring.items():
                 boundary = on.boundary(now)
                 if looked_at.get(tournament_id) == boundary:
                     continue
-                looked_at[tournament_id] = boundary
                 try:
                     async with self.live_pool.pinned(tournament_id) as live:
                         await self.live_pool.make_current(live, is_read=True)
-                except TallybookError as error:
+                except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
+                    if not isinstance(error, TournamentStopped):
+                        continue  # it is tried again; one that has stopped only after the next boundary
+                looked_at[tournament_id] = boundary
 
     async def _look_at_time(self, live: LiveTournament) -> None:
         async with self.database.connection_for(live.tournament_id) as connection:

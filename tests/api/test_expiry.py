@@ -14,6 +14,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from asyncpg import QueryCanceledError
 from msgspec import Struct, field
 
 from api.cli.lines import told
@@ -23,7 +24,7 @@ from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events
 from engine.domain.commands import AddPoints, Command
-from engine.domain.errors import Refusal
+from engine.domain.errors import DatabaseUnavailable, Refusal
 from engine.domain.events import Criterion, Delta
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
@@ -41,6 +42,8 @@ from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums, left_out
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.live import pool
+from projections.live.tournament import LiveTournament
 from projections.past.past import AtSequence, Past
 from projections.tables.worker import Worker
 from tests.api.asking import refused
@@ -418,9 +421,18 @@ async def test_a_tournament_that_nobody_asks_for_expires_too(
         await until(has_expired)
 
 
+@pytest.mark.parametrize("failures", [[], [QueryCanceledError("statement timeout"), DatabaseUnavailable()]])
 async def test_a_tournament_that_no_process_has_in_memory_expires_too(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, failures: list[Exception]
 ) -> None:
+    """Also if it cannot be loaded at first."""
+    load, left = pool.load, [*failures]
+
+    async def load_at_last(*given: Any) -> LiveTournament:
+        if left:
+            raise left.pop()
+        return await load(*given)
+
     clock = await told_clock(owner, monkeypatch)
     async with desks_at(dsn) as desks:
         world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
@@ -429,12 +441,14 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
     await Worker(database).catch_up()
     await clock.pass_by(minutes=91)
     monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(pool, "load", load_at_last)
     async with desks_at(dsn):
 
         async def has_expired() -> bool:
             return await owner.fetchval("SELECT kind FROM event ORDER BY sequence DESC LIMIT 1") == "PointsExpired"
 
         await until(has_expired)
+    assert not left
 
 
 async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> None:
