@@ -149,7 +149,7 @@ class Desk:
 
     def refuse_late(self, tournament_id: TournamentId) -> None:
         """Raises QueueFull if a command for the tournament would wait too long. Call it where any number of requests
-        may come in: `submit` accepts every command."""
+        may come in: `submit` does not look at the pace."""
         if seconds := self._late_seconds(tournament_id):
             raise QueueFull(seconds, partial(self._late_seconds, tournament_id))
 

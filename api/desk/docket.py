@@ -95,10 +95,9 @@ JUDGED_MAX: Final = 100
 """How often a command is judged before it fails as overtaken. If another process changes the structure without a pause,
 this takes some tenths of a second."""
 
-
 READ_AGAIN_SECONDS: Final = 0.1
 EXPIRY_SECONDS_MAX: Final = 15.0
-"""Until those who wait for points to expire are told that it takes too long."""
+"""Seconds until a wait for points to expire fails."""
 _T = TypeVar("_T")
 
 

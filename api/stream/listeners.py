@@ -1,8 +1,8 @@
 """One client that listens to a tournament, on its connection.
 
 A listener that has everything is *current*: its follower hands it what is new (`take`), and its own task sleeps. One
-that has just come, or has not read what was written, goes on at its own pace: its task fetches a piece, writes it, and
-waits until the client has read it. So a client that does not read holds one piece in memory, and after
+that has just come, or has not read what was written, goes on at its own pace: its task fetches a chunk, writes it, and
+waits until the client has read it. So a client that does not read holds one chunk in memory, and after
 UNREAD_SECONDS_MAX its connection is closed, as that of any client (`api/http/connections.py`).
 """
 
@@ -222,7 +222,7 @@ class Listener:
     # ── On the way ──────────────────────────────────────────────────────────────────────────────────────
 
     def _send(self, pieces: Pieces) -> None:
-        """Sends what follows its position. If its filter lets nothing through, it is told its position now and then."""
+        """Sends what follows its position. If its filter lets nothing through, it gets its position now and then."""
         asked = self._asked
         piece = pieces.after(self.position.sequence, asked.form, asked.wanted, is_chunked=self._is_chunked)
         passed = pieces.last.sequence - self.position.sequence

@@ -1,6 +1,6 @@
 """Group commit: blocks of many tournaments go to disk in one transaction.
 
-    sources that have something ──► one block each ──► one commit ──► each source is told
+    sources that have something ──► one block each ──► one commit ──► each source gets its outcome
                      ▲                                                     │
                      └──── meanwhile the next requests gather ◄────────────┘
 
@@ -57,8 +57,6 @@ and folding them takes some milliseconds. If there are more, the log is read."""
 _PAUSE_SECONDS: Final = 0.1
 
 _logger = structlog.get_logger()
-
-
 _observe_seconds: Final = observer(APPEND_SECONDS)
 _observe_blocks: Final = observer(APPEND_BLOCKS)
 _observe_requests: Final = observer(APPEND_REQUESTS)

@@ -202,7 +202,8 @@ class OvertakenBy(Struct, frozen=True):
 
 
 class Passed(Struct, frozen=True):
-    """Nothing of a block was recorded, because a boundary has passed since it was judged: it is `now`."""
+    """Nothing of a block was recorded, because a boundary at which points expire has passed since it was judged.
+    `now`: the time at the append."""
 
     now: datetime
 

@@ -491,7 +491,7 @@ def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvo
 
 
 def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUnstruck, recorded: Recorded) -> None:
-    """Sums of competitions are dropped, since what is struck has no part in them."""
+    """Folds who is struck. Sums of competitions are dropped, since what is struck has no part in them."""
     competition = board.competitions[event.competition_id]
     struck = tuple([one for one in competition.struck if one not in event.competitors])
     if isinstance(event, events.CompetitorsStruck):

@@ -6,7 +6,7 @@ was due before and what is due now, each time less the age at which points expir
 
 from collections import deque
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from engine.domain.events import CompetitionChanged, PointsAdded, Recorded
 from engine.domain.judging import now_of
@@ -18,7 +18,6 @@ from projections.live.tournament import LiveTournament
 
 _Given = dict[Sequence, tuple[datetime, PointsAdded]]
 """Points by the sequence of their event, and when each was recorded."""
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class DuePoints:

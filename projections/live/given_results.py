@@ -42,7 +42,7 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
 
 
 class _Reading:
-    """Reads the results of a ranking that count while its board goes on. `now`: by when what was due has expired; None:
+    """Reads the results of a ranking that count while its board changes. `now`: by when what was due has expired; None:
     nothing expires. `is_stale`: a date has changed by which results expire."""
 
     def __init__(self, board: Board, ranking_id: RankingId, now: datetime | None) -> None:

@@ -84,7 +84,7 @@ class LiveTournament:
     tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
     `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
     it is not known, because nothing was folded since the live was loaded from tables, and no points expire. `expires`:
-    points do, of which `on_expiring` is told."""
+    whether points do; `on_expiring` is called when they begin to."""
 
     def __init__(
         self,
@@ -147,7 +147,8 @@ class LiveTournament:
             self.head = head
             self.cache.resized = True
 
-    # Each of these is made at its first use: until then, no event is noted for it.
+    # Each of these is made at its first use: until then, no event is noted for it. They ask for the board each
+    # time, because `catch_up_by_tables` replaces it.
 
     @cached_property
     def orders(self) -> Orders:

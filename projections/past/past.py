@@ -475,21 +475,21 @@ class Past:
         one."""
         if after >= upto:
             return
-        reading = asyncio.create_task(self._chunk(tournament_id, after, upto))
+        following = asyncio.create_task(self._chunk(tournament_id, after, upto))
         try:
             while True:
-                events = await reading
+                events = await following
                 after = events[-1].sequence
                 if after >= upto:
                     break
-                reading = asyncio.create_task(self._chunk(tournament_id, after, upto))
+                following = asyncio.create_task(self._chunk(tournament_id, after, upto))
                 yield events
             yield events
         finally:
-            reading.cancel()
-            await asyncio.wait([reading])
-            if not reading.cancelled():
-                reading.exception()  # Retrieved, because a cancelled caller does not want it.
+            following.cancel()
+            await asyncio.wait([following])
+            if not following.cancelled():
+                following.exception()  # Retrieved, because a cancelled caller does not want it.
 
     async def _chunk(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         async with self._database.connection_for(tournament_id) as connection:

@@ -12,7 +12,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
@@ -60,8 +59,6 @@ ALWAYS_UNCHECKED: Final = {*UNCHECKED, WITHOUT_DIGESTS, WITH_DIGESTS}
 
 _NO_TOURNAMENT: Final = TournamentId(0)
 """The id under which findings that belong to no tournament are kept."""
-
-_logger = structlog.get_logger()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
