@@ -18,7 +18,6 @@ import asyncio
 import gc
 import os
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -57,7 +56,6 @@ _TURN = 18  # the key of a lock
 _DROPS_MAX = 50
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _numbers = count(1)
-_cases = Counter[str]()  # collected so far, by test
 _T = TypeVar("_T")
 
 only_distributed = pytest.mark.skipif(
@@ -89,19 +87,21 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Marks as `long` the cases that `one_in` leaves to `make long`."""
-    for marker in item.iter_markers("one_in"):
-        (number,) = marker.args
-        test, _, _ = item.nodeid.partition("[")
-        # Tests begin at different cases, so that those of the same operations run different ones.
-        if (_cases[test] + crc32(test.encode())) % number:
-            item.add_marker(pytest.mark.long)
-        _cases[test] += 1
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what is marked with `one_postgresql`, where the databases are distributed ones."""
+    """Marks as `long` the cases that `one_in` leaves to `make long`. Skips what is marked with `one_postgresql`, where
+    the databases are distributed ones."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("one_in") and not item.get_closest_marker("long"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, those in cases.items():
+        (number,) = (marker.args[0] for marker in those[0].iter_markers("one_in"))
+        # At least one case runs. Tests begin at different ones: those of the same operations run different ones.
+        first = crc32(test.encode()) % min(number, len(those))
+        for place, item in enumerate(those):
+            if (place - first) % number:
+                item.add_marker(pytest.mark.long)
     for item in items:
         for marker in item.iter_markers("one_postgresql"):
             (reason,) = marker.args

@@ -23,6 +23,7 @@ from engine.domain.terms import OPERATOR
 from engine.process.time_slices import TimeSlices
 from tests.api.service import FORM, Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.desks import until
+from tests.shares import every
 from tests.tournaments import open_new_tournament
 
 _RESET = struct.pack("ii", 1, 0)
@@ -271,7 +272,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TimeSlices, "over", property(is_over))
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(12, id="share")])
+@every(12)
 @pytest.mark.parametrize("run", [uvloop.run, asyncio.run], ids=["uvloop", "asyncio"])
 def test_a_client_that_leaves_at_any_await_is_no_defect(
     dsn: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, run: Callable[..., Any], step: int

@@ -41,7 +41,6 @@ Standing = dict[tuple[str, str], tuple[int, int]]
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.one_in(2)
 @pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
 @pytest.mark.parametrize("year", SEASONS or ["no season"])
 async def test_a_season_ends_as_it_did(

@@ -327,7 +327,6 @@ def test_what_is_kept_of_a_classification_is_no_work_for_the_garbage_collector()
     assert len(group) == len(crowd)
 
 
-@pytest.mark.long
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("among", [None, "tied"])
 def test_thousands_who_part_at_once_part_in_small_steps(among: Literal["tied"] | None) -> None:
