@@ -22,7 +22,7 @@ from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCrea
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import appending, reading, registry
 from engine.log.appending import Appended, Block, Request
-from projections.tables.sizes import MEMORY_MIB, MIB
+from projections.tables.sizes import MEMORY_BYTES
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
 
@@ -222,7 +222,7 @@ OF_OTHERS: Final = (TASK, NODE_TASK)
 
 
 @asynccontextmanager
-async def desk_at(dsn: str, *, live_bytes_max: int = MEMORY_MIB * MIB) -> AsyncIterator[Desk]:
+async def desk_at(dsn: str, *, live_bytes_max: int = MEMORY_BYTES) -> AsyncIterator[Desk]:
     """A desk with a pool of its own, which must have let go of everything when it is left."""
     await asyncio.sleep(0)  # what others have just begun begins tasks of its own, which are theirs
     before = asyncio.all_tasks()

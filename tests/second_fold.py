@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from api.service.lifecycle import DSN_VARIABLE, READY
-from projections.tables.sizes import MEMORY_MIB
+from projections.tables.sizes import MEMORY_BYTES
 from tests.running import environment
 
 _ROOT: Final = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ _LOAD: Final = _OTHERWISE + "from tests import second_fold; second_fold.tell_loa
 async def worker_of_fold(version: int, dsn: str) -> AsyncIterator[None]:
     """A worker process at work, for as long as the context lasts."""
     with subprocess.Popen(  # noqa: ASYNC220 - it takes a moment
-        [sys.executable, "-c", _PROCESS, str(version), "worker", str(MEMORY_MIB)],
+        [sys.executable, "-c", _PROCESS, str(version), "worker", str(MEMORY_BYTES)],
         cwd=_ROOT,
         env=environment(**{DSN_VARIABLE: dsn}),
         stdin=subprocess.PIPE,

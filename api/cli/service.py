@@ -35,12 +35,13 @@ from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import LogLevel, log_to
 from projections.board.board import Board
-from projections.tables.sizes import MEMORY_MIB
+from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting
 
 NOTE_SECONDS: Final = 60.0
 LIVE_PAUSE_SECONDS: Final = 4.0
 LIVE_CONNECTIONS_MAX: Final = 4
+MIB: Final = 1024 * 1024
 Memory = Annotated[int, Parameter(validator=Number(gte=MEMORY_MIB_MIN, lte=MEMORY_MIB_MAX))]
 SHARDS: Final = 32
 """Citus moves whole shards, so these bound how many nodes the tournaments can be spread over."""
@@ -55,7 +56,7 @@ async def serve(
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     requests_per_second: Annotated[int | None, Parameter(validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX))] = None,
     proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
-    memory: Memory = MEMORY_MIB,
+    memory: Memory = MEMORY_BYTES // MIB,
     digests_to: Path | None = None,
     every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
     log_level: LogLevelText = "info",
@@ -92,7 +93,7 @@ async def serve(
         open_metrics=open_metrics,
         requests_per_second=requests_per_second,
         proxies=proxies,
-        memory_mib=memory,
+        memory_bytes=memory * MIB,
     )
     async with located(where, joinable=True, creates=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
@@ -112,7 +113,7 @@ async def worker(
     *,
     metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
-    memory: Memory = MEMORY_MIB,
+    memory: Memory = MEMORY_BYTES // MIB,
     log_level: LogLevelText = "info",
     where: Where = HERE,
 ) -> None:
@@ -137,7 +138,7 @@ async def worker(
         log_to(level=log_level)
         with shown_metrics(metrics_host, metrics_port), stop_on_signals() as stop:
             async with systemd.watched(ready.is_set):
-                await work(dsn, stop, memory_mib=memory, on_ready=on_ready)
+                await work(dsn, stop, memory_bytes=memory * MIB, on_ready=on_ready)
 
 
 async def migrate(

@@ -47,7 +47,7 @@ from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables.defects import DefectPart
-from projections.tables.sizes import MEMORY_MIB, MIB
+from projections.tables.sizes import MEMORY_BYTES
 from projections.tables.wakeup import Waker
 
 WAITING_BYTES_MAX: Final = 33_554_432
@@ -372,7 +372,7 @@ class Desk:
 async def open_desk(
     database: Database,
     *,
-    live_bytes_max: int = MEMORY_MIB * MIB,
+    live_bytes_max: int = MEMORY_BYTES,
     ids_reserved: int = IDS_RESERVED,
     with_quotas: bool = False,
 ) -> AsyncIterator[Desk]:

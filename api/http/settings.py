@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.outgoing import UNSENT_BYTES_MAX
-from projections.tables.sizes import MEMORY_MIB
+from projections.tables.sizes import MEMORY_BYTES
 
 CLIENT_CONNECTIONS_MAX: Final = 12_000
 """Connections of one process, if its file descriptors suffice. Beyond them, a silent client is disconnected for a new
@@ -23,12 +23,12 @@ MEMORY_MIB_MAX: Final = 1024 * 1024
 
 class Settings(Struct, frozen=True, kw_only=True):
     """`requests_per_second`: for each token; None: no limit. `proxies`: how many proxies in front of the service can be
-    believed, see `throttle.address_of`. `memory_mib`: MiB of tournaments in the memory of each process, estimated."""
+    believed, see `throttle.address_of`. `memory_bytes`: of tournaments in the memory of each process, estimated."""
 
     open_metrics: bool = False
     requests_per_second: int | None = None
     proxies: int = 0
-    memory_mib: int = MEMORY_MIB
+    memory_bytes: int = MEMORY_BYTES
     failures_at_once: int = FAILURES_AT_ONCE_MAX
     connections: int = CLIENT_CONNECTIONS_MAX
     unsent_bytes: int = UNSENT_BYTES_MAX

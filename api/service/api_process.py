@@ -25,7 +25,6 @@ from engine.database.pool import open_database
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.telemetry import Lines
-from projections.tables.sizes import MIB
 
 GC_THRESHOLDS: Final = (5_000, 40, 50)
 """With Python's default of 700 the collector would examine requests under way some hundred times a second. They are
@@ -58,7 +57,7 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
     tracing.configure()
     async with (
         open_database(dsn, name="tallybook api") as database,
-        open_desk(database, live_bytes_max=settings.memory_mib * MIB, with_quotas=True) as desk,
+        open_desk(database, live_bytes_max=settings.memory_bytes, with_quotas=True) as desk,
     ):
         front = make_front(desk, lines, settings, throttles=Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES))
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):

@@ -1,7 +1,7 @@
 """How every process of a running service starts and stops. `supervisor.py` starts them, as
 
     python -m tallybook_command api FD SETTINGS        api_process.py
-    python -m tallybook_command worker MIB             worker_process.py
+    python -m tallybook_command worker BYTES           worker_process.py
 
 The database's address comes in the environment, where other users cannot see it; so does the level of the log. A
 process writes `ready` to standard output, and works until SIGTERM or until its standard input ends (the process that

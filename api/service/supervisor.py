@@ -63,7 +63,7 @@ async def run_service(
             _Child(environment, ("api", str(s.fileno()), msgspec.json.encode(settings).decode()), s) for s in listeners
         ]
         if worker:
-            children.append(_Child(environment, ("worker", str(settings.memory_mib)), None))
+            children.append(_Child(environment, ("worker", str(settings.memory_bytes)), None))
         try:
             await asyncio.gather(*(child.start() for child in children))
             on_ready(_address(listeners[0]))

@@ -1,6 +1,6 @@
 """A worker: the process that keeps the tables, and tells webhooks what has happened.
 
-Its argument is the memory for boards, in MiB.
+Its argument is the memory for boards, in bytes.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ _logger = structlog.get_logger()
 
 def main() -> int:
     start_log()
-    _, memory_mib = sys.argv[1:]
-    return run(partial(_work, memory_mib=int(memory_mib)))
+    _, memory_bytes = sys.argv[1:]
+    return run(partial(_work, memory_bytes=int(memory_bytes)))
 
 
-async def _work(dsn: str, *, memory_mib: int) -> None:
+async def _work(dsn: str, *, memory_bytes: int) -> None:
     with lifeline() as stop:
-        await work(dsn, stop, memory_mib=memory_mib, on_ready=say_ready)
+        await work(dsn, stop, memory_bytes=memory_bytes, on_ready=say_ready)
 
 
-async def work(dsn: str, stop: asyncio.Event, *, memory_mib: int, on_ready: Callable[[], None]) -> None:
-    """Runs a worker until `stop` is set, with `memory_mib` MiB for boards. Calls `on_ready` when it begins. Raises what
+async def work(dsn: str, stop: asyncio.Event, *, memory_bytes: int, on_ready: Callable[[], None]) -> None:
+    """Runs a worker until `stop` is set, with `memory_bytes` for boards. Calls `on_ready` when it begins. Raises what
     the worker fails with."""
     failpoints.arm()
     tracing.configure()
     async with open_database(dsn, name="tallybook worker", connections_max=5) as database:
-        working = asyncio.create_task(_work_on(database, memory_mib))
+        working = asyncio.create_task(_work_on(database, memory_bytes))
         stopped = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(figures.watch(database))
         _logger.info("process_started", kind="worker", pid=os.getpid())
@@ -53,8 +53,8 @@ async def work(dsn: str, stop: asyncio.Event, *, memory_mib: int, on_ready: Call
             raise error
 
 
-async def _work_on(database: Database, memory_mib: int) -> None:
+async def _work_on(database: Database, memory_bytes: int) -> None:
     """Raises what either fails with: a process does not go on with one of them alone."""
     async with background() as tasks:
         tasks.create_task(Deliverer(database).run())
-        await work_by_nodes(database, memory_mib=memory_mib)
+        await work_by_nodes(database, boards_bytes_max=memory_bytes)

@@ -65,7 +65,7 @@ from engine.process.time_slices import WOKEN_AT_ONCE, Rounds
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
-from projections.tables.sizes import MEMORY_MIB, MIB
+from projections.tables.sizes import MEMORY_BYTES
 
 READERS_MAX: Final = 5
 """Connections of a process that read logs of one node at the same time. The others are for appends and for barriers."""
@@ -566,7 +566,7 @@ class LivePool:
 
 
 @asynccontextmanager
-async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_MIB * MIB) -> AsyncIterator[LivePool]:
+async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
         pool = LivePool(database, tasks, bytes_max=bytes_max)

@@ -10,10 +10,8 @@ from engine.domain.terms import TournamentId
 from engine.log.reading import Head
 from projections.board.board import Board
 
-MEMORY_MIB: Final = 512
-"""MiB that a process fills with tournaments, estimated, unless its operator chooses otherwise. Those in use and the
-last one used stay, even beyond this; others are read again from the database."""
-MIB: Final = 1024 * 1024
+MEMORY_BYTES: Final = 512 * 1024 * 1024
+"""Bytes of tournaments that a process keeps in memory, estimated, unless its operator chooses otherwise."""
 _BYTES: Final = 4_000
 _RANKING_BYTES: Final = 1_400
 _UNDONE_BYTES: Final = 170
@@ -38,7 +36,7 @@ class Shelf:
     tables for each of its batches.
     """
 
-    def __init__(self, bytes_max: int = MEMORY_MIB * MIB) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self.bytes = 0
         self._bytes_max = bytes_max
         self._boards: OrderedDict[TournamentId, tuple[Head, Board, int]] = OrderedDict()

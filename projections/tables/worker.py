@@ -45,7 +45,7 @@ from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import defects, snapshots, tables
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.rebuild import rebuild
-from projections.tables.sizes import MEMORY_MIB, MIB, Shelf
+from projections.tables.sizes import MEMORY_BYTES, Shelf
 from projections.tables.snapshots import Snapshot
 from projections.tables.sweep import STOPPED_RETRY_SECONDS, Mine, Sweep
 from projections.tables.tables import Touched
@@ -79,10 +79,10 @@ class Folded(Struct):
     erased: dict[TournamentId, set[CompetitorId]] = field(default_factory=dict)
 
 
-async def work_by_nodes(database: Database, *, memory_mib: int = MEMORY_MIB) -> None:
-    """Runs workers until it is cancelled: one for each node of a distributed database, with `memory_mib` for boards."""
+async def work_by_nodes(database: Database, *, boards_bytes_max: int = MEMORY_BYTES) -> None:
+    """Runs workers until it is cancelled: one for each node of a distributed database."""
     if not isinstance(database, DistributedDatabase):
-        await Worker(database, memory_mib=memory_mib).run()
+        await Worker(database, boards_bytes_max=boards_bytes_max).run()
         return
     at_work = set[Database]()
     async with background() as tasks:
@@ -95,7 +95,8 @@ async def work_by_nodes(database: Database, *, memory_mib: int = MEMORY_MIB) -> 
             for node in nodes:
                 if node not in at_work:
                     at_work.add(node)
-                    tasks.create_task(Worker(node, partial(_those_at, database, node), memory_mib=memory_mib).run())
+                    mine = partial(_those_at, database, node)
+                    tasks.create_task(Worker(node, mine, boards_bytes_max=boards_bytes_max).run())
             await asyncio.sleep(NODES_SECONDS if nodes else WORKER_POLL_SECONDS)
 
 
@@ -106,13 +107,13 @@ async def _those_at(database: Database, node: Database, tournament_ids: list[Tou
 
 class Worker:
     """One worker; `run` works until it is cancelled, `catch_up` until there is nothing to do. `mine`: the tournaments
-    that it sweeps; None: all. `memory_mib`: MiB of boards, estimated, that it keeps and so need not read again."""
+    that it sweeps; None: all. `boards_bytes_max`: of boards that it keeps, estimated."""
 
-    def __init__(self, database: Database, mine: Mine | None = None, *, memory_mib: int = MEMORY_MIB) -> None:
+    def __init__(self, database: Database, mine: Mine | None = None, *, boards_bytes_max: int = MEMORY_BYTES) -> None:
         self._database = database
         self._mine = mine
         self._batch_max = 1 if database.is_distributed else BATCH_TOURNAMENTS_MAX
-        self._boards = Shelf(memory_mib * MIB)
+        self._boards = Shelf(boards_bytes_max)
         self._alone: set[TournamentId] = set()
         self._outdated: set[TournamentId] = set()
         self._more_outdated = False

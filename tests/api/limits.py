@@ -232,7 +232,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("shards of a distributed database", f"{distribution.SHARDS_MAX:,}", "refused"),
             (
                 "memory that a process, API or worker, fills with tournaments",
-                f"{sizes.MEMORY_MIB} MiB, estimated; the last one used stays; `--memory`, from "
+                f"{_bytes(sizes.MEMORY_BYTES)}, estimated; the last one used stays; `--memory`, from "
                 f"{settings.MEMORY_MIB_MIN} to {settings.MEMORY_MIB_MAX:,} MiB",
                 "the least recently used is loaded again",
             ),

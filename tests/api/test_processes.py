@@ -454,7 +454,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
         settings = Settings()
         arguments = {
             "api": ("api", str(listener.fileno()), msgspec.json.encode(settings).decode()),
-            "worker": ("worker", str(settings.memory_mib)),
+            "worker": ("worker", str(settings.memory_bytes)),
         }
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "tallybook_command", *arguments[kind]),
