@@ -19,16 +19,19 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
+from engine.domain.counting import LacksResults
 from engine.domain.errors import Refusal
 from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result, Scored, Total
-from engine.domain.judging import SCORE_PARTICIPANTS_MAX, LacksResults, State, decide
+from engine.domain.judging import decide
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.presentation import LANGUAGES
+from engine.domain.state import State
 from engine.domain.terms import (
     BEST_MAX,
     DELTA_MAX,
     ID_MAX,
     RESULT_MAX,
+    SCORE_PARTICIPANTS_MAX,
     ActorId,
     CompetitionId,
     CompetitorId,

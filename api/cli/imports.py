@@ -35,7 +35,8 @@ from api.interface.cells import csv_rows
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, Ignored
-from engine.domain.judging import State, decide
+from engine.domain.judging import decide
+from engine.domain.state import State
 from engine.domain.terms import OPERATOR, CompetitorId
 from engine.log import reading, registry
 from engine.log.appending import ERASED_FINGERPRINT

@@ -30,9 +30,10 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
+from engine.domain.counting import LacksResults
 from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, TallybookError, TournamentStopped
 from engine.domain.events import Event
-from engine.domain.judging import LacksResults, decide, decide_at
+from engine.domain.judging import decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
 from engine.log import reading
 from engine.log.appender import Appender

@@ -35,6 +35,7 @@ from engine.domain.commands import (
     ReopenRanking,
     ReversePoints,
 )
+from engine.domain.counting import ExpiryTimes, LacksResults
 from engine.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -59,7 +60,7 @@ from engine.domain.events import (
     PointsExpired,
     Recorded,
 )
-from engine.domain.judging import ExpiryTimes, LacksResults, NothingDue, decide, decide_at
+from engine.domain.judging import NothingDue, decide, decide_at
 from engine.domain.terms import OPERATOR, ActorId, Sequence
 from engine.log import appending, reading
 from engine.log.appender import Appender, Outcome, batch_size

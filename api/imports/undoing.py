@@ -18,7 +18,8 @@ from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, ch
 from engine.domain.commands import CausedPoints, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.errors import Forbidden, NotFound, TallybookError
 from engine.domain.events import CompetitionAdded, Event, PointsAdded
-from engine.domain.judging import decide, holds_others
+from engine.domain.judging import decide
+from engine.domain.reversals import holds_others
 from engine.domain.terms import ActorId, CompetitionId, Sequence
 from engine.log import import_runs, reading
 from projections.live.tournament import LiveTournament

@@ -23,9 +23,9 @@ from api.web.competitions import ShownCompetitions, competitions_around, competi
 from api.web.search import is_searched, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
 from api.web.words import ENGLISH, Words
+from engine.domain.counting import now_of
 from engine.domain.errors import NotFound, TooMuchWork
 from engine.domain.events import Criterion
-from engine.domain.judging import now_of
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices

@@ -21,7 +21,8 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event
-from engine.domain.judging import RankingState, State, add_competition, decide, refuse_points, register_competitor
+from engine.domain.judging import add_competition, decide, refuse_points, register_competitor
+from engine.domain.state import RankingState, State
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
 
 RULES: Final = 1

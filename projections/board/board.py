@@ -27,10 +27,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain import events
+from engine.domain.counting import now_of, of_unities, over_by, took_place_at
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.expiry import ExpiresOn, Expiry
-from engine.domain.judging import now_of, of_unities, over_by, took_place_at
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation, TimeUnit
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId

@@ -8,9 +8,9 @@ from collections.abc import Collection, Generator, Iterator
 from datetime import datetime
 from typing import Final
 
+from engine.domain.counting import took_place_at
 from engine.domain.events import Delta, PointsAdded, Recorded
 from engine.domain.expiry import Expiry
-from engine.domain.judging import of_some, took_place_at
 from engine.domain.terms import CompetitionId, UnityId
 from projections.board.board import Board, Ranking
 
@@ -50,13 +50,3 @@ def dated_between(board: Board, after: datetime, until: datetime) -> Generator[N
         found += [competition_id for competition_id, one in run if one.is_dated and after < one.started_at <= until]
         yield
     return found
-
-
-def counting_of(board: Board, event: PointsAdded) -> PointsAdded:
-    """Those of the points that count on the board unless they are undone or have expired."""
-    if event.competition_id is None:
-        return event
-    if event.competition_id in board.voided:
-        return of_some(event, lambda _: False)
-    struck = board.struck.get(event.competition_id)
-    return event if struck is None else of_some(event, lambda one: one not in struck)

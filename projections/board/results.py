@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from engine.domain.events import Delta, PointsAdded, PointsReversed, Recorded
 from engine.domain.expiry import Expiry
-from engine.domain.judging import ResultLine
 from engine.domain.marks import mark_of
+from engine.domain.state import ResultLine
 from engine.domain.terms import (
     DELTAS_MAX,
     RESULT_MAX,

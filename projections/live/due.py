@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
+from engine.domain.counting import now_of
 from engine.domain.events import CompetitionChanged, PointsAdded, Recorded
-from engine.domain.judging import now_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import in_time_slices
 from projections.board.expiring import dated_between

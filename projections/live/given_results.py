@@ -8,12 +8,11 @@ from datetime import datetime
 
 from msgspec import UNSET
 
+from engine.domain.counting import counting_of, now_of, took_place_at
 from engine.domain.events import CompetitionChanged, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
-from engine.domain.judging import now_of, took_place_at
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, counts_after, give_results
-from projections.board.expiring import counting_of
 from projections.board.results import Results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament

@@ -17,8 +17,8 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from engine.domain import events
+from engine.domain.counting import declared_date, now_of
 from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
-from engine.domain.judging import declared_date, now_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding
 from projections.board.expiring import expiring_lines

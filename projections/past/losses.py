@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from engine.domain.counting import declared_date
 from engine.domain.events import Delta, PointsAdded, Recorded
-from engine.domain.judging import declared_date
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board

@@ -11,12 +11,12 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from engine.domain.counting import counting_of, declared_date, now_of
 from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
-from engine.domain.judging import declared_date, now_of
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
-from projections.board.expiring import counting_of, expiries_of, expiring_lines
+from projections.board.expiring import expiries_of, expiring_lines
 from projections.board.results import PassingResults
 from projections.past.explanation import Cause, Explainer, Place, Step
 from projections.past.history import Reversal

@@ -11,11 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain.counting import counting_of, declared_date, unexpired
 from engine.domain.events import Points, PointsAdded, Recorded, root
-from engine.domain.judging import declared_date, unexpired
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board, take_result
-from projections.board.expiring import counting_of, expiries_of
+from projections.board.expiring import expiries_of
 from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100

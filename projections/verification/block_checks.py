@@ -14,6 +14,7 @@ from typing import Final, Literal, get_args
 import msgspec
 from msgspec import UNSET, Struct, field
 
+from engine.domain.counting import Afterwards, now_of, of_some, total_of_results, unexpired
 from engine.domain.events import (
     CompetitionUnvoided,
     CompetitionVoided,
@@ -33,7 +34,6 @@ from engine.domain.events import (
     TournamentOpened,
     changed_by,
 )
-from engine.domain.judging import Afterwards, now_of, of_some, total_of_results, unexpired
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId

@@ -21,6 +21,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
+from engine.domain.counting import now_of, of_some
 from engine.domain.errors import LogForked, TooMuchWork
 from engine.domain.events import (
     CompetitionUnvoided,
@@ -30,7 +31,6 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
 )
-from engine.domain.judging import now_of, of_some
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log import digest, reading

@@ -17,6 +17,10 @@ ROOT: Final = Path(__file__).parents[2]
 
 CORE: Final = (
     "engine/domain/judging.py",
+    "engine/domain/faults.py",
+    "engine/domain/counting.py",
+    "engine/domain/reversals.py",
+    "engine/domain/expirations.py",
     "engine/log/codec.py",
     "engine/log/digest.py",
     "engine/log/appending.py",

@@ -12,8 +12,8 @@ from api.interface.lookup import unity_of
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS, Window
+from engine.domain.counting import now_of
 from engine.domain.events import Recorded
-from engine.domain.judging import now_of
 from engine.domain.terms import CompetitorId, RankingId
 from projections.live.tournament import LiveTournament
 from projections.past.losses import Losses

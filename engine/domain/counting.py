@@ -1,0 +1,196 @@
+"""Which points count, and what the totals of results are after a change.
+
+Pure. Points count unless they are undone, their competition is voided, their competitor is struck from it, or they have
+expired.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+
+from engine.domain import commands, events
+from engine.domain.events import Delta, Total
+from engine.domain.state import RankingState, ResultLine, ResultsState, State
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+
+
+class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """What judging needs where points expire. `now`: everything due by then has expired in the state; `until`: what the
+    command is to have expired as well. `given`: points that may count otherwise by the command, with the time of each.
+    """
+
+    now: datetime
+    until: datetime | None = None
+    given: Mapping[Sequence, tuple[datetime, events.PointsAdded]] = msgspec.field(default_factory=dict)
+
+
+class LacksResults(Exception):
+    """The `results` of these rankings must be read before the command can be judged."""
+
+    def __init__(self, ranking_ids: Iterable[RankingId]) -> None:
+        super().__init__()
+        self.ranking_ids = tuple(ranking_ids)
+
+
+class Afterwards(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts after a change otherwise than before it: the competition, for `only` these competitors if they are
+    given; or the events `sequences`. `counts`: they count afterwards. `now`: by when results have expired then; None:
+    none expires by the change. `dates`: those that competitions have only then."""
+
+    competition_id: CompetitionId | None = None
+    only: Container[CompetitorId] | None = None
+    sequences: Container[Sequence] = ()
+    counts: bool = True
+    now: datetime | None = None
+    dates: Mapping[CompetitionId, datetime | None] = msgspec.field(default_factory=dict)
+
+
+AS_NOW: Final = Afterwards()
+
+
+def declared_date(state: State, competition_id: CompetitionId | None) -> datetime | None:
+    """The date of the competition; None: none was declared, or there is no competition."""
+    competition = None if competition_id is None else state.competitions.get(competition_id)
+    return competition.started_at if competition is not None and competition.is_dated else None
+
+
+def took_place_at(
+    state: State,
+    recorded_at: datetime,
+    competition_id: CompetitionId | None,
+    dates: Mapping[CompetitionId, datetime | None] = {},
+) -> datetime:
+    """When points took place that were recorded then. `dates`: those of competitions that are not as in `state`."""
+    if competition_id is not None and competition_id in dates:
+        return dates[competition_id] or recorded_at
+    return declared_date(state, competition_id) or recorded_at
+
+
+def now_of(ranking: RankingState, now: datetime) -> datetime:
+    """By when what was due has expired in the ranking: closed ones stand still."""
+    return now if ranking.closed_at is None else min(now, ranking.closed_at)
+
+
+def over_by(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
+    """The unities in which points of the ranking that took place then have expired by now."""
+    expiries = {unity_id: ranking.unities[unity_id].expiry for unity_id in ranking.special}
+    return {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
+
+
+def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) -> events.PointsAdded:
+    """The points of those competitors who are wanted."""
+    return msgspec.structs.replace(
+        points,
+        deltas=tuple([delta for delta in points.deltas if wanted(delta.competitor_id)]),
+        results=tuple([delta for delta in points.results if wanted(delta.competitor_id)]),
+    )
+
+
+def of_unities(points: events.PointsAdded, wanted: Callable[[UnityId], bool]) -> events.PointsAdded:
+    """The points in those unities that are wanted."""
+    return msgspec.structs.replace(
+        points,
+        deltas=tuple([delta for delta in points.deltas if wanted(delta.unity_id)]),
+        results=tuple([delta for delta in points.results if wanted(delta.unity_id)]),
+    )
+
+
+def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
+    """Those of the points that count unless they are undone."""
+    if points.competition_id is None:
+        return points
+    competition = state.competitions[points.competition_id]
+    if competition.voided_at is not None:
+        return of_some(points, lambda _: False)
+    struck = competition.struck
+    return of_some(points, lambda one: one not in struck) if struck else points
+
+
+def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, now: datetime) -> events.PointsAdded:
+    """The points, recorded then, without those that have expired by now."""
+    ranking = state.rankings[points.ranking_id]
+    if not ranking.special:
+        return points
+    over = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now_of(ranking, now))
+    return of_unities(points, lambda one: one not in over)
+
+
+def total_of_results(
+    state: State,
+    ranking_id: RankingId,
+    results: ResultsState,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    afterwards: Afterwards = AS_NOW,
+    given_back: Iterable[ResultLine] = (),
+) -> int | None:
+    """The total of a competitor in a unity that counts results, of these `results` of the ranking. `given_back`: those
+    that count afterwards and do not count now."""
+    undone, competition_id = state.rankings[ranking_id].undone, afterwards.competition_id
+    expiry = None if afterwards.now is None else state.rankings[ranking_id].unities[unity_id].expiry
+    for one in results.of(unity_id, competitor_id, given_back):
+        if one.sequence in afterwards.sequences:
+            if not afterwards.counts:
+                continue
+        elif one.sequence in undone:
+            continue
+        if one.competition_id is not None:
+            competition = state.competitions[one.competition_id]
+            voided, struck = competition.voided_at is not None, competitor_id in competition.struck
+            if one.competition_id == competition_id:
+                if afterwards.only is None:
+                    voided = not afterwards.counts
+                elif competitor_id in afterwards.only:
+                    struck = not afterwards.counts
+            if voided or struck:
+                continue
+        if expiry is not None:
+            assert afterwards.now is not None
+            took_place = took_place_at(state, one.recorded_at, one.competition_id, afterwards.dates)
+            if expiry.is_over(took_place, afterwards.now):
+                continue
+        return one.result
+    return None
+
+
+Totals = Mapping[tuple[UnityId, CompetitorId], Total]
+
+
+def totals_after(
+    state: State, points: commands.CausedPoints, afterwards: Afterwards, starting: commands.CausedPoints
+) -> Totals:
+    """The totals of all who have a result in one of these events, whose lines start or stop counting. `starting`: those
+    that start. Raises LacksResults."""
+    rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
+    results = {one: state.rankings[one].results for one in rankings.values()}
+    if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
+        raise LacksResults(missing)
+    given_back: dict[tuple[UnityId, CompetitorId], list[ResultLine]] = {named: [] for named in rankings}
+    for sequence, one in starting.items():
+        for number, result in enumerate(one.results):
+            given_back[result.unity_id, result.competitor_id].append((sequence, number, result.amount))
+    totals = {}
+    for (unity_id, competitor_id), ranking_id in rankings.items():
+        its, back = results[ranking_id], given_back[unity_id, competitor_id]
+        assert its is not None
+        total = total_of_results(state, ranking_id, its, unity_id, competitor_id, afterwards, back)
+        totals[unity_id, competitor_id] = Total(competitor_id, unity_id, total)
+    return totals
+
+
+def totals_of(results: Iterable[Delta], totals: Totals) -> tuple[Total, ...]:
+    """Those of the competitors and unities of these results, each once."""
+    return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
+
+
+def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
+    """The deltas, or with -1 their opposites."""
+    return tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in deltas])
+
+
+def closed_among(state: State, points: Iterable[events.PointsAdded | events.PointsExpired]) -> str:
+    """The closed ones of the rankings that these points were added in, as text."""
+    touched = dict.fromkeys(one.ranking_id for one in points)
+    return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])

@@ -1,0 +1,211 @@
+"""What can be wrong with the fields of a command.
+
+Pure. Each `…_faults` returns the faults of one field, or of those that depend on each other.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from engine.domain.errors import Fault, Impossible, Unacceptable
+from engine.domain.events import Result
+from engine.domain.expiry import ExpiresOn, duration
+from engine.domain.notation import DECIMALS_MAX, TimeUnit
+from engine.domain.state import RankingState, State
+from engine.domain.terms import (
+    PARTICIPANTS_MAX,
+    SCORE_PARTICIPANTS_MAX,
+    TAGS_MAX,
+    CompetitorId,
+    UnityId,
+    description_fault,
+    name_fault,
+)
+
+CIRCLE_SHOWN_MAX: Final = 500
+"""Characters that name a circle of parents."""
+
+_H = TypeVar("_H", bound=Hashable)
+
+_COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}")
+
+
+def refuse_if_any(faults: list[Fault]) -> None:
+    if faults:
+        raise unacceptable(faults)
+
+
+def unacceptable(faults: list[Fault]) -> Unacceptable:
+    distinct = list(dict.fromkeys(faults))
+    return Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
+
+
+def within(place: str, faults: Iterable[Fault]) -> list[Fault]:
+    """The faults of what stands at this place of a field."""
+    return [Fault(f"{place}.{fault.field}", fault.message) for fault in faults]
+
+
+def name_faults(field: str, name: str | None | UnsetType) -> list[Fault]:
+    fault = None if name is None or name is UNSET else name_fault(name.strip())
+    return [Fault(field, fault)] if fault else []
+
+
+def taken_faults(
+    field: str, name: str | UnsetType, ranking: RankingState, its_own: UnityId | None = None
+) -> list[Fault]:
+    """The fault of a unity's name that another unity of the ranking than `its_own` has."""
+    if name is UNSET:
+        return []
+    taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
+    return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
+
+
+def notation_faults(prefix: str, decimals: int, time: TimeUnit | None) -> list[Fault]:
+    if not 0 <= decimals <= DECIMALS_MAX:
+        return [Fault(f"{prefix}decimals", f"must be from 0 to {DECIMALS_MAX}")]
+    if decimals and time is not None:
+        return [Fault(f"{prefix}time", f"must not be sent with {prefix}decimals: a time has its own")]
+    return []
+
+
+def lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None) -> list[Fault]:
+    faults: list[Fault] = []
+    if lasts is not None and duration(lasts) is None:
+        about = "must be a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
+        faults.append(Fault(f"{prefix}lasts", about))
+    if lasts is not None and expires_on is None:
+        faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))
+    if lasts is None and expires_on is not None:
+        faults.append(Fault(f"{prefix}lasts", f"must be sent with {prefix}expires_on"))
+    return faults
+
+
+def description_faults(description: str | None) -> list[Fault]:
+    fault = None if description is None else description_fault(description)
+    return [Fault("description", fault)] if fault else []
+
+
+def time_faults(started_at: datetime | None) -> list[Fault]:
+    in_utc = started_at is None or started_at.utcoffset() == timedelta()
+    return [] if in_utc else [Fault("started_at", "must be in UTC")]
+
+
+def location_faults(location: str | None) -> list[Fault]:
+    return name_faults("location", location) if location else []
+
+
+def color_faults(color: str | None | UnsetType) -> list[Fault]:
+    if color is None or color is UNSET or _COLOR.fullmatch(color):
+        return []
+    return [Fault("color", "must be 6 hexadecimal characters, without a leading #")]
+
+
+def tag_faults(tags: tuple[str, ...]) -> list[Fault]:
+    faults = [fault for tag in tags for fault in name_faults("tags", tag)]
+    faults += [Fault("tags", f"tag {tag!r} is given more than once") for tag in repeated(tags)]
+    if len(tags) > TAGS_MAX:
+        faults.append(Fault("tags", f"must be at most {TAGS_MAX}"))
+    return faults
+
+
+def parent_faults(state: State, parent_id: CompetitorId | None) -> list[Fault]:
+    if parent_id is None or parent_id in state.competitors:
+        return []
+    return [Fault("parent", f"competitor {parent_id} is not in this tournament")]
+
+
+def circle_faults(state: State, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
+    if parent_id not in state.competitors or competitor_id not in _self_and_ancestors(state, parent_id):
+        return []
+    if parent_id == competitor_id:
+        return [Fault("parent", "must be another competitor")]
+    return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
+
+
+def _self_and_ancestors(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
+    """`competitor_id` and all its ancestors. Raises Impossible if these form a circle, or one of them is missing."""
+    line: dict[CompetitorId, None] = {}
+    while competitor_id is not None:
+        if competitor_id in line:
+            raise Impossible(f"a circle of parents: {' → '.join(map(str, (*line, competitor_id)))}"[:CIRCLE_SHOWN_MAX])
+        if competitor_id not in state.competitors:
+            raise Impossible(f"the parent {competitor_id} is not in this tournament")
+        line[competitor_id] = None
+        competitor_id = state.competitors[competitor_id].parent_id
+    return set(line)
+
+
+def list_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    if not participants:
+        return [Fault("participants", "must name at least one competitor")]
+    return participant_faults(state, participants)
+
+
+def participant_faults(
+    state: State, participants: tuple[CompetitorId, ...], field: str = "participants"
+) -> list[Fault]:
+    if len(participants) > PARTICIPANTS_MAX:
+        return [Fault(field, f"must be at most {PARTICIPANTS_MAX}")]
+    unknown = [c for c in participants if c not in state.competitors]
+    return [
+        *(Fault(field, f"competitor {c} is not in this tournament") for c in unknown),
+        *(Fault(field, f"competitor {c} is named more than once") for c in repeated(participants)),
+    ]
+
+
+def winner_faults(winner_id: CompetitorId | None, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    if winner_id is None or winner_id in participants:
+        return []
+    return [Fault("winner", f"competitor {winner_id} is not a participant")]
+
+
+def judged_result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tuple[Result | None, list[Fault]]:
+    """`result` in the form that fits the number of participants, and its faults."""
+    if result is None:
+        return None, []
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        if isinstance(result, str) and not _is_object(result):
+            return result.strip(), name_faults("result", result)
+        return None, [Fault("result", "must be a string, the score, with up to two participants")]
+    if isinstance(result, str):
+        try:
+            text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
+            # json.loads keeps repeated keys, and msgspec the last of them: fewer competitors than pairs are a repeat.
+            if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
+                return None, [Fault("result", "names a competitor more than once")]
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None, [
+                Fault(
+                    "result",
+                    "must be, with more than two participants, an object of strings by competitor id",
+                )
+            ]
+    if len(result) > PARTICIPANTS_MAX:
+        return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
+    known = set(participants)  # a tuple would be searched once for each competitor of the result
+    faults = [
+        Fault("result", f"competitor {competitor_id} is not a participant")
+        for competitor_id in result
+        if competitor_id not in known
+    ]
+    faults += [fault for text in result.values() for fault in name_faults("result", text)]
+    return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
+
+
+def _is_object(text: str) -> bool:
+    """Whether the text is a JSON object, as performances are sent."""
+    try:
+        return text.lstrip().startswith("{") and isinstance(msgspec.json.decode(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def repeated(items: Iterable[_H]) -> list[_H]:
+    """The items that occur more than once in `items`, each once."""
+    return [item for item, count in Counter(items).items() if count > 1]

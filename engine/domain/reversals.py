@@ -1,0 +1,183 @@
+"""What voiding and striking lead to, and undoing points, with the opposite of each.
+
+Pure: part of `judging.decide`. Each reversed event with points leads to a PointsReversed of its own.
+"""
+
+from collections.abc import Iterable
+
+from engine.domain import commands, events
+from engine.domain.counting import (
+    Afterwards,
+    ExpiryTimes,
+    closed_among,
+    counting_of,
+    of_some,
+    signed,
+    totals_after,
+    totals_of,
+    unexpired,
+)
+from engine.domain.errors import Conflict, Fault, Forbidden, Unacceptable, existing
+from engine.domain.events import Event
+from engine.domain.faults import participant_faults, refuse_if_any, unacceptable
+from engine.domain.state import State
+from engine.domain.terms import PARTICIPANTS_MAX, REVERSED_LINES_MAX, UNDONE_MAX, CompetitionId, CompetitorId, Sequence
+
+
+def void_competition(
+    state: State, command: commands.VoidCompetition, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
+    if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
+        raise Conflict(f"Competition {command.competition_id} is voided already.")
+    if command.only is not None and holds_others(state, command):
+        raise Conflict(f"Competition {command.competition_id} holds points of others.")
+    voided = events.CompetitionVoided(competition_id=command.competition_id)
+    return voided, *_reversals(state, command.competition_id, command.caused, times, takes_back=True)
+
+
+def holds_others(state: State, command: commands.VoidCompetition) -> bool:
+    """Whether the competition holds points of other events than `only`. Those that were undone do not count."""
+    caused, only = command.caused or {}, command.only or ()
+    return any(
+        sequence not in only and sequence not in state.rankings[points.ranking_id].undone
+        for sequence, points in caused.items()
+    )
+
+
+def unvoid_competition(
+    state: State, command: commands.UnvoidCompetition, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
+    if existing(state.competitions, "competition", command.competition_id).voided_at is None:
+        raise Conflict(f"Competition {command.competition_id} is not voided.")
+    unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
+    return unvoided, *_reversals(state, command.competition_id, command.caused, times, takes_back=False)
+
+
+def strike_competitors(
+    state: State, command: commands.StrikeCompetitors | commands.UnstrikeCompetitors, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
+    competition_id, strike = command.competition_id, isinstance(command, commands.StrikeCompetitors)
+    competition = existing(state.competitions, "competition", competition_id)
+    faults = participant_faults(state, command.competitors, "competitors")
+    if not command.competitors:
+        faults.append(Fault("competitors", "must name at least one competitor"))
+    refuse_if_any(faults)
+    if wrong := [str(one) for one in command.competitors if (one in competition.struck) is strike]:
+        state_of = "struck already" if strike else "not struck"
+        raise Conflict(f"These competitors are {state_of}: {', '.join(wrong)}.")
+    if strike and len(competition.struck) + len(command.competitors) > PARTICIPANTS_MAX:
+        raise Unacceptable(f"Competition {competition_id} can have at most {PARTICIPANTS_MAX:,} struck competitors.")
+    kind = events.CompetitorsStruck if strike else events.CompetitorsUnstruck
+    fact = kind(competition_id=competition_id, competitors=command.competitors)
+    if competition.voided_at is not None:
+        return (fact,)
+    only = command.competitors
+    return fact, *_reversals(state, competition_id, command.caused, times, takes_back=strike, only=only, struck=strike)
+
+
+def _reversals(
+    state: State,
+    competition_id: CompetitionId,
+    caused: commands.CausedPoints | None,
+    times: ExpiryTimes | None,
+    *,
+    takes_back: bool,
+    only: Iterable[CompetitorId] | None = None,
+    struck: bool | None = None,
+) -> list[Event]:
+    """One event for each of `caused` that is not undone, with the lines of `only` these competitors, or of all that
+    are not struck, including those that have left the ranking. `takes_back`: the points; otherwise they are given back.
+
+    Raises Conflict if one of the rankings is closed, Unacceptable beyond REVERSED_LINES_MAX, and LacksResults.
+    """
+    assert caused is not None
+    counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
+    among = frozenset(state.competitions[competition_id].struck if only is None else only)
+    if among:
+        wanted = only is not None
+        counting = {
+            s: some
+            for s, points in counting.items()
+            if (some := of_some(points, lambda one: (one in among) is wanted)) and (some.deltas or some.results)
+        }
+    if times is not None:
+        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
+        counting = {s: points for s, points in counting.items() if events.changed_by(points)}
+    if closed := closed_among(state, counting.values()):
+        raise Conflict(
+            f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
+        )
+    if sum(len(points.deltas) + len(points.results) for points in counting.values()) > REVERSED_LINES_MAX:
+        raise Unacceptable(
+            f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
+            "more than can be reversed at once."
+        )
+    afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
+    totals = totals_after(state, counting, afterwards, {} if takes_back else counting)
+    return [
+        events.PointsReversed(
+            ranking_id=points.ranking_id,
+            deltas=signed(-1 if takes_back else 1, points.deltas),
+            competition_id=competition_id,
+            reverses=sequence,
+            struck=struck,
+            totals=totals_of(points.results, totals),
+        )
+        for sequence, points in counting.items()
+    ]
+
+
+def reverse_points(
+    state: State, command: commands.ReversePoints, times: ExpiryTimes | None = None
+) -> tuple[Event, ...]:
+    existing(state.rankings, "ranking", command.ranking_id)
+    undo, roots = _undo_or_redo(state, command)
+    if closed := closed_among(state, roots.values()):
+        raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
+    reversals: list[Event] = []
+    counting = {sequence: counting_of(state, points) for sequence, points in roots.items()}
+    if times is not None:
+        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
+    totals = totals_after(state, counting, Afterwards(sequences=roots, counts=not undo), {} if undo else counting)
+    for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
+        if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
+            raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
+        reversals.append(
+            events.PointsReversed(
+                ranking_id=points.ranking_id,
+                competition_id=points.competition_id,
+                deltas=signed(-1 if undo else 1, counting[sequence].deltas),
+                reverses=sequence,
+                undone=undo,
+                totals=totals_of(counting[sequence].results, totals),
+            )
+        )
+    return tuple(reversals)
+
+
+def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, commands.CausedPoints]:
+    """Whether the command undoes points or redoes them, and which. Raises a Refusal if it can do neither."""
+    assert command.named is not None
+    number, event, roots = command.sequence, command.named.event, command.named.points
+    if not isinstance(event, events.PointsAdded | events.PointsReversed) or not roots:
+        raise unacceptable([Fault("sequence", f"event {number} neither adds points nor undoes any")])
+    if command.ranking_id not in [points.ranking_id for points in roots.values()]:
+        raise unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
+    by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
+    if isinstance(event, events.PointsAdded):
+        refusal = None if by is None else f"is undone already. To redo it, name the event that undid it: {by}"
+    elif event.struck is not None:
+        refusal = (
+            f"came with a change of who is struck from competition {event.competition_id}; strike or unstrike there"
+        )
+    elif event.undone is None:
+        refusal = f"came with the voiding or unvoiding of competition {event.competition_id}; unvoid or void that"
+    elif event.undone:
+        refusal = None if by == number else f"undid event {event.reverses}, which was redone after it"
+    else:
+        refusal = f"redid event {event.reverses}. To undo that again, name it"
+    if refusal is not None:
+        raise Conflict(f"Event {number} {refusal}.")
+    if command.only_of not in (None, command.named.actor):
+        raise Forbidden(f"Event {number} has another sender; reversing it needs a token of scope admin.")
+    return isinstance(event, events.PointsAdded), roots

@@ -1,0 +1,121 @@
+"""What judging needs to know of a tournament: protocols, which the board satisfies (`projections/board/board.py`).
+
+Pure. Totals, for example, are not part of it: no delta is refused because of a sum.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from engine.domain.expiry import Expiry
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+
+
+class CompetitorState(Protocol):
+    """`erased` is the event that erased it; None or 0: none has yet."""
+
+    @property
+    def parent_id(self) -> CompetitorId | None: ...
+    @property
+    def erased(self) -> Sequence | None: ...
+
+
+class CompetitionState(Protocol):
+    """`voided_at` is None while the competition counts; `struck` has the competitors for whom it does not.
+    `started_at`: its date, if it `is_dated`; else `created_at`."""
+
+    @property
+    def participants(self) -> tuple[CompetitorId, ...]: ...
+    @property
+    def voided_at(self) -> datetime | None: ...
+    @property
+    def struck(self) -> Collection[CompetitorId]: ...
+    @property
+    def started_at(self) -> datetime: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def is_dated(self) -> bool: ...
+
+
+class UnityState(Protocol):
+    """`expiry` is None if its points do not expire."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def expiry(self) -> Expiry | None: ...
+
+
+class GivenResult(Protocol):
+    """A result that an event gave."""
+
+    @property
+    def sequence(self) -> Sequence: ...
+    @property
+    def recorded_at(self) -> datetime: ...
+    @property
+    def competition_id(self) -> CompetitionId | None: ...
+    @property
+    def result(self) -> int: ...
+
+
+ResultLine = tuple[Sequence, int, int]
+"""A result that an event gave: its sequence, the number of the line in it, and the result."""
+
+
+class ResultsState(Protocol):
+    """The results of a ranking. `of` has those of a competitor in a unity, with the lines `given_back`; the total is
+    the first of them that counts. Those that do not count may be missing."""
+
+    def of(
+        self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
+    ) -> Iterator[GivenResult]: ...
+
+
+class RankingState(Protocol):
+    """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
+    one first; `undone` has the events whose points are undone, each with the event that undid it. `of_results` has the
+    unities that count results, and `results` these, or None where they must be read from the log first. `special` has
+    the unities that count results, and those whose points expire."""
+
+    @property
+    def closed_at(self) -> datetime | None: ...
+    @property
+    def participants(self) -> Collection[CompetitorId]: ...
+    @property
+    def unities(self) -> Mapping[UnityId, UnityState]: ...
+    @property
+    def undone(self) -> Mapping[Sequence, Sequence]: ...
+    @property
+    def of_results(self) -> Collection[UnityId]: ...
+    @property
+    def results(self) -> ResultsState | None: ...
+    @property
+    def special(self) -> Collection[UnityId]: ...
+
+
+class PublicationState(Protocol):
+    """`frozen_at` is None while what the public sees is not held; `seen` has the last sequence that it has seen of a
+    log with this head; `hidden` has the rankings that it does not see."""
+
+    @property
+    def hidden(self) -> Collection[RankingId]: ...
+    @property
+    def published(self) -> bool: ...
+    @property
+    def frozen_at(self) -> Sequence | None: ...
+    def seen(self, head: Sequence) -> Sequence: ...
+
+
+class State(Protocol):
+    """A tournament, as far as decisions look at it."""
+
+    @property
+    def competitors(self) -> Mapping[CompetitorId, CompetitorState]: ...
+    @property
+    def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
+    @property
+    def rankings(self) -> Mapping[RankingId, RankingState]: ...
+    @property
+    def publication(self) -> PublicationState: ...
