@@ -243,7 +243,7 @@ def is_idle(desk: Desk) -> bool:
     """Whether nothing is under way, and nothing is pinned that nobody needs."""
     pool = desk.live_pool
     return (
-        not desk.busy
+        not desk.dockets
         and not desk._working
         and len(desk._under_way) == 0
         and not any(node.waiting for node in pool._nodes.values())

@@ -74,7 +74,7 @@ class Desk:
         self._means = means
         self.quotas = Quotas(means.database)
         self._looked_up: tuple[type, ...] = _AFTER_LOOKING_UP  # each command, while there are quotas
-        self.busy: dict[TournamentId, Docket] = {}  # the dockets that take what comes
+        self.dockets: dict[TournamentId, Docket] = {}  # the dockets that take what comes
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and none works any more
         self._under_way: dict[Case, None] = {}  # in their order
@@ -156,7 +156,7 @@ class Desk:
 
     def _late_seconds(self, tournament_id: TournamentId) -> float:
         """How long a command would wait, in seconds, if that is too long; otherwise 0."""
-        docket = self.busy.get(tournament_id)
+        docket = self.dockets.get(tournament_id)
         expected = 0.0 if docket is None else docket.expected_seconds()
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 
@@ -275,25 +275,25 @@ class Desk:
                     await self._settled.wait()
         except TimeoutError:
             for case in list(self._under_way):
-                case.expire()  # except for the latest ones, they were answered that it took too long
+                case.time_out()  # except for the latest ones, they were answered that it took too long
 
-    async def expire(self, live: LiveTournament, now: datetime) -> None:
+    async def expire_points(self, live: LiveTournament, now: datetime) -> None:
         """Returns when what is due by then has expired in the log, and `live` shows that. Raises an Unavailable."""
-        while live.within[1] <= now:
-            await self._docket(live).expire(now)
+        while live.boundaries[1] <= now:
+            await self._docket(live).expire_points(now)
 
     def _docket(self, live: LiveTournament) -> Docket:
-        docket = self.busy.get(live.tournament_id)
+        docket = self.dockets.get(live.tournament_id)
         if docket is None or docket.idle or docket.live is not live:
             docket = Docket(self._means, live, retire=self._retire)
-            self.busy[live.tournament_id] = docket
+            self.dockets[live.tournament_id] = docket
             self._working.add(docket)
         return docket
 
     def _retire(self, docket: Docket) -> None:
         self._working.discard(docket)
-        if self.busy.get(docket.tournament_id) is docket:
-            del self.busy[docket.tournament_id]
+        if self.dockets.get(docket.tournament_id) is docket:
+            del self.dockets[docket.tournament_id]
         if self._closing and not self._working:
             self._settled.set()
 
@@ -303,7 +303,7 @@ class Desk:
         while True:
             now = monotonic()
             for case in [case for case in self._under_way if case.until <= now]:
-                case.expire()
+                case.time_out()
             WAITING_REQUESTS.set(len(self._under_way))
             self.live_pool.show_size()
             telemetry.settle()
@@ -347,7 +347,7 @@ class Desk:
     async def _look_at_time(self, live: LiveTournament) -> None:
         async with self.database.connection_for(live.tournament_id) as connection:
             now = await reading.now(connection)
-        if not live.dropped and live.within[1] <= now:
+        if not live.dropped and live.boundaries[1] <= now:
             live.pins += 1
             try:
                 await self.live_pool.make_current(live, is_read=True)
@@ -392,7 +392,7 @@ async def open_desk(
             refusals=Refusals(database),
         )
         desk = Desk(means)
-        live_pool.expire = desk.expire
+        live_pool.expire_points = desk.expire_points
         running += [tasks.create_task(one) for one in (desk.watch(), desk.watch_expiry(), desk.sweep_expiry())]
         if with_quotas:
             await desk.read_quotas()

@@ -197,14 +197,14 @@ class Case(Struct, eq=False, kw_only=True):
                 raise LacksPoints
             case ExpirePoints() if self.due is None or self.due.stale:
                 raise LacksPoints
-            case ReopenRanking() if self.due is None or self.due.stale or self.due.until < live.within[0]:
+            case ReopenRanking() if self.due is None or self.due.stale or self.due.until < live.boundaries[0]:
                 raise LacksPoints
         return times_of(live, command, self.caused, self.due)
 
     def succeed(self, receipt: Receipt, now: float) -> None:
         """Answers, unless its time is over `now`."""
         if now >= self.until:
-            self.expire()
+            self.time_out()
         elif not self.receipt.done():
             self.receipt.set_result(receipt)
         if self.caused is not None or self.due is not None:
@@ -212,12 +212,12 @@ class Case(Struct, eq=False, kw_only=True):
 
     def fail(self, error: Exception) -> None:
         if monotonic() >= self.until:
-            self.expire()
+            self.time_out()
         elif not self.receipt.done():
             self.receipt.set_exception(error)
         self.let_go()
 
-    def expire(self) -> None:
+    def time_out(self) -> None:
         """Fails the case because it took too long. If it was not sent yet, it never will be. If it was, its outcome is
         unknown, and it may still be judged again."""
         self.withdrawn = not self.sent
@@ -242,7 +242,7 @@ def times_of(
         given = due.given
     elif isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
         given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
-    return ExpiryTimes(now=live.within[0], until=None if due is None else due.until, given=given)
+    return ExpiryTimes(now=live.boundaries[0], until=None if due is None else due.until, given=given)
 
 
 class Docket:
@@ -283,9 +283,9 @@ class Docket:
     def put(self, case: Case) -> None:
         self._waiting.append(case)
         if not self._busy:
-            self._go_on()
+            self._fetch_next()
 
-    def _go_on(self) -> None:
+    def _fetch_next(self) -> None:
         """Asks for the next block to be fetched if a case waits; called after every arrival and every completion."""
         if self._busy:
             return
@@ -300,11 +300,11 @@ class Docket:
     def _be_free(self) -> None:
         """Nothing is under way any more: the next block may leave."""
         self._busy = False
-        self._go_on()
+        self._fetch_next()
 
     # ── Points that expire ──────────────────────────────────────────────────────────────────────────────
 
-    async def expire(self, now: datetime) -> None:
+    async def expire_points(self, now: datetime) -> None:
         """Has what is due by then expire, and waits for that, or for an expiry that is under way. Raises as a command
         fails."""
         if self._expiry is None:
@@ -316,8 +316,8 @@ class Docket:
         """A case that has points expire."""
         taken_at = monotonic()
         receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        until = self.live.within[1]
-        length = until - self.live.within[0]
+        until = self.live.boundaries[1]
+        length = until - self.live.boundaries[0]
         case = Case(
             command=ExpirePoints(),
             actor=OPERATOR,
@@ -332,17 +332,17 @@ class Docket:
             alone=True,
             due=DuePoints(self.live, until + (now - until) // length * length),
         )
-        receipt.add_done_callback(self._expired)
+        receipt.add_done_callback(self._expiry_settled)
         return case
 
-    def _expired(self, receipt: "asyncio.Future[Receipt]") -> None:
+    def _expiry_settled(self, receipt: "asyncio.Future[Receipt]") -> None:
         self._expiry = None
         if not receipt.cancelled():
             receipt.exception()  # retrieved: perhaps nobody waits for it
 
     async def _pass(self, taken: Items[Case], now: datetime) -> None:
         """Puts cases back in front that were judged before a boundary, behind what expires there."""
-        if now < self.live.within[0]:
+        if now < self.live.boundaries[0]:
             self.live.forget_checked()  # the clock was put back
         expiry = self._expiring(now)
         try:
@@ -367,7 +367,7 @@ class Docket:
                 if case.judged > 0 or case.due is None:
                     case.let_go()
                     reopened = command.ranking_id if isinstance(command, ReopenRanking) else None
-                    until = self.live.within[0] if reopened or case.due is None else case.due.until
+                    until = self.live.boundaries[0] if reopened or case.due is None else case.due.until
                     case.due = DuePoints(self.live, until, reopened)
                 await case.due.look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - a client waits for this task
@@ -457,7 +457,7 @@ class Docket:
 
     def _within(self, cases: Items[Case]) -> tuple[datetime, datetime]:
         """Between which two boundaries these cases, which were judged, may be recorded."""
-        within, due = self.live.within, cases[0].due
+        within, due = self.live.boundaries, cases[0].due
         return within if due is None or due.until <= within[0] else (due.until, due.until + (within[1] - within[0]))
 
     def _judge(self, case: Case) -> bool:
@@ -765,7 +765,7 @@ class Docket:
                 _fail(cases, OutcomeUnknown())
             finally:
                 self._background -= 1
-                self._go_on()
+                self._fetch_next()
 
         self._background += 1
         self._means.tasks.create_task(do())

@@ -176,7 +176,7 @@ class Connection(RequestHandler):
                 self.owes_head = self.has_asked_nothing = False
                 self._connections.unheard.pop(self, None)
             elif data:
-                self._go_on_with_head(data)
+                self._continue_head(data)
             return
         waiter = self.head_waiter
         if waiter is None:  # a request is under way
@@ -186,16 +186,16 @@ class Connection(RequestHandler):
                 self.break_body(web.RequestPayloadError(str(type(error))))
         elif data and not waiter.done():  # the beginning of the next head
             self._await_head()
-            self._go_on_with_head(data)
+            self._continue_head(data)
 
     def hold(self, seconds: float) -> None:
         """Stops reading for some seconds."""
         transport = self.transport
         if transport is not None and transport.is_reading():
             transport.pause_reading()
-            self.loop.call_later(seconds, self._let_go_on)
+            self.loop.call_later(seconds, self._resume)
 
-    def _let_go_on(self) -> None:
+    def _resume(self) -> None:
         transport = self.transport
         if transport is not None and not transport.is_closing():
             transport.resume_reading()
@@ -210,7 +210,7 @@ class Connection(RequestHandler):
         self._head_bytes = 0
         self._connections.unheard[self] = self.loop.time()
 
-    def _go_on_with_head(self, data: bytes) -> None:
+    def _continue_head(self, data: bytes) -> None:
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES_MAX:
             self.give_up_on_the_head(HeadTooLarge())

@@ -110,11 +110,11 @@ class Made:
                 number += 1
             if self._making is None:
                 return
-            self._go_on(self._making)
+            self._step(self._making)
             if number == len(made):
                 yield b""
 
-    def _go_on(self, making: Iterator[bytes]) -> None:
+    def _step(self, making: Iterator[bytes]) -> None:
         if self._broken:
             raise RuntimeError("what this is made from has failed before")
         self._broken = True

@@ -188,7 +188,7 @@ class Handlers:
 
     def _recall_handler(self, operation: Recall) -> Handler:
         known, looked_up, compression = self.access.known, self.access.looked_up, self._compression
-        scope, render, of_answer = scope_of(operation), operation.render, operation.answer
+        scope, render, answer_of = scope_of(operation), operation.render, operation.answer
         is_of_ranking = "{ranking_id}" in operation.path
 
         async def handle(incoming: IncomingRequest) -> Reply:
@@ -200,7 +200,7 @@ class Handlers:
                     ranking_of(context.live.board, question.ranking_id)
                 if arguments:
                     question = with_days(context.live.board, question)
-                answer = await render(context, of_answer, question)
+                answer = await render(context, answer_of, question)
             return compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
             ) or await compression.reply(incoming.request, answer.body, etag=answer.etag)
@@ -233,7 +233,7 @@ class Handlers:
         async def handle(incoming: IncomingRequest) -> Reply:
             request, headers = incoming.request, incoming.request.headers
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
-            if tournament_id in self._desk.busy:
+            if tournament_id in self._desk.dockets:
                 self._desk.refuse_late(tournament_id)  # before the body is taken apart
             if request.url.raw_query_string:
                 _refuse_query(request)
@@ -280,13 +280,13 @@ class Handlers:
             finally:
                 self._live_pool.unpin(live)
             incoming.facts["sequence"] = sequence = receipt.last_sequence
-            of_answer = f"Tallybook-Sequence: {sequence}\r\n"
+            answer_headers = f"Tallybook-Sequence: {sequence}\r\n"
             if minimal:
-                of_answer += _MINIMAL_APPLIED
+                answer_headers += _MINIMAL_APPLIED
             if receipt.replayed:
                 incoming.facts["replayed"] = True
-                of_answer += header("Idempotency-Replayed", "true")
-            return Reply(body, headers=of_answer)
+                answer_headers += header("Idempotency-Replayed", "true")
+            return Reply(body, headers=answer_headers)
 
         return handle
 
@@ -353,7 +353,7 @@ class Handlers:
         the headers Idempotency-Key and If-Match would say. Raises as the operation does."""
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self.access.tournament(incoming, token)
-        if tournament_id in self._desk.busy:
+        if tournament_id in self._desk.dockets:
             self._desk.refuse_late(tournament_id)
         _refuse_odd_key(key)
         ids, more = _parted(incoming.ids, operation)

@@ -106,7 +106,7 @@ class NestedSets:
         async with self._asking:
             time_slice = TimeSlice()
             while not self.ready:
-                self._go_on()
+                self._step()
                 if time_slice.over:
                     await time_slice.give_way()
 
@@ -129,12 +129,12 @@ class NestedSets:
 
     def _now(self) -> Bounds:
         while not self.ready:
-            self._go_on()
+            self._step()
         return Bounds(self._forest)
 
     # ── Steps ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _go_on(self) -> None:
+    def _step(self) -> None:
         """One step of the outstanding work. If it fails, no partial result is kept."""
         try:
             if self._known:

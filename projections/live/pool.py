@@ -101,12 +101,12 @@ _ID: Final = attrgetter("tournament_id")
 class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that it or a docket lets
     continue. `bytes_max`: bytes of all of them, estimated; pinned ones and the last one used stay, even beyond this.
-    `expiring`: the lives in which points expire; `expire` has what is due by a time do so."""
+    `expiring`: the lives in which points expire; `expire_points` has what is due by a time do so."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
         self.expiring: set[LiveTournament] = set()
-        self.expire: Callable[[LiveTournament, datetime], Awaitable[None]] | None = None
+        self.expire_points: Callable[[LiveTournament, datetime], Awaitable[None]] | None = None
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
@@ -323,8 +323,8 @@ class LivePool:
         await self._reach(live, stood_at, seen.head, ([*at_once, current], []))
         try:
             await current
-            if reads and self.expire is not None and live.within[1] <= seen.now:
-                await self.expire(live, seen.now)
+            if reads and self.expire_points is not None and live.boundaries[1] <= seen.now:
+                await self.expire_points(live, seen.now)
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(([], reads), error)
         else:

@@ -193,7 +193,7 @@ class LiveTournament:
         return self.recorded_at
 
     @property
-    def within(self) -> tuple[datetime, datetime]:
+    def boundaries(self) -> tuple[datetime, datetime]:
         """The last boundary at which points expired, and the next."""
         finest = min([expiry for _, expiry in self.board.expiries.values()], key=lambda expiry: expiry.on.length)
         last = finest.boundary(self.expired_until)
@@ -202,7 +202,7 @@ class LiveTournament:
     @property
     def expired_by(self) -> datetime | None:
         """The last boundary at which points expired; None: none do."""
-        return self.within[0] if self.expires else None
+        return self.boundaries[0] if self.expires else None
 
     def nothing_due(self, moment: datetime) -> None:
         """Notes that nothing is due by then which has not expired."""

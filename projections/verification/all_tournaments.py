@@ -235,7 +235,7 @@ class _Run:
         self._verified_events += progress.events
         self._on_events(self._verified_events, self._all_events)
         if not progress.done:
-            callbacks = Callbacks(on_difference=self._differ, on_events=self._go_on, on_mark=self._progress_file.keep)
+            callbacks = Callbacks(on_difference=self._differ, on_events=self._count, on_mark=self._progress_file.keep)
             try:
                 await TournamentVerification(
                     connection,
@@ -262,7 +262,7 @@ class _Run:
         self._heads.append(_verified_tournament(progress, tournament))
         self._unchecked += [f"{slug}: {sentence}" for sentence in progress.unchecked]
 
-    def _go_on(self, events: int) -> None:
+    def _count(self, events: int) -> None:
         self._read_events += events
         self._verified_events += events
         self._on_events(self._verified_events, self._all_events)

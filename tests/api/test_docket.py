@@ -103,7 +103,7 @@ async def amounts(desk: Desk, arena: Arena) -> list[int]:
 
 def waiting_at(desk: Desk, arena: Arena) -> int:
     """How many commands wait for the next block of the tournament."""
-    docket = desk.busy.get(arena.tournament_id)
+    docket = desk.dockets.get(arena.tournament_id)
     return 0 if docket is None else len(docket._waiting)
 
 

@@ -130,7 +130,7 @@ async def test_nobody_but_whom_the_crowd_concerns_is_turned_away(
 
 async def test_a_crowd_that_is_gone_turns_nobody_away(service: Service, season: Season, crowded: Client) -> None:
     assert (await crowded.put(f"{season.path}/add.json", points(season))).status == 503
-    service.desk.busy.clear()  # as far as the door can see, nobody waits any more
+    service.desk.dockets.clear()  # as far as the door can see, nobody waits any more
     again = asyncio.create_task(crowded.put(f"{season.path}/add.json", points(season)))
     await until(lambda: len(service.desk._under_way) == WAITING + 1)
     again.cancel()

@@ -90,7 +90,7 @@ def test_bounds_are_those_of_the_parents_at_each_moment_however_little_was_done_
                     competitor = data.draw(st.sampled_from([*parents]))
                     go_on(live, CompetitorChanged(competitor_id=competitor, name="b"))
                 case "step" if not live.nested_sets.ready:
-                    live.nested_sets._go_on()
+                    live.nested_sets._step()
                 case "ask":
                     assert shown(live) == naive(parents)
                 case "hold":
@@ -158,7 +158,7 @@ def test_a_change_costs_as_much_among_many_as_among_few() -> None:
         go_on(live, moved(number + 1, 6))
         go_on(live, moved(number, 7))
         while not live.nested_sets.ready:
-            live.nested_sets._go_on()
+            live.nested_sets._step()
             steps += 1
         assert steps == 3
 

@@ -549,7 +549,7 @@ class _LargeUnity:
 
     def chunks(self) -> Iterator[bytes]:
         while (lines := self._lines) is None:
-            self._go_on()
+            self._step()
             yield b""
         before, after = self._around
         yield before
@@ -563,7 +563,7 @@ class _LargeUnity:
             )
         yield after
 
-    def _go_on(self) -> None:
+    def _step(self) -> None:
         try:
             next(self._making)
         except StopIteration as end:
