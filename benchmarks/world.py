@@ -36,9 +36,9 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, registry
 from engine.log.appending import Appended, Block, Request
-from engine.log.reading import Head
+from engine.log.heads import Head
 
 TOURNAMENTS_PER_APPEND: Final = 200
 DRAWN_MAX: Final = 50_000
@@ -289,8 +289,8 @@ class Zipf:
 
 
 async def _append(connection: asyncpg.Connection, blocks: list[Block]) -> None:
-    heads = await reading.heads(connection, [block.tournament_id for block in blocks])
-    for outcome in await appending.append(connection, [judged(block, heads) for block in blocks], wait=True):
+    at = await heads.current(connection, [block.tournament_id for block in blocks])
+    for outcome in await appending.append(connection, [judged(block, at) for block in blocks], wait=True):
         assert isinstance(outcome, Appended), outcome
 
 

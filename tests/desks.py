@@ -20,7 +20,7 @@ from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
 from projections.tables.sizes import MEMORY_BYTES
 from tests.proxy import TASK
@@ -203,7 +203,7 @@ async def record(
 ) -> Appended:
     """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
     request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
-    head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+    head = (await heads.current(connection, [tournament_id]))[tournament_id]
     block = Block(tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=(request,))
     (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
@@ -272,7 +272,7 @@ async def submit(
 async def recorded(database: Database, tournament_id: TournamentId) -> list[Event]:
     """Every event of the tournament, in order; proved to be without a gap by the way it is read."""
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10_000)
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10_000)
         assert [r.sequence for r in tail.events] == list(range(1, len(tail.events) + 1))
-        assert (await reading.heads(connection, [tournament_id]))[tournament_id] == tail.head
+        assert (await heads.current(connection, [tournament_id]))[tournament_id] == tail.head
     return [r.event for r in tail.events]

@@ -14,8 +14,8 @@ from engine.database.distribution import has_shards
 from engine.database.pool import Database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
-from engine.log import digest, reading, registry
-from engine.log.reading import Head
+from engine.log import digest, heads, registry, tails
+from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
 from projections.tables import snapshots
 from projections.tables.snapshots import Snapshot
@@ -122,9 +122,9 @@ async def stage(database: Database) -> Stage:
 
 async def keep_snapshot(connection: asyncpg.Connection, tournament_id: TournamentId, at: Sequence) -> None:
     """Writes the snapshot of what the log gives up to `at`, the end of a block."""
-    board, revisions, head = Board(), Revisions(), reading.beginning(tournament_id)
+    board, revisions, head = Board(), Revisions(), heads.beginning(tournament_id)
     while head.sequence < at:
-        tail = await reading.tail(connection, tournament_id, head, blocks_max=1)
+        tail = await tails.tail(connection, tournament_id, head, blocks_max=1)
         for recorded in tail.events:
             fold(board, revisions, recorded)
         head = tail.head

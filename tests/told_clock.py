@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from engine.log import reading
+from engine.log import heads
 
 TOLD = "SELECT now FROM tallybook.told"
 _TOLD = """
@@ -44,5 +44,5 @@ async def told_clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch)
     assert definition.count("clock_timestamp()") == 1
     await owner.execute(_TOLD)
     await owner.execute(definition.replace("clock_timestamp()", "(SELECT t.now FROM tallybook.told AS t)"))
-    monkeypatch.setattr(reading, "_NOW", TOLD)
+    monkeypatch.setattr(heads, "_NOW", TOLD)
     return ToldClock(owner, definition)

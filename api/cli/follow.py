@@ -20,8 +20,8 @@ from api.stream.frames import SET_ASIDE, Frame, StreamFormat, Wanted
 from api.stream.pace import SPEED_MAX, Pace
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import Sequence
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import undecoded
+from engine.log.heads import Head
 from projections.live.tournament import LiveTournament
 
 _SPEED: Final = Number(gt=0, lte=SPEED_MAX)
@@ -85,7 +85,7 @@ async def _frames(
     while True:
         while after.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
-                events = await reading.stored(connection, live.tournament_id, after, live.head.sequence)
+                events = await undecoded.stored(connection, live.tournament_id, after, live.head.sequence)
             for stored in events:
                 if (seconds := pace.pause_before(stored.recorded_at, clock())) > 0:
                     await asyncio.sleep(seconds)

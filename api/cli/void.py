@@ -28,7 +28,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
-from engine.log import reading
+from engine.log import heads, tails
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
@@ -219,10 +219,10 @@ async def _left(
     desk: Desk, live: LiveTournament, competitions: set[CompetitionId], competitors: set[CompetitorId]
 ) -> AsyncIterator[tuple[list[Recorded], Sequence]]:
     """The events of the log up to the live's head without these, chunk by chunk, each with the sequence it reaches."""
-    head = reading.beginning(live.tournament_id)
+    head = heads.beginning(live.tournament_id)
     while head.sequence < live.head.sequence:
         async with desk.database.connection() as connection:
-            tail = await reading.tail(connection, live.tournament_id, head)
+            tail = await tails.tail(connection, live.tournament_id, head)
         head = tail.head
         yield (
             [

@@ -35,7 +35,7 @@ from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, T
 from engine.domain.events import Event
 from engine.domain.judging import decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
-from engine.log import reading
+from engine.log import heads
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
 from engine.process.background import background
@@ -326,7 +326,7 @@ class Desk:
             await asyncio.sleep(EXPIRY_SWEEP_SECONDS)
             try:
                 async with self.database.connection() as connection:
-                    now, expiring = await reading.now(connection), await tables.expiring(connection)
+                    now, expiring = await heads.now(connection), await tables.expiring(connection)
             except (TallybookError, PostgresError) as error:
                 _logger.warning("expiry_failed", error=repr(error))
                 continue
@@ -346,7 +346,7 @@ class Desk:
 
     async def _look_at_time(self, live: LiveTournament) -> None:
         async with self.database.connection_for(live.tournament_id) as connection:
-            now = await reading.now(connection)
+            now = await heads.now(connection)
         if not live.dropped and live.boundaries[1] <= now:
             live.pins += 1
             try:

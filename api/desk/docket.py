@@ -62,7 +62,7 @@ from engine.domain.events import (
 )
 from engine.domain.judging import NothingDue, decide, decide_at
 from engine.domain.terms import OPERATOR, ActorId, Sequence
-from engine.log import appending, reading
+from engine.log import appending, heads, reading
 from engine.log.appender import Appender, Outcome, batch_size
 from engine.log.appending import (
     ERASED_FINGERPRINT,
@@ -75,7 +75,7 @@ from engine.log.appending import (
     Request,
     UnconfirmedCommit,
 )
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
@@ -597,7 +597,7 @@ class Docket:
         if self.live.dropped:
             return None
         try:
-            head = (await reading.heads(connection, [self.tournament_id]))[self.tournament_id]
+            head = (await heads.current(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
                 return None  # it has another history, and may be beyond this one's end
@@ -696,7 +696,7 @@ class Docket:
                 return
             landed = Head(appended.last_sequence, appended.digest)
             async with self._means.database.connection_for(self.tournament_id) as connection:
-                if not await reading.has_head(connection, self.tournament_id, landed):  # it was replaced since
+                if not await heads.has(connection, self.tournament_id, landed):  # it was replaced since
                     raise LogForked(self.tournament_id, landed.sequence)
 
         try:

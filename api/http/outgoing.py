@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
 
 LONG_BYTES: Final = 1_048_576

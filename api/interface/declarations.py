@@ -19,7 +19,7 @@ from engine.domain.commands import Command, Previewed
 from engine.domain.errors import NotFound
 from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from api.desk.conditions import own_tag
 from api.http.outgoing import LONG_BYTES, Later, Long, Part, etag_of
 from engine.domain.terms import TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Revisions
 from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard

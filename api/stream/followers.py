@@ -42,8 +42,8 @@ from engine.domain.errors import (
 )
 from engine.domain.events import CompetitorErased, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import reading, undecoded
+from engine.log.heads import Head
 from engine.process.background import background
 from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
 from engine.process.time_slices import TimeSlices
@@ -228,7 +228,7 @@ class Follower:
         if self._ring and self._ring[0].stored.sequence <= after.sequence < self.position.sequence:
             return self._from_ring(after)
         async with self.node.readers, self.node.database.connection() as connection:
-            events = await reading.stored(
+            events = await undecoded.stored(
                 connection,
                 self.live.tournament_id,
                 after,
@@ -238,7 +238,7 @@ class Follower:
             )
         return self._framed(events)
 
-    def _framed(self, events: Items[reading.Stored]) -> list[Frame]:
+    def _framed(self, events: Items[undecoded.Stored]) -> list[Frame]:
         return [Frame(stored, self.streamed, self._hidden) for stored in events]
 
     def _from_ring(self, after: Head) -> list[Frame]:
@@ -254,7 +254,7 @@ class Follower:
             frames.append(frame)
         return frames
 
-    def take(self, events: list[reading.Stored]) -> "Pieces":
+    def take(self, events: list[undecoded.Stored]) -> "Pieces":
         """Takes the events that follow `position`, read from the log, and returns those to be handed out."""
         pieces = Pieces(self.position, self._framed(events))
         self._keep(pieces.frames)
@@ -469,7 +469,7 @@ class Streams:
         events_max, bytes_max = reading.CHUNK_EVENTS_MAX // len(spans), reading.CHUNK_BYTES_MAX // len(spans)
         try:
             async with node.database.connection() as connection:
-                found = await reading.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
+                found = await undecoded.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
         except DatabaseUnavailable:
             for follower in followers:
                 node.wake(follower)
@@ -487,7 +487,7 @@ class Streams:
         self,
         followers: list[Follower],
         spans: Mapping[TournamentId, tuple[Head, Sequence]],
-        found: Mapping[TournamentId, list[reading.Stored]],
+        found: Mapping[TournamentId, list[undecoded.Stored]],
     ) -> Iterator[None]:
         """Hands out the events found for each tournament, to one listener in each step."""
         for follower in followers:

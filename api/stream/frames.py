@@ -22,7 +22,8 @@ from msgspec import Struct
 from api.http.times import instant
 from engine.domain.events import EventSetAside
 from engine.domain.terms import CompetitorId, RankingId, Sequence
-from engine.log.reading import Head, Stored
+from engine.log.heads import Head
+from engine.log.undecoded import Stored
 from projections.board.publication import Publication
 
 ID_DIGITS: Final = 8

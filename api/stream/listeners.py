@@ -25,7 +25,7 @@ from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedL
 from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, Unavailable
 from engine.domain.terms import CompetitorId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament

@@ -19,7 +19,8 @@ from msgspec import UNSET, Struct, UnsetType
 from api.http.times import instant
 from engine.domain import events
 from engine.domain.terms import RankingId, Sequence
-from engine.log.reading import Head, Stored
+from engine.log.heads import Head
+from engine.log.undecoded import Stored
 from projections.board.publication import Publication
 
 OTHER: Final = "other"

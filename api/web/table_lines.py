@@ -15,7 +15,7 @@ from api.interface.lookup import unity_of
 from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
 from engine.domain.terms import CompetitorId, RankingId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified

@@ -35,8 +35,9 @@ from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import DATABASE_TROUBLE, Database
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, LogForked, TournamentStopped
 from engine.domain.terms import TournamentId
-from engine.log import reading
-from engine.log.reading import Head, Stored
+from engine.log import undecoded
+from engine.log.heads import Head
+from engine.log.undecoded import Stored
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
@@ -208,7 +209,7 @@ class _Delivering:
         failures = delivery.failures
         try:
             async with self._asking() as session:
-                events = await reading.stored(
+                events = await undecoded.stored(
                     session,
                     delivery.tournament_id,
                     cursor,

@@ -24,7 +24,7 @@ from api.stream.frames import SET_ASIDE, id_of
 from engine.domain.events import Delta, Points, Total, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import codec
-from engine.log.reading import Stored
+from engine.log.undecoded import Stored
 
 SECRET_BYTES: Final = 32
 """The specification asks for 24 to 64."""

@@ -18,8 +18,9 @@ from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, lines_of, point
 from engine.domain.events import Delta, RankingCreated, Total, UnityAdded, changed_by
 from engine.domain.marks import mark_after, mark_of, result_of
 from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, TournamentId, UnityId
-from engine.log import codec, reading
-from engine.log.reading import Head, Stored
+from engine.log import codec, reading, undecoded
+from engine.log.heads import Head
+from engine.log.undecoded import Stored
 from projections.past.past import Past
 from projections.tables import tables
 
@@ -101,7 +102,7 @@ class PastTotals:
                 return TotalsWindow(after.sequence, end.sequence, before, of_results)
             async with self._asking() as connection:
                 most = min(reading.CHUNK_EVENTS_MAX, WINDOW_EVENTS_MAX)
-                events = await reading.stored(connection, tournament_id, end, upto, events_max=most)
+                events = await undecoded.stored(connection, tournament_id, end, upto, events_max=most)
 
     async def _past_totals(
         self,

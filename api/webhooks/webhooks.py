@@ -19,8 +19,8 @@ from api.webhooks.addresses import private_fault, url_fault
 from api.webhooks.message import SECRET_BYTES
 from engine.domain.errors import Conflict, Fault, NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import codec, reading, registry
-from engine.log.reading import Head
+from engine.log import codec, heads, registry
+from engine.log.heads import Head
 
 WebhookId = NewType("WebhookId", int)
 
@@ -215,12 +215,12 @@ async def _refuse_webhook_faults(url: str, kinds: Collection[str] | None, *, all
 
 
 async def _cursor_after(connection: Connection, tournament_id: TournamentId, after: Sequence | None) -> Head:
-    head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+    head = (await heads.current(connection, [tournament_id]))[tournament_id]
     if after is None:
         return head
     if after == 0:
-        return reading.beginning(tournament_id)
-    block = await reading.block_around(connection, tournament_id, after)
+        return heads.beginning(tournament_id)
+    block = await heads.block_around(connection, tournament_id, after)
     if block is None:
         raise Conflict(f"The log ends at sequence {head.sequence}; nothing follows {after} yet.")
     return Head(after, block[0])

@@ -19,9 +19,9 @@ from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament, Zipf, judged
 from engine.database.pool import open_database
 from engine.domain.terms import TournamentId
-from engine.log import appending, reading
+from engine.log import appending, heads
 from engine.log.appending import Appended, Block
-from engine.log.reading import Head
+from engine.log.heads import Head
 
 SEED: Final = 10
 
@@ -39,25 +39,25 @@ async def run(settings: Settings) -> None:
     batches = list(Zipf(settings.tournaments).batches(random.Random(SEED), size=settings.size, count=settings.commits))
     stopwatch = Stopwatch()
     async with open_database(settings.database, name="bench") as database, database.connection() as connection:
-        heads = await reading.heads(connection, [tournament.tournament_id for tournament in settings.tournaments])
+        at = await heads.current(connection, [tournament.tournament_id for tournament in settings.tournaments])
         with stopwatch.timing():
-            took = [await _append(connection, batch, heads) for batch in batches]
+            took = [await _append(connection, batch, at) for batch in batches]
     say(
         events_per_second=settings.size * settings.commits / stopwatch.seconds,
         p50_us=median(took) * 1e6,
     )
 
 
-async def _append(connection: asyncpg.Connection, batch: list[Block], heads: dict[TournamentId, Head]) -> float:
+async def _append(connection: asyncpg.Connection, batch: list[Block], at: dict[TournamentId, Head]) -> float:
     """Seconds that one commit took."""
     started_at = perf_counter()
     for block, outcome in zip(
-        batch, await appending.append(connection, [judged(block, heads) for block in batch], wait=False), strict=True
+        batch, await appending.append(connection, [judged(block, at) for block in batch], wait=False), strict=True
     ):
         assert isinstance(outcome, Appended), outcome
         assert outcome.last_sequence is not None
         assert outcome.digest is not None
-        heads[block.tournament_id] = Head(outcome.last_sequence, outcome.digest)
+        at[block.tournament_id] = Head(outcome.last_sequence, outcome.digest)
     return perf_counter() - started_at
 
 

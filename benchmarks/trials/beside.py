@@ -31,7 +31,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.commands import AddPoints
 from engine.domain.events import CompetitorRegistered, Delta, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appender, appending, reading, registry
+from engine.log import appender, appending, heads, registry
 from engine.log.appending import Block, Request
 
 TOURNAMENTS: Final = 200
@@ -64,7 +64,7 @@ class Place(Struct, frozen=True):
                     main_unity_name="P",
                 ),
             )
-            head = (await reading.heads(connection, [place.tournament_id]))[place.tournament_id]
+            head = (await heads.current(connection, [place.tournament_id]))[place.tournament_id]
             block = Block(
                 tournament_id=place.tournament_id,
                 judged_at=head.sequence,

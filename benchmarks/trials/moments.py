@@ -18,7 +18,7 @@ from benchmarks.trials import say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database
 from engine.domain.terms import Sequence
-from engine.log import reading
+from engine.log import heads
 from projections.past.past import AtSequence, Past, Span
 
 MOMENTS: Final = 200
@@ -61,7 +61,7 @@ _Ask = Callable[[Sequence], Awaitable[object]]
 async def _asks(database: Database, tournament: Tournament) -> tuple[_Ask, _Ask, Sequence]:
     past, tournament_id, ranking_id = Past(database), tournament.tournament_id, tournament.ranking_id
     async with database.connection() as connection:
-        head = (await reading.heads(connection, [tournament_id]))[tournament_id].sequence
+        head = (await heads.current(connection, [tournament_id]))[tournament_id].sequence
 
     async def at(sequence: Sequence) -> object:
         return await past.at(tournament_id, ranking_id, AtSequence(sequence), head)

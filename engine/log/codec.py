@@ -84,7 +84,7 @@ def stored_bytes(event: Event) -> int:
 
 
 def join(body: str, personal: str | None) -> str:
-    """The text of an event from what is stored. (`engine/log/reading.py` has the database do the same.)"""
+    """The text of an event from what is stored. (`TEXT` in `engine/log/rows.py` is the same in SQL.)"""
     return body if personal is None else f"{body[:-_COMMITMENT_CHARACTERS]},{personal[SALT_DIGITS + 1 :]}"
 
 

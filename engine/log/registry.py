@@ -16,8 +16,8 @@ from engine.database.distribution import is_coordinator
 from engine.domain.errors import DatabaseUnavailable, LogUnreadable
 from engine.domain.events import TournamentOpened
 from engine.domain.terms import ActorId, Sequence, TournamentId
-from engine.log import codec
-from engine.log.reading import heads, name_at
+from engine.log import codec, heads
+from engine.log.reading import name_at
 
 # No other tournament ever gets the slug of a deleted one. A slug that is taken must not reach the function: a node
 # whose copy of the registry lacks it would enter it there.
@@ -109,7 +109,7 @@ async def tournaments_after(
     """The next tournaments after a slug, `among` these or, None, all, in the order of their slugs: at most `limit`."""
     bound = None if among is None else list(among)
     rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
-    found = await heads(connection, [row["tournament_id"] for row in rows])
+    found = await heads.current(connection, [row["tournament_id"] for row in rows])
     entries = [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
     return await _named(connection, entries)
 

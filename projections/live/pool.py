@@ -46,9 +46,9 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Ignored, Points, Recorded, root
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
-from engine.log import reading, registry
+from engine.log import heads, reading, registry
 from engine.log.appending import Appended, Block, Unseen
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.background import background
 from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
 from engine.process.telemetry import (
@@ -307,14 +307,14 @@ class LivePool:
     async def ask_with_time(
         self, connection: Connection, tournament_ids: list[TournamentId]
     ) -> dict[TournamentId, Head | _TimedHead]:
-        """As `reading.heads`; with the time, where points expire."""
-        heads: dict[TournamentId, Head | _TimedHead] = {**await reading.heads(connection, tournament_ids)}
-        now = await reading.now(connection)
+        """As `heads.current`; with the time, where points expire."""
+        found: dict[TournamentId, Head | _TimedHead] = {**await heads.current(connection, tournament_ids)}
+        now = await heads.now(connection)
         for live in self.expiring:
-            head = heads.get(live.tournament_id)
+            head = found.get(live.tournament_id)
             if isinstance(head, Head):
-                heads[live.tournament_id] = _TimedHead(head, now)
-        return heads
+                found[live.tournament_id] = _TimedHead(head, now)
+        return found
 
     async def _reach_expiring(self, live: LiveTournament, stood_at: Head, seen: _TimedHead, waiters: _Waiters) -> None:
         """As `_reach`, for a live in which points expire: what is due does so before it is read."""
@@ -434,8 +434,8 @@ class LivePool:
         """The events up to `upto` that were recorded after one time, up to another; errors as `catch_up`."""
         with self._watched(live):
             async with self._reading(live.tournament_id) as connection:
-                first = await reading.last_at(connection, live.tournament_id, after, upto)
-                last = await reading.last_at(connection, live.tournament_id, until, upto)
+                first = await heads.last_at(connection, live.tournament_id, after, upto)
+                last = await heads.last_at(connection, live.tournament_id, until, upto)
             while first < last:
                 async with self._reading(live.tournament_id) as connection:
                     events = await reading.chunk_of(connection, live.tournament_id, first, last)
@@ -584,7 +584,7 @@ class _Node:
         self.readers = asyncio.Semaphore(READERS_MAX)
         self.waiting: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.ask: _Ask = pool.ask_with_time if pool.expiring else reading.heads
+        self.ask: _Ask = pool.ask_with_time if pool.expiring else heads.current
         self._pool = pool
         self._kept = database.kept()
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
@@ -609,7 +609,7 @@ class _Node:
         stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                heads = await self.ask(connection, list(map(_ID, waiting)))
+                found = await self.ask(connection, list(map(_ID, waiting)))
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble
             if isinstance(trouble, DATABASE_TROUBLE):
@@ -623,7 +623,7 @@ class _Node:
         finally:
             _observe_seconds(perf_counter() - began_at)
         for (live, waiters), before in zip(waiting.items(), stood_at, strict=True):
-            head = heads.get(live.tournament_id)
+            head = found.get(live.tournament_id)
             if head == before or (head is not None and head == live.head):
                 self._pool._release(live, waiters)
             else:

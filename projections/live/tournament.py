@@ -29,9 +29,10 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, reading, registry, tails
 from engine.log.appending import Appended, Block, Unseen
-from engine.log.reading import Head, Tail
+from engine.log.heads import Head
+from engine.log.tails import Tail
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all
 from projections.live.cache import RenderCache
@@ -262,7 +263,7 @@ class LiveTournament:
         """
         if block.judged_digest is None or self.head != Head(block.judged_at, block.judged_digest):
             return self.head.digest == unseen.digest  # it has been read meanwhile, or will be
-        tail = reading.unseen_tail(self.tournament_id, self.head, unseen)
+        tail = tails.unseen_tail(self.tournament_id, self.head, unseen)
         if tail is None:
             return False
         self.fold(tail.events, tail.head)
@@ -288,7 +289,7 @@ class LiveTournament:
         """
         while True:
             at = self.head
-            tail = await reading.tail(
+            tail = await tails.tail(
                 connection,
                 self.tournament_id,
                 at,
@@ -314,7 +315,7 @@ class LiveTournament:
         if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
             return
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            if not await reading.has_head(connection, self.tournament_id, began_at):
+            if not await heads.has(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
             loaded = await _nearest_start(connection, self.tournament_id)
             await know_time(connection, loaded)
@@ -369,9 +370,9 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         live = await _nearest_start(connection, tournament_id)
-        all_tails = reading.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
-        async with aclosing(all_tails) as tails:
-            async for tail in tails:
+        to_head = tails.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
+        async with aclosing(to_head) as read:
+            async for tail in read:
                 await _fold_in_time_slices(live, tail)
         live.mark_loaded()
         live.expires = bool(live.board.expiries)
@@ -382,7 +383,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
 async def know_time(connection: Connection, live: LiveTournament) -> None:
     """Reads when the event at the head was recorded, if it is not known and points expire."""
     if live.board.expiries and live.recorded_at is None:
-        around = await reading.block_around(connection, live.tournament_id, live.head.sequence)
+        around = await heads.block_around(connection, live.tournament_id, live.head.sequence)
         assert around is not None
         live.recorded_at = around[1]
 
@@ -411,7 +412,7 @@ async def _nearest_start(connection: Connection, tournament_id: TournamentId) ->
         return LiveTournament(tournament_id, checkpoint.head, board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
         return LiveTournament(tournament_id, kept.head, kept.board, slug=slug)
-    return LiveTournament(tournament_id, reading.beginning(tournament_id), Board(), slug=slug)
+    return LiveTournament(tournament_id, heads.beginning(tournament_id), Board(), slug=slug)
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
@@ -421,7 +422,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     except snapshots.SnapshotUndecodable as error:
         _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
         return None
-    if kept is None or not await reading.has_head(connection, tournament_id, kept.head):
+    if kept is None or not await heads.has(connection, tournament_id, kept.head):
         return None
     return None if await reading.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
 

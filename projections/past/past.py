@@ -32,8 +32,9 @@ from engine.domain.errors import (
 from engine.domain.events import Points, PointsAdded, PresentationChanged, Recorded, changed_by
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import reading
-from engine.log.reading import Head, Mentioning
+from engine.log import heads, reading
+from engine.log.heads import Head
+from engine.log.reading import Mentioning
 from engine.process.pace import QueuePace
 from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board, erase, folding, give_sums, left_out
@@ -211,7 +212,7 @@ class Past:
                     past_board = await self._at_sequence(tournament_id, moment.sequence, head)
                 case AtTime():
                     async with self._database.connection_for(tournament_id) as connection:
-                        last = await reading.last_at(connection, tournament_id, moment.moment, head)
+                        last = await heads.last_at(connection, tournament_id, moment.moment, head)
                     if last == 0:
                         raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
                     past_board = await self._at_sequence(tournament_id, last, head)
@@ -227,7 +228,7 @@ class Past:
         """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all chunks read
         since `head` was its head show one history."""
         async with self._database.connection_for(tournament_id) as connection:
-            if not await reading.has_head(connection, tournament_id, head):
+            if not await heads.has(connection, tournament_id, head):
                 raise HistoryReplaced
 
     async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
@@ -257,10 +258,10 @@ class Past:
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
                 if bounds.since is not None and bounds.since > _FIRST_TIME:
-                    earlier = await reading.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
+                    earlier = await heads.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
                     first = max(first, Sequence(earlier + 1))
                 if bounds.until is not None:
-                    last = min(last, await reading.last_at(connection, tournament_id, bounds.until, head))
+                    last = min(last, await heads.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
     async def last_competition(
@@ -350,7 +351,7 @@ class Past:
         """The same board, owned by this call, with the points that had taken place by `on`. Raises TooMuchWork."""
         board, upto = then.board, then.sequence
         async with self._database.connection_for(tournament_id) as connection:
-            last = await reading.last_at(connection, tournament_id, on, upto)
+            last = await heads.last_at(connection, tournament_id, on, upto)
         clock = WorldClock(board, on, last)
         if last < upto:
             earlier = await self._board_at(tournament_id, last)
@@ -447,7 +448,7 @@ class Past:
                     snapshot = await snapshots.nearest(connection, tournament_id, upto, self._time_slices)
                     if snapshot is None:
                         break
-                    if await reading.has_head(connection, tournament_id, snapshot.head):
+                    if await heads.has(connection, tournament_id, snapshot.head):
                         for erased in await reading.erased_since(connection, tournament_id, snapshot.head.sequence):
                             if erased in snapshot.board.competitors:
                                 erase(snapshot.board, erased)
@@ -542,8 +543,8 @@ class Past:
         by_date = await in_time_slices(dated_between(board, after, until))
         async with self._admitted():
             async with self._database.connection_for(tournament_id) as connection:
-                first = await reading.last_at(connection, tournament_id, after, upto)
-                last = await reading.last_at(connection, tournament_id, until, upto)
+                first = await heads.last_at(connection, tournament_id, after, upto)
+                last = await heads.last_at(connection, tournament_id, until, upto)
             if last - first > events_max:
                 raise TooMuchWork("events", events_max)
             async for events in self._chunks_read_ahead(tournament_id, first, last):

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogForked
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import heads, reading, tails
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, folding
 from projections.board.differences import differences
@@ -52,7 +52,7 @@ async def rebuild(
     the checkpoint is not to be had or the tables are of a newer fold, and DatabaseUnavailable.
     """
     async with database.connection_for(tournament_id) as connection:
-        await tables.create_checkpoints(connection, {tournament_id: reading.beginning(tournament_id)})
+        await tables.create_checkpoints(connection, {tournament_id: heads.beginning(tournament_id)})
     folded = _Folded(tournament_id, progress)
     for _ in range(CLAIMS_MAX):
         async with database.connection_for(tournament_id) as connection:
@@ -73,10 +73,10 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
     if checkpoint.fold_version > FOLD_VERSION:
         raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that version.")
     head = checkpoint.head
-    is_there = head == reading.beginning(tournament_id) or await reading.has_head(connection, tournament_id, head)
+    is_there = head == heads.beginning(tournament_id) or await heads.has(connection, tournament_id, head)
     if is_there and not await reading.set_aside_since(connection, tournament_id, head.sequence):
         return head
-    return (await reading.heads(connection, [tournament_id]))[tournament_id]
+    return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
@@ -121,14 +121,14 @@ class _Folded:
     def __init__(self, tournament_id: TournamentId, progress: Callable[[Sequence], None]) -> None:
         self.tournament_id = tournament_id
         self.board = Board()
-        self.head = reading.beginning(tournament_id)
+        self.head = heads.beginning(tournament_id)
         self.snapshots: list[Sequence] = []
         self._progress = progress
 
     async def reach(self, connection: Connection, goal: Head, *, snapshots_too: bool = False) -> None:
         """Folds until the board stands at `goal`, a head of this log. Raises LogUnreadable and LogForked."""
         while self.head.sequence < goal.sequence:
-            tail = await reading.tail(connection, self.tournament_id, self.head)
+            tail = await tails.tail(connection, self.tournament_id, self.head)
             if not tail.events:
                 raise LogForked(self.tournament_id, self.head.sequence)
             time_slice = TimeSlice()

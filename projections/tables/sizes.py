@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from engine.domain.terms import TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board
 
 MEMORY_BYTES: Final = 512 * 1024 * 1024

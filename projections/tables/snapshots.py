@@ -16,7 +16,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.domain.terms import CompetitorId, Sequence, TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import FOLD_VERSION, Board, board_like
 from projections.board.board import erase as erase_on

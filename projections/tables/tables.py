@@ -23,7 +23,7 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import COLOR_DEFAULT, Event
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.telemetry import LOADED_ROWS
 from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_expiry, note_struck

@@ -34,8 +34,8 @@ from engine.database.pool import DATABASE_TROUBLE, Database, DistributedDatabase
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, TournamentId
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import heads, reading, tails
+from engine.log.heads import Head
 from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
@@ -271,7 +271,7 @@ class Worker:
         started_at = time.perf_counter()
         try:
             async with self._database.connection() as connection:
-                beginnings = {t: reading.beginning(t) for t in batch if t not in self._boards}
+                beginnings = {t: heads.beginning(t) for t in batch if t not in self._boards}
                 await tables.create_checkpoints(connection, beginnings)
                 try:
                     with tracing.fold() as attributes:
@@ -326,7 +326,7 @@ class Worker:
         outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
         claimed = set(batch) - checkpoints.keys()
         after = {t: c.head for t, c in checkpoints.items() if c.fold_version == FOLD_VERSION}
-        read = await reading.tails(connection, after)
+        read = await tails.tails(connection, after)
         failpoints.reached(Point.FOLD_READ)
         if not read.tails:
             return Folded(outdated=outdated, claimed=claimed)

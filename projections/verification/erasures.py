@@ -27,7 +27,7 @@ from engine.database.pool import Database
 from engine.domain.errors import Conflict, Fault, NotFound, OutcomeUnknown, Unacceptable
 from engine.domain.events import CompetitorErased
 from engine.domain.terms import ID_MAX, OPERATOR, CompetitorId, Sequence, TournamentId, slug_fault
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, reading, registry
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from projections.tables import snapshots, tables
 from projections.verification.witness import is_cut_off
@@ -240,7 +240,7 @@ async def erase_in_log(database: Database, tournament_id: TournamentId, competit
 
 async def _append(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> Sequence:
     for _ in range(ERASE_ATTEMPTS_MAX):
-        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+        head = (await heads.current(connection, [tournament_id]))[tournament_id]
         if await connection.fetchval(_REGISTERED, tournament_id, str(competitor_id)) is None:
             raise NotFound(f"There is no competitor {competitor_id} that could be erased.")
         block = Block(

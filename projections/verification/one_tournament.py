@@ -33,8 +33,8 @@ from engine.domain.events import (
 )
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
-from engine.log import digest, reading
-from engine.log.reading import Head
+from engine.log import digest, heads, reading
+from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
 from projections.board.classification import Counted, classified, lacks_sums, value_notations
@@ -350,7 +350,7 @@ class TournamentVerification:
                 )
         checkpoint = await self._source.checkpoint()
         if checkpoint is None:  # then there must be no rows
-            checkpoint = Checkpoint(reading.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
+            checkpoint = Checkpoint(heads.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
         if checkpoint.fold_version != FOLD_VERSION:
             progress.unchecked.append(f"tables: they are of version {checkpoint.fold_version} of the fold")
         elif checkpoint.head.sequence >= progress.sequence:

@@ -15,9 +15,9 @@ from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogDisproved, NotFound, OutcomeUnknown
 from engine.domain.events import Event, EventSetAside, Ignored, Recorded
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.log import appending, codec, digest, reading
+from engine.log import appending, codec, digest, heads
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
 from projections.tables import tables
 from projections.verification import stored_log
@@ -56,7 +56,7 @@ async def find_unfoldable(
         if not await stored_log.registered_tournaments(connection, tournament_id):
             raise NotFound(f"There is no tournament {tournament_id}.")
         ignored = await stored_log.ignored(connection, tournament_id)
-        folding = _Folding(reading.beginning(tournament_id), frozenset(ignored))
+        folding = _Folding(heads.beginning(tournament_id), frozenset(ignored))
         while blocks := await stored_log.blocks(connection, tournament_id, folding.head.sequence):
             for block in blocks:
                 folding.take(block)

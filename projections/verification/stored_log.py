@@ -1,6 +1,6 @@
 """The stored log, for verification: bytes and catalogues, with nothing taken for granted.
 
-Like `engine/log/reading.py` this is SQL on events and blocks. Unlike there, nothing here folds an event, trusts a
+Like the readers in `engine/log` this is SQL on events and blocks. Unlike there, nothing here folds an event, trusts a
 column that another one could contradict, or raises because of invalid data. PostgreSQL's own functions (never those of
 the migrations, which the checked database could have changed) build the text of a block from its events, in the format
 of `digest.block_text`. The hashed text is the text that is decoded. A batch comes as one row for each block, not for

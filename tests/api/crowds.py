@@ -21,9 +21,9 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, registry
 from engine.log.appending import Appended, Block, Request
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
@@ -99,7 +99,7 @@ async def append(dsn: str, slug: str, facts: list[Event]) -> TournamentId:
         for n, fact in enumerate(facts, start=1):
             run.append(Request(events=(fact,), actor=OPERATOR))
             if fact.structural or len(run) == 500 or n == len(facts):
-                head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+                head = (await heads.current(connection, [tournament_id]))[tournament_id]
                 block = Block(
                     tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=tuple(run)
                 )

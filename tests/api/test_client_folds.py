@@ -21,7 +21,7 @@ from api.webhooks.totals import TotalsWindow
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import OPERATOR, Counts, Sequence
 from engine.log import codec
-from engine.log.reading import Stored
+from engine.log.undecoded import Stored
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import standings
 from projections.past.history import finished

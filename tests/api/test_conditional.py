@@ -24,7 +24,7 @@ from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition
 from engine.domain.errors import PreconditionFailed
 from engine.domain.events import CompetitionAdded, CompetitionChanged, CompetitionVoided, Event, PointsAdded, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker

@@ -262,7 +262,7 @@ async def _answers(pair: Pair, ask: Ask) -> bool:
 STREAM_PLANTS: Final = {
     "what a follower takes": "api.stream.followers:Follower.take",
     "handing out": "api.stream.followers:Follower.handing_out",
-    "reading for a round": "engine.log.reading:stored_of",
+    "reading for a round": "engine.log.undecoded:stored_of",
     "the next events of a listener": "api.stream.followers:Follower.next_frames",
     "making a live current": "projections.live.pool:LivePool.make_current",
 }
@@ -284,7 +284,7 @@ async def test_a_defect_while_loading_a_tournament_stops_it_alone(
     await until(lambda: _answers(pair, SHOWN))
 
 
-@pytest.mark.parametrize("place", ["engine.log.reading:tail", "projections.live.tournament:fold"])
+@pytest.mark.parametrize("place", ["engine.log.tails:tail", "projections.live.tournament:fold"])
 async def test_a_defect_in_what_another_process_appended_is_met_by_nobody_else(
     pair: Pair, peer: Service, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -371,7 +371,7 @@ async def listening(service: Service, season: Season) -> AsyncIterator[Listened]
     [
         "api.webhooks.deliverer:message_of",
         "api.webhooks.webhooks:next_delivery",
-        "engine.log.reading:stored",
+        "engine.log.undecoded:stored",
         "api.webhooks.webhooks:move_on",
     ],
 )

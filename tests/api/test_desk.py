@@ -49,7 +49,7 @@ from engine.domain.errors import (
 )
 from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import appender, reading
+from engine.log import appender, heads
 from projections.live.pool import LivePool
 from tests.api.rendered import ADD, answered
 from tests.conftest import COMMITTED_BY_ITS_NODE
@@ -761,7 +761,7 @@ async def test_a_closing_desk_settles_what_was_taken_for_a_live_that_is_no_longe
 async def let_the_rest_go_on(desk: Desk, arena: Arena) -> None:
     """Lets everything else go on until it can go no further without the database."""
     async with desk.database.connection() as connection:
-        await reading.heads(connection, [arena.tournament_id])
+        await heads.current(connection, [arena.tournament_id])
 
 
 async def test_leaving_the_desk_settles_what_was_taken(dsn: str) -> None:

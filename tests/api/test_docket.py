@@ -46,7 +46,7 @@ from engine.domain.events import (
     RankingReopened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, UnityId
-from engine.log import appender, appending, reading
+from engine.log import appender, appending, heads, tails
 from projections.live.tournament import LiveTournament
 from projections.tables import wakeup
 from tests.desks import (
@@ -416,7 +416,7 @@ async def test_a_writer_among_others_reads_nothing_again(dsn: str, monkeypatch: 
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {appending._APPEND_ONE}
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
-    assert {reading._BLOCKS_OF_ONE, reading._EVENTS_OF_ONE, reading._HEAD} <= await beside_each_other(dsn)
+    assert {tails._BLOCKS_OF_ONE, tails._EVENTS_OF_ONE, heads._HEAD} <= await beside_each_other(dsn)
 
 
 async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:

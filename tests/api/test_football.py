@@ -23,7 +23,7 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log import reading, registry
+from engine.log import registry, tails
 from projections.past.past import AtSequence, Past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
@@ -122,7 +122,7 @@ async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
     deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(year, [])
     for way in ("INTERVAL_EVENTS_MIN", "INTERVAL_EVENTS_PER_ROW"):
         monkeypatch.setattr(snapshots, way, 50 if way.endswith("MIN") else 0)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 60)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 60)
     ledger = await Ledger.kept(database, tournament_id, sorted({match["team1"] for match in matches}))
     await ledger.note(matches, deductions)
     await Worker(database).catch_up()

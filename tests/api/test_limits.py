@@ -10,8 +10,9 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.appender: BATCH_BLOCKS_MAX BATCH_MIN LANES_MAX UNSEEN_BYTES_MAX
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
         engine.log.quotas: COUNTED_AT_ONCE
-        engine.log.reading: TAIL_BLOCKS_MAX TAIL_EVENTS_MAX TAIL_BYTES_MAX COMPETITIONS_AT_ONCE_MAX
-            EVENTS_OF_COMPETITION_AT_ONCE_MAX IDEMPOTENCY_KEYS_MAX _SMALL_AT_ONCE _SMALL_CHARACTERS_MAX
+        engine.log.reading: COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX IDEMPOTENCY_KEYS_MAX
+        engine.log.rows: _SMALL_AT_ONCE _SMALL_CHARACTERS_MAX
+        engine.log.tails: TAIL_BLOCKS_MAX TAIL_EVENTS_MAX TAIL_BYTES_MAX
         engine.process.time_slices: SHARED_SLICE_SECONDS SLICE_SECONDS_MAX WOKEN_AT_ONCE WOKEN_PER_SECOND_MIN
         projections.board.selection: LOOKED_AT_ONCE
         projections.board.sub_table: SOUGHT_AT_ONCE_MAX

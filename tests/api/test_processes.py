@@ -31,7 +31,7 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.database.pool import Database, open_database
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import reading
+from engine.log import heads, tails
 from projections.board.board import FOLD_VERSION
 from projections.tables import tables
 from tests.api.served import FIGURE, add, total
@@ -117,17 +117,17 @@ async def stored_total(prepared: Prepared) -> int:
     return unity.totals.get(prepared.arena.competitors[0], 0)
 
 
-async def whole_log(database: Database, tournament_id: TournamentId) -> reading.Tail:
+async def whole_log(database: Database, tournament_id: TournamentId) -> tails.Tail:
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=1_000_000)
-        assert not (await reading.tail(connection, tournament_id, tail.head, blocks_max=1)).events
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=1_000_000)
+        assert not (await tails.tail(connection, tournament_id, tail.head, blocks_max=1)).events
     return tail
 
 
 async def head_and_checkpoint(database: Database, tournament_id: TournamentId) -> tuple[Sequence, Sequence]:
     """How long the log is, and how much of it the tables show."""
     async with database.connection() as connection:
-        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+        head = (await heads.current(connection, [tournament_id]))[tournament_id]
         checkpoint = await tables.checkpoint(connection, tournament_id)
     return head.sequence, Sequence(0) if checkpoint is None else checkpoint.head.sequence
 

@@ -20,7 +20,7 @@ from engine.domain.errors import ListenersFull
 from engine.domain.events import Event
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.reading import Stored
+from engine.log.undecoded import Stored
 from projections.verification.setting_aside import set_aside
 from tests.api.asking import refused
 from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told

@@ -19,7 +19,7 @@ from api.interface.operations import OPERATIONS
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.domain.terms import OPERATOR
-from engine.log import appending, reading
+from engine.log import appending, heads
 from projections.tables import snapshots, tables
 from projections.tables.worker import Worker
 from projections.verification import stored_log
@@ -199,7 +199,7 @@ async def test_whatever_is_done_only_statements_that_are_written_down_are_sent(l
     assert {text for text in found if text not in written and not _DRIVERS.fullmatch(text)} == set()
     seen = (
         appending._APPEND_ONE,
-        reading._HEAD,
+        heads._HEAD,
         tables._CLAIM,
         snapshots._SEQUENCES,
         stored_log._BLOCKS,

@@ -25,7 +25,7 @@ from api.stream import followers, frames, listeners, pace, tickets
 from engine.domain.errors import ShuttingDown
 from engine.domain.events import CompetitorChanged, Event, EventSetAside
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence, TournamentId
-from engine.log import codec, reading
+from engine.log import codec, reading, undecoded
 from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, deltas, make_token, play_season, serve, slug_of
@@ -763,10 +763,10 @@ async def test_a_stream_whose_token_nobody_can_look_up_ends_and_is_taken_up_agai
 # ── Forms ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def stored_of(event: Event) -> reading.Stored:
+def stored_of(event: Event) -> undecoded.Stored:
     kind, body = codec.encode(event)
     moment = datetime(2026, 5, 2, 17, 4, 11, 5, UTC)
-    return reading.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32, ends_block=True)
+    return undecoded.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32, ends_block=True)
 
 
 @given(any_event(), st.sampled_from(frames.StreamFormat))

@@ -28,7 +28,7 @@ from engine.domain.events import (
 )
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import reading
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import answered

@@ -61,8 +61,8 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import codec, reading, registry
-from engine.log.reading import Stored
+from engine.log import codec, heads, registry, undecoded
+from engine.log.undecoded import Stored
 from projections.past.past import Past
 from projections.tables import sweep
 from projections.tables.worker import Worker
@@ -107,7 +107,7 @@ class World:
 
     async def head(self) -> int:
         async with self.database.connection() as connection:
-            return (await reading.heads(connection, [self.tournament_id]))[self.tournament_id].sequence
+            return (await heads.current(connection, [self.tournament_id]))[self.tournament_id].sequence
 
     async def add(
         self,
@@ -184,8 +184,8 @@ async def test_a_webhook_receives_every_event_in_order_signed_with_what_it_names
     assert receiver.sequences == list(range(1, head + 1))
     slug = await slug_of(world.database, world.tournament_id)
     async with world.database.connection() as connection:
-        events = await reading.stored(
-            connection, world.tournament_id, reading.beginning(world.tournament_id), Sequence(head)
+        events = await undecoded.stored(
+            connection, world.tournament_id, heads.beginning(world.tournament_id), Sequence(head)
         )
     for got, stored in zip(receiver.got, events, strict=True):
         event_id = f"{stored.sequence}-{stored.digest.hex()[:8]}"

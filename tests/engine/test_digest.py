@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingClosed
 from engine.domain.terms import ID_MAX, OPERATOR, Sequence, TournamentId
-from engine.log import appending, codec, reading
+from engine.log import appending, codec, heads, tails
 from engine.log.appending import Appended, Block, Request
 from engine.log.digest import block_text, chain, genesis, microseconds, moment
-from engine.log.reading import Head
+from engine.log.heads import Head
 from tests.histories import any_event, stored_texts, unhurried
 from tests.tournaments import open_new_tournament
 
@@ -135,11 +135,11 @@ async def recomputed(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
 
 async def appended(database: Database, tournament_id: TournamentId, *requests: Request) -> Appended:
     async with database.connection() as connection:
-        heads = await reading.heads(connection, [tournament_id])
+        at = await heads.current(connection, [tournament_id])
         block = Block(
             tournament_id=tournament_id,
-            judged_at=heads[tournament_id].sequence,
-            judged_digest=heads[tournament_id].digest,
+            judged_at=at[tournament_id].sequence,
+            judged_digest=at[tournament_id].digest,
             requests=requests,
             append_id=uuid4().hex,
         )
@@ -179,7 +179,7 @@ async def test_the_chain_of_a_log_can_be_computed_again(
     assert [(head.sequence, head.digest) for head in blocks] == [(2, one.digest), (8, two.digest)]
     assert [one.previous_digest, two.previous_digest] == [beginning.digest, one.digest]
     async with database.connection() as connection:
-        assert await reading.heads(connection, [tournament_id]) == {tournament_id: blocks[-1]}
+        assert await heads.current(connection, [tournament_id]) == {tournament_id: blocks[-1]}
 
 
 async def test_what_was_not_recorded_is_not_in_the_chain(
@@ -223,6 +223,6 @@ async def test_the_chain_of_any_log_can_be_computed_again(
     heads = await recomputed(owner, tournament_id)
     assert [head.digest for head in heads[1:]] == digests
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
     written = [event for block in blocks for events in block for event in events]
     assert [codec.encode(recorded.event) for recorded in tail.events[1:]] == [codec.encode(event) for event in written]

@@ -278,11 +278,11 @@ async def test_a_tournament_whose_id_is_there_already_is_refused_in_a_sentence(
 MANY_APPENDS: Final = {"engine.log.appending._APPEND"}
 """It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
 PLAIN_ONES: Final = {
-    "engine.log.reading._HEADS",
-    "engine.log.reading._BLOCKS",
-    "engine.log.reading._EVENTS",
-    "engine.log.reading._EVENTS_MARKING_SET_ASIDE",
-    "engine.log.reading._STORED",
+    "engine.log.heads._HEADS",
+    "engine.log.tails._BLOCKS",
+    "engine.log.tails._EVENTS",
+    "engine.log.tails._EVENTS_MARKING_SET_ASIDE",
+    "engine.log.undecoded._STORED",
     "projections.verification.stored_log._PLAIN",
     "projections.verification.stored_log._ALL_BLOCKS",
     "projections.verification.stored_log._REGISTERED",

@@ -29,9 +29,9 @@ from engine.domain.events import (
     TournamentRenamed,
 )
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from engine.log import appending, codec, digest, reading, registry
+from engine.log import appending, codec, digest, heads, reading, registry, tails, undecoded
 from engine.log.appending import Appended, Block, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.verification import stored_log
 from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
 from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
@@ -90,12 +90,12 @@ async def appended(database: Database, one: Block) -> Appended:
 
 async def head_of(database: Database, tournament_id: TournamentId) -> Head:
     async with database.connection() as connection:
-        return (await reading.heads(connection, [tournament_id]))[tournament_id]
+        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 async def whole(database: Database, tournament_id: TournamentId) -> list[Event]:
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=100_000)
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=100_000)
     assert [recorded.sequence for recorded in tail.events] == list(range(1, len(tail.events) + 1))
     return [recorded.event for recorded in tail.events]
 
@@ -225,7 +225,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
     monkeypatch.setattr(appending, "new_salt", lambda: _SALT)
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
-        opened = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
+        opened = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
     model = Model(tournament_id, opened.events, opened.head)
     sent: list[Block] = []
     for first, last, lag, again in sequence_of_steps:
@@ -240,7 +240,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
         if isinstance(outcome, Appended):
             model.follow(asked, outcome)
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=100)
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=100)
     assert tail.events == model.recorded
     assert tail.head == model.head == await head_of(database, tournament_id)
 
@@ -677,7 +677,7 @@ async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
     for _ in range(3):
         assert (await appended(database, block(tournament_id))).recorded_at == future
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
     assert [recorded.recorded_at for recorded in tail.events[2:]] == [future] * 3
 
 
@@ -691,8 +691,8 @@ async def test_the_last_event_at_the_very_moment_of_one_is_that_one(
     async with database.connection() as connection:
         for moment, last in zip(times, (2, 5, 6), strict=True):
             assert moment is not None
-            assert await reading.last_at(connection, tournament_id, moment, Sequence(6)) == last
-            before = await reading.last_at(connection, tournament_id, moment - timedelta(microseconds=1), Sequence(6))
+            assert await heads.last_at(connection, tournament_id, moment, Sequence(6)) == last
+            before = await heads.last_at(connection, tournament_id, moment - timedelta(microseconds=1), Sequence(6))
             assert before == {2: 1, 5: 2, 6: 5}[last]
 
 
@@ -820,9 +820,9 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
     for size in (1, 3, 2, 5):
         await appended(database, block(tournament_id, *(request() for _ in range(size))))
     async with database.connection() as connection:
-        at, sizes = reading.beginning(tournament_id), []
+        at, sizes = heads.beginning(tournament_id), []
         while True:
-            tail = await reading.tail(connection, tournament_id, at, blocks_max=2)
+            tail = await tails.tail(connection, tournament_id, at, blocks_max=2)
             if not tail.events:
                 assert tail.head == at
                 break
@@ -836,13 +836,13 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
 async def test_a_tail_holds_no_more_events_than_its_bound_unless_one_block_has_more(
     database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 4)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 4)
     for size in (3, 1, 9, 2, 2, 1):
         await appended(database, block(tournament_id, *(request() for _ in range(size))))
     sizes = []
     async with database.connection() as connection:
-        at = reading.beginning(tournament_id)
-        while (tail := await reading.tail(connection, tournament_id, at, blocks_max=100)).events:
+        at = heads.beginning(tournament_id)
+        while (tail := await tails.tail(connection, tournament_id, at, blocks_max=100)).events:
             sizes.append(len(tail.events))
             at = tail.head
     assert sizes == [4, 1, 9, 4, 1]
@@ -853,10 +853,10 @@ async def test_heads_are_those_of_the_tournaments_that_exist(database: Database,
     other = await open_new_tournament(database, actor=OPERATOR)
     outcome = await appended(database, block(other))
     async with database.connection() as connection:
-        heads = await reading.heads(connection, [tournament_id, other, TournamentId(10**9)])
-        assert heads.keys() == {tournament_id, other}
-        assert heads[other] == Head(Sequence(2), outcome.digest)
-        assert await reading.heads(connection, []) == {}
+        found = await heads.current(connection, [tournament_id, other, TournamentId(10**9)])
+        assert found.keys() == {tournament_id, other}
+        assert found[other] == Head(Sequence(2), outcome.digest)
+        assert await heads.current(connection, []) == {}
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 9])
@@ -867,12 +867,10 @@ async def test_a_log_without_a_block_that_ends_in_this_head_is_another_one(
     await appended(database, block(tournament_id))
     async with database.connection() as connection:
         with pytest.raises(LogForked) as raised:
-            await reading.tail(connection, tournament_id, Head(Sequence(after), b"\0" * 32), blocks_max=10)
+            await tails.tail(connection, tournament_id, Head(Sequence(after), b"\0" * 32), blocks_max=10)
         assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, after)
         with pytest.raises(LogForked):  # the beginning of another tournament
-            await reading.tail(
-                connection, tournament_id, reading.beginning(TournamentId(tournament_id + 1)), blocks_max=10
-            )
+            await tails.tail(connection, tournament_id, heads.beginning(TournamentId(tournament_id + 1)), blocks_max=10)
 
 
 async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
@@ -882,7 +880,7 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     await tamper(owner, "DELETE FROM event WHERE sequence = 3")
     async with database.connection() as connection:
         with pytest.raises(LogForked):
-            await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10)
+            await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
         with pytest.raises(LogForked) as raised:
             await reading.event_at(connection, tournament_id, Sequence(3))
         assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 3)
@@ -905,7 +903,7 @@ async def test_an_event_that_cannot_be_decoded_is_named_with_its_reason(
     sequence = await append_text(owner, tournament_id, kind, body)
     async with database.connection() as connection:
         for unreadable in (
-            reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=10),
+            tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10),
             reading.event_at(connection, tournament_id, sequence),
         ):
             with pytest.raises(LogUnreadable, match=reason) as raised:
@@ -1049,10 +1047,10 @@ async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_ord
 
     async def follow(where: TournamentId) -> list[str]:
         names: list[str] = []
-        at = reading.beginning(where)
+        at = heads.beginning(where)
         async with database.connection() as connection:
             while len(names) < expected:
-                tail = await reading.tail(connection, where, at, blocks_max=5)
+                tail = await tails.tail(connection, where, at, blocks_max=5)
                 names += [getattr(recorded.event, "name", "") for recorded in tail.events]
                 at = tail.head
         return names
@@ -1187,11 +1185,11 @@ async def test_an_append_tells_just_what_reading_the_log_would(
         ]
         await appended(database, judged(await head_of(database, tournament_id), tournament_id, *made, *last))
     async with database.raw_connection() as connection:
-        read = await reading.tail(connection, tournament_id, at)
+        read = await tails.tail(connection, tournament_id, at)
     (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
     assert isinstance(outcome, OvertakenBy if structural else Appended)
     assert outcome.unseen is not None
-    assert reading.unseen_tail(tournament_id, at, outcome.unseen) == read
+    assert tails.unseen_tail(tournament_id, at, outcome.unseen) == read
     if isinstance(outcome, Appended):
         assert (outcome.previous_digest, outcome.first_sequence) == (read.head.digest, read.head.sequence + 1)
 
@@ -1246,9 +1244,9 @@ async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(databas
         msgspec.structs.replace(outcome.unseen, digest=digest.genesis(tournament_id)),
     ):
         with pytest.raises(LogForked):
-            reading.unseen_tail(tournament_id, at, forged)
+            tails.unseen_tail(tournament_id, at, forged)
     with pytest.raises(LogForked):
-        reading.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
+        tails.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
 
 
 async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be_decoded_is_named(
@@ -1261,7 +1259,7 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
     assert isinstance(outcome, Appended)
     assert outcome.unseen is not None
     with pytest.raises(LogUnreadable) as unreadable:
-        reading.unseen_tail(tournament_id, at, outcome.unseen)
+        tails.unseen_tail(tournament_id, at, outcome.unseen)
     assert unreadable.value.sequence == named
     aside = EventSetAside(sequence=named, digest="0" * 64)
     async with database.raw_connection() as connection:
@@ -1269,7 +1267,7 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
     (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
     assert isinstance(outcome, OvertakenBy)
     assert (
-        reading.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b""))
+        tails.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b""))
         is None
     )
 
@@ -1328,13 +1326,13 @@ NOTHING: Final = sha256(b"").digest()
 
 
 HOT_READS: Final = [
-    (reading._EVENTS, ([200], [240], [250]), "event_pkey", 10),
-    (reading._EVENTS, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (reading._EVENTS, ([200], [250], [250]), "event_pkey", 0),
-    (reading._EVENTS_OF_ONE, (200, 240, 250), "event_pkey", 10),
-    (reading._EVENTS_OF_ONE_MARKING_SET_ASIDE, (200, 240, 250), "event_pkey", 10),
-    (reading._EVENTS_MARKING_SET_ASIDE, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (reading._EVENTS_MARKING_SET_ASIDE, ([200], [240], [250]), "event_set_aside", 10),
+    (tails._EVENTS, ([200], [240], [250]), "event_pkey", 10),
+    (tails._EVENTS, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (tails._EVENTS, ([200], [250], [250]), "event_pkey", 0),
+    (tails._EVENTS_OF_ONE, (200, 240, 250), "event_pkey", 10),
+    (tails._EVENTS_OF_ONE_MARKING_SET_ASIDE, (200, 240, 250), "event_pkey", 10),
+    (tails._EVENTS_MARKING_SET_ASIDE, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (tails._EVENTS_MARKING_SET_ASIDE, ([200], [240], [250]), "event_set_aside", 10),
     (reading._POINTS_EVENTS, (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
     (reading._POINTS_EVENTS, (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
     (reading._POINTS_OF_COMPETITIONS, (200, ["7", "9", "8"], [100, 0, 200], 120, 20, 10_000), "event_competition", 2),
@@ -1343,20 +1341,20 @@ HOT_READS: Final = [
     (reading._SET_ASIDE_SINCE, (200, 250), "event_set_aside", 0),
     (reading._EVENT, (200, 250), "event_pkey", 1),
     (reading._REQUEST, (200, 241, "key 241"), "event_pkey", 5 + 1),
-    (reading._BLOCKS, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
-    (reading._BLOCKS, ([200], [0], 11), "block_pkey", 11),
-    (reading._BLOCKS_OF_ONE, (200, 240, 2_002), "block_pkey", 3),
-    (reading._HEADS, ([7, 200, 333],), "block_pkey", 3),
-    (reading._HEAD, (200,), "block_pkey", 1),
+    (tails._BLOCKS, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
+    (tails._BLOCKS, ([200], [0], 11), "block_pkey", 11),
+    (tails._BLOCKS_OF_ONE, (200, 240, 2_002), "block_pkey", 3),
+    (heads._HEADS, ([7, 200, 333],), "block_pkey", 3),
+    (heads._HEAD, (200,), "block_pkey", 1),
     (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
-    (reading._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    (reading._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    (reading._STORED, ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
-    (reading._BLOCK_AROUND, (200, 101), "block_pkey", 1),
-    (reading._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
-    (reading._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
-    (reading._BLOCK_DIGEST, (200, 250), "block_pkey", 1),
+    (undecoded._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    (undecoded._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    (undecoded._STORED, ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
+    (heads._BLOCK_AROUND, (200, 101), "block_pkey", 1),
+    (heads._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    (heads._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    (heads._BLOCK_DIGEST, (200, 250), "block_pkey", 1),
     (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
     (reading._KEYED, (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
     (registry._BY_SLUG, ("slug-50",), "tournament_slug_key", 1),
@@ -1402,9 +1400,9 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
         tournament_id,
     )
     chunks = {
-        reading._BLOCKS: ([tournament_id], [2], 1_000),
+        tails._BLOCKS: ([tournament_id], [2], 1_000),
         reading._CHUNK: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
-        reading._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX),
+        undecoded._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:
@@ -1440,12 +1438,12 @@ async def fill(owner: asyncpg.Connection) -> None:
 async def test_a_tail_is_bounded_in_bytes_and_is_still_read_whole(
     database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 50_000)
+    monkeypatch.setattr(tails, "TAIL_BYTES_MAX", 50_000)
     for _ in range(4):
         await appended(database, block(tournament_id, *(request(registered("x" * 200)) for _ in range(100))))
-    sizes, head = [], reading.beginning(tournament_id)
+    sizes, head = [], heads.beginning(tournament_id)
     async with database.connection() as connection:
-        while (tail := await reading.tail(connection, tournament_id, head, blocks_max=100)).events:
+        while (tail := await tails.tail(connection, tournament_id, head, blocks_max=100)).events:
             assert tail.events[0].sequence == head.sequence + 1
             sizes.append(len(tail.events))
             head = tail.head

@@ -9,8 +9,9 @@ from engine.database.pool import Database
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import CompetitorRegistered, Event
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
-from engine.log import reading
-from engine.log.reading import Head, Tails
+from engine.log import heads, tails
+from engine.log.heads import Head
+from engine.log.tails import Tails
 from tests.poison import append_text
 from tests.projections.written import append, on_the_database, whole_log
 from tests.tampering import tamper
@@ -31,7 +32,7 @@ async def opened(database: Database, sizes: list[int], *, name: str = "Ann") -> 
 
 async def read(database: Database, after: dict[TournamentId, Head]) -> Tails:
     async with database.connection() as connection:
-        return await reading.tails(connection, after)
+        return await tails.tails(connection, after)
 
 
 def sizes_of(tails: Tails) -> dict[TournamentId, int]:
@@ -48,25 +49,25 @@ async def test_tails_are_whole_blocks_that_lead_to_the_heads(
     database: Database, many: list[list[int]], events_max: int, bytes_max: int
 ) -> None:
     tournaments = [await opened(database, sizes) for sizes in many]
-    at = {tournament_id: reading.beginning(tournament_id) for tournament_id in tournaments}
+    at = {tournament_id: heads.beginning(tournament_id) for tournament_id in tournaments}
     events = {tournament_id: [] for tournament_id in tournaments}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "TAIL_EVENTS_MAX", events_max)
-        patched.setattr(reading, "TAIL_BYTES_MAX", bytes_max)
+        patched.setattr(tails, "TAIL_EVENTS_MAX", events_max)
+        patched.setattr(tails, "TAIL_BYTES_MAX", bytes_max)
         while True:
-            tails = await read(database, at)
-            if not tails.tails:
+            some = await read(database, at)
+            if not some.tails:
                 break
-            counts = sizes_of(tails)
+            counts = sizes_of(some)
             assert len(counts) == 1 or sum(counts.values()) <= events_max
-            for tournament_id, tail in tails.tails.items():
+            for tournament_id, tail in some.tails.items():
                 events[tournament_id] += tail.events
                 at[tournament_id] = tail.head
             async with database.connection() as connection:
-                heads = await reading.heads(connection, tournaments)
-            assert tails.unread == {t for t in tournaments if at[t] != heads[t]}
-    assert at == heads
-    assert not tails.unread
+                found = await heads.current(connection, tournaments)
+            assert some.unread == {t for t in tournaments if at[t] != found[t]}
+    assert at == found
+    assert not some.unread
     for tournament_id in tournaments:
         assert events[tournament_id] == await whole_log(database, tournament_id)
 
@@ -74,38 +75,38 @@ async def test_tails_are_whole_blocks_that_lead_to_the_heads(
 async def test_each_has_the_same_share_and_at_least_a_block(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 12)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 12)
     short, long, broad = [await opened(database, sizes) for sizes in ([2], [1] * 20, [4, 4])]
-    at = {tournament_id: reading.beginning(tournament_id) for tournament_id in (short, long, broad)}
-    tails = await read(database, at)
-    assert sizes_of(tails) == {short: 3, long: 4, broad: 1}
-    assert tails.unread == {long, broad}
-    tails = await read(database, {long: tails.tails[long].head, broad: tails.tails[broad].head})
-    assert sizes_of(tails) == {long: 6, broad: 4}
+    at = {tournament_id: heads.beginning(tournament_id) for tournament_id in (short, long, broad)}
+    some = await read(database, at)
+    assert sizes_of(some) == {short: 3, long: 4, broad: 1}
+    assert some.unread == {long, broad}
+    some = await read(database, {long: some.tails[long].head, broad: some.tails[broad].head})
+    assert sizes_of(some) == {long: 6, broad: 4}
 
 
 async def test_each_has_the_same_share_in_bytes_and_the_last_of_too_many_heavy_blocks_wait(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     light, heavy = await opened(database, [1] * 10), await opened(database, [1] * 30, name="x" * 200)
-    at = {tournament_id: reading.beginning(tournament_id) for tournament_id in (light, heavy)}
-    monkeypatch.setattr(reading, "TAIL_BYTES_MAX", 6_000)
+    at = {tournament_id: heads.beginning(tournament_id) for tournament_id in (light, heavy)}
+    monkeypatch.setattr(tails, "TAIL_BYTES_MAX", 6_000)
     counts = sizes_of(await read(database, at))
     assert counts[light] == 11
     assert 1 < counts[heavy] < 10
     first, second = [await opened(database, [20], name="x" * 200) for _ in range(2)]
     async with database.connection() as connection:
-        at = {t: (await reading.tail(connection, t, reading.beginning(t), blocks_max=1)).head for t in (first, second)}
-    tails = await read(database, at)
-    assert sizes_of(tails) == {first: 20}
-    assert tails.unread == {second}
+        at = {t: (await tails.tail(connection, t, heads.beginning(t), blocks_max=1)).head for t in (first, second)}
+    some = await read(database, at)
+    assert sizes_of(some) == {first: 20}
+    assert some.unread == {second}
 
 
 async def test_there_is_no_tail_where_there_is_nothing_more(database: Database) -> None:
     tournament_id = await opened(database, [3])
     async with database.connection() as connection:
-        heads = await reading.heads(connection, [tournament_id])
-    assert await read(database, heads) == Tails({}, set())
+        at = await heads.current(connection, [tournament_id])
+    assert await read(database, at) == Tails({}, set())
     assert await read(database, {}) == Tails({}, set())
 
 
@@ -113,7 +114,7 @@ async def test_there_is_no_tail_where_there_is_nothing_more(database: Database) 
 async def test_a_log_without_a_block_that_ends_in_this_head_is_another_one(database: Database, after: int) -> None:
     fine, forked = await opened(database, [2, 1]), await opened(database, [2, 1])
     with pytest.raises(LogForked) as raised:
-        await read(database, {fine: reading.beginning(fine), forked: Head(Sequence(after), b"\0" * 32)})
+        await read(database, {fine: heads.beginning(fine), forked: Head(Sequence(after), b"\0" * 32)})
     assert (raised.value.tournament_id, raised.value.sequence) == (forked, after)
 
 
@@ -123,7 +124,7 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     fine, forked = await opened(database, [3]), await opened(database, [3])
     await tamper(owner, "DELETE FROM event WHERE tournament_id = $1 AND sequence = 3", forked)
     with pytest.raises(LogForked) as raised:
-        await read(database, {fine: reading.beginning(fine), forked: reading.beginning(forked)})
+        await read(database, {fine: heads.beginning(fine), forked: heads.beginning(forked)})
     assert raised.value.tournament_id == forked
 
 
@@ -131,5 +132,5 @@ async def test_an_event_that_cannot_be_decoded_is_named(database: Database, owne
     fine, bad = await opened(database, [3]), await opened(database, [3])
     sequence = await append_text(owner, bad, "Nonsense", "{}")
     with pytest.raises(LogUnreadable, match="unknown tag") as raised:
-        await read(database, {fine: reading.beginning(fine), bad: reading.beginning(bad)})
+        await read(database, {fine: heads.beginning(fine), bad: heads.beginning(bad)})
     assert (raised.value.tournament_id, raised.value.sequence) == (bad, sequence)

@@ -23,7 +23,7 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, registry
 from engine.log.appending import Block, Request
 from tests.cut_imports import Cut, cut_import
 from tests.desks import until
@@ -238,7 +238,7 @@ async def _large(stage: Stage, count: int) -> Large:
 async def _record(owner: object, tournament_id: TournamentId, events: list[Event]) -> None:
     """Each event is a request of its own, as if it had been asked for."""
     for start in range(0, len(events), EVENTS_AT_ONCE):
-        head = (await reading.heads(owner, [tournament_id]))[tournament_id]  # type: ignore[arg-type]
+        head = (await heads.current(owner, [tournament_id]))[tournament_id]  # type: ignore[arg-type]
         requests = tuple(Request(events=(event,), actor=OPERATOR) for event in events[start : start + EVENTS_AT_ONCE])
         block = Block(
             tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=requests

@@ -21,9 +21,9 @@ from api.desk.remembered import IDS_RESERVED
 from engine.database.pool import open_database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appending, reading, registry
+from engine.log import appending, heads, registry
 from engine.log.appending import Block, Request
-from engine.log.reading import Head
+from engine.log.heads import Head
 from tests.api.service import make_token
 from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait, waiting_for_locks
 from tests.faults import checker
@@ -705,7 +705,7 @@ async def old_snapshot(trial: Trial) -> None:
         deltas = (Delta(CompetitorId(arena.competitors[0]), UnityId(arena.unities[0]), 1),)
         request = Request(events=(PointsAdded(ranking_id=RankingId(arena.ranking_id), deltas=deltas),), actor=OPERATOR)
         async with stage.cluster.owner(synchronous_commit="off") as owner, _snapshot(stage.cluster):
-            head = (await reading.heads(owner, [tournament_id]))[tournament_id]
+            head = (await heads.current(owner, [tournament_id]))[tournament_id]
 
             async def append() -> None:
                 nonlocal head
@@ -723,7 +723,7 @@ async def old_snapshot(trial: Trial) -> None:
                 head = Head(appended.last_sequence, appended.digest)
 
             async def barrier() -> None:
-                await reading.heads(owner, [tournament_id])
+                await heads.current(owner, [tournament_id])
 
             async def many() -> None:
                 for _ in range(blocks):

@@ -41,7 +41,7 @@ from engine.domain.events import (
     Recorded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence
-from engine.log import reading
+from engine.log import heads, tails
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
@@ -251,8 +251,8 @@ class Universe:
     async def check(self) -> None:
         """What was promised is so."""
         async with self.database.connection() as connection:
-            tail = await reading.tail(connection, self.arena.tournament_id, reading.beginning(self.arena.tournament_id))
-            head = (await reading.heads(connection, [self.arena.tournament_id]))[self.arena.tournament_id]
+            tail = await tails.tail(connection, self.arena.tournament_id, heads.beginning(self.arena.tournament_id))
+            head = (await heads.current(connection, [self.arena.tournament_id]))[self.arena.tournament_id]
         assert tail.head == head
         assert [r.sequence for r in tail.events] == list(range(1, head.sequence + 1))
         firsts: dict[str, list[int]] = {}

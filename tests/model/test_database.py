@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import appending, reading
+from engine.log import appending, heads, tails
 from engine.log.appending import Appended, Block, NotAppended, Passed, Request
-from engine.log.reading import Head
+from engine.log.heads import Head
 from tests.desks import fingerprint
 from tests.model import database as model
 from tests.model import state as values
@@ -218,7 +218,7 @@ async def _compared(database: Database, clock: ToldClock, protocol: Protocol, se
     await clock.set(BEGAN)
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
-        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+        head = (await heads.current(connection, [tournament_id]))[tournament_id]
         both = Both(protocol, connection, tournament_id, head, clock, Random(seed))
         for _ in range(STEPS):
             await both.step()
@@ -227,5 +227,5 @@ async def _compared(database: Database, clock: ToldClock, protocol: Protocol, se
 
 
 async def _stored(connection: Connection, tournament_id: TournamentId) -> list[object]:
-    tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id))
+    tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id))
     return [msgspec.structs.astuple(one) for one in tail.events]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, classified, in_force

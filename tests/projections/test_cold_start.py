@@ -16,9 +16,9 @@ from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appending, reading
+from engine.log import appending, heads, reading, tails
 from engine.log.appending import Appended, Block, Request
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process import time_slices
 from projections.live import tournament
 from projections.tables import tables
@@ -162,7 +162,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     monkeypatch.setattr(reading, "_SMALL_AT_ONCE", 1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
-        await reading.tail(connection, tournament_id, reading.beginning(tournament_id))
+        await tails.tail(connection, tournament_id, heads.beginning(tournament_id))
         assert next(number) > MANY
     async with turns_of_others() as number, database.connection() as connection:
         await tournament.load(connection, tournament_id)

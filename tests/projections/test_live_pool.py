@@ -18,7 +18,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, QueueFull, ShuttingDown, TournamentStopped
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import Sequence, TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
 from engine.process.time_slices import WOKEN_AT_ONCE

@@ -23,7 +23,7 @@ from engine.domain.events import (
     UnityChanged,
 )
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board.board import Board
 from projections.board.hierarchy import NestedSetBounds
 from projections.live import held as held_module

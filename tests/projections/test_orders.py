@@ -19,7 +19,7 @@ from engine.domain.events import (
     UnityChanged,
 )
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.board import order
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings

@@ -15,8 +15,8 @@ from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, Tournamen
 from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded, TournamentRenamed
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import heads, reading
+from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION, Board
 from projections.past import past as past_module
 from projections.past.explanation import Explainer
@@ -179,7 +179,7 @@ async def add(database: Database, arena: Arena, *amounts: int) -> None:
 
 async def head_of(database: Database, arena: Arena) -> Sequence:
     async with database.connection() as connection:
-        return (await reading.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence
+        return (await heads.current(connection, [arena.tournament_id]))[arena.tournament_id].sequence
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
     for moment in {edge for time in times for edge in (time - tick, time, time + tick)}:
         last = sum(time <= moment for time in times)
         async with database.connection() as connection:
-            assert await reading.last_at(connection, arena.tournament_id, moment, head) == last
+            assert await heads.last_at(connection, arena.tournament_id, moment, head) == last
         if last >= 4:  # the ranking is there
             assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == last
     span = await past.span(arena.tournament_id, head, Range(since=times[5], until=times[8]))
@@ -454,7 +454,7 @@ async def test_the_worker_keeps_a_snapshot_whenever_enough_events_lie_behind(
             snapshot = await snapshots.nearest(connection, arena.tournament_id, Sequence(sequence + 4))
             assert snapshot is not None
             assert snapshot.head.sequence == sequence
-            assert await reading.has_head(connection, arena.tournament_id, snapshot.head)
+            assert await heads.has(connection, arena.tournament_id, snapshot.head)
             assert laid_out(snapshot.board) == laid_out(board_of(events[:sequence]))
 
 
@@ -541,11 +541,11 @@ async def test_a_snapshot_holds_whatever_a_board_can(database: Database, arena: 
             arena.tournament_id,
             RankingModified(ranking_id=arena.ranking_id, participants=arena.competitors[::-1], main_unity_name="點"),
         )
-        head = (await reading.heads(connection, [arena.tournament_id]))[arena.tournament_id]
+        head = (await heads.current(connection, [arena.tournament_id]))[arena.tournament_id]
         board = board_of(await whole_log(database, arena.tournament_id))
         await snapshots.save(connection, {arena.tournament_id: Snapshot(head, board)})
         found = await snapshots.nearest(connection, arena.tournament_id, head.sequence)
         assert found is not None
         assert (found.head, laid_out(found.board)) == (head, laid_out(board))
         assert await snapshots.nearest(connection, arena.tournament_id, Sequence(head.sequence - 1)) is None
-        assert not await reading.has_head(connection, arena.tournament_id, Head(head.sequence, b"other"))
+        assert not await heads.has(connection, arena.tournament_id, Head(head.sequence, b"other"))

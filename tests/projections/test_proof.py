@@ -16,8 +16,8 @@ from engine.database.pool import Database
 from engine.domain.errors import LogDisproved, NotFound
 from engine.domain.events import Event
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import heads
+from engine.log.heads import Head
 from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
 from tests.projections.written import block_sizes, on_the_database, rich_histories, written
@@ -36,7 +36,7 @@ async def proven(
 
 async def head_of(database: Database, tournament_id: TournamentId) -> Head:
     async with database.connection() as connection:
-        return (await reading.heads(connection, [tournament_id]))[tournament_id]
+        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 def checked(folder: Path, given_proof: object, known: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogUnreadable
 from engine.domain.events import Event, PointsAdded, PointsReversed
 from engine.domain.terms import Sequence
-from engine.log import reading
+from engine.log import tails
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
@@ -220,7 +220,7 @@ async def test_snapshots_are_written_again_and_others_dropped(
 ) -> None:
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 1)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 1)
     stray = "INSERT INTO snapshot VALUES ($1, $2, 3, '', ''), ($1, $2 - 1, 4, '', '')"
     await owner.execute(stray, arena.tournament_id, FOLD_VERSION)
     await rebuild(database, arena.tournament_id)

@@ -21,7 +21,7 @@ from engine.domain.events import (
     Event,
 )
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold

@@ -29,8 +29,8 @@ from engine.domain.events import (
 )
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
-from engine.log import reading, registry
-from engine.log.reading import Head
+from engine.log import heads, reading, registry, tails
+from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
 from projections.live import pool, tournament
 from projections.live.pool import open_live_pool
@@ -52,14 +52,14 @@ from tests.tournaments import open_new_tournament
 
 async def head_of(database: Database, tournament_id: TournamentId) -> Head:
     async with database.connection() as connection:
-        return (await reading.heads(connection, [tournament_id]))[tournament_id]
+        return (await heads.current(connection, [tournament_id]))[tournament_id]
 
 
 async def replayed(database: Database, tournament_id: TournamentId, upto: Sequence | None = None) -> Board:
     """The board as the log gives it, read from the beginning."""
-    board, revisions, head = Board(), Revisions(), reading.beginning(tournament_id)
+    board, revisions, head = Board(), Revisions(), heads.beginning(tournament_id)
     async with database.connection() as connection:
-        while (tail := await reading.tail(connection, tournament_id, head)).events:
+        while (tail := await tails.tail(connection, tournament_id, head)).events:
             for recorded in tail.events:
                 if upto is None or recorded.sequence <= upto:
                     fold(board, revisions, recorded)
@@ -150,11 +150,11 @@ async def test_tails_that_are_read_together_have_their_names_where_something_was
 ) -> None:
     arenas = [await open_arena(database) for _ in range(2)]
     await set_aside(database, arenas[0].tournament_id, await poison(owner, arenas[0], "unknown tag"))
-    beginnings = {arena.tournament_id: reading.beginning(arena.tournament_id) for arena in arenas}
+    beginnings = {arena.tournament_id: heads.beginning(arena.tournament_id) for arena in arenas}
     async with database.connection() as connection:
-        together = await reading.tails(connection, beginnings)
+        together = await tails.tails(connection, beginnings)
         for tournament_id, beginning in beginnings.items():
-            assert together.tails[tournament_id] == await reading.tail(connection, tournament_id, beginning)
+            assert together.tails[tournament_id] == await tails.tail(connection, tournament_id, beginning)
 
 
 async def test_the_board_of_every_moment_is_the_one_without_it(database: Database, owner: asyncpg.Connection) -> None:

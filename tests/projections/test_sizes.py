@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from engine.domain.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import reading
+from engine.log import heads
 from projections.board.board import Board, Revisions, fold
 from projections.tables.sizes import Shelf, board_bytes
 
@@ -34,7 +34,7 @@ def board(competitors: int) -> Board:
 
 def put(shelf: Shelf, number: int, kept: Board) -> None:
     tournament_id = TournamentId(number)
-    shelf.put(tournament_id, reading.beginning(tournament_id), kept)
+    shelf.put(tournament_id, heads.beginning(tournament_id), kept)
 
 
 def held(shelf: Shelf) -> list[int]:
@@ -73,7 +73,7 @@ def test_a_board_that_is_larger_than_the_shelf_is_alone_on_it() -> None:
 def test_a_board_that_is_taken_leaves_its_room() -> None:
     shelf = Shelf(10**9)
     put(shelf, 0, board(10))
-    assert shelf.take(TournamentId(0)) == (reading.beginning(TournamentId(0)), board(10))
+    assert shelf.take(TournamentId(0)) == (heads.beginning(TournamentId(0)), board(10))
     assert shelf.take(TournamentId(0)) is None
     assert (held(shelf), shelf.bytes) == ([], 0)
     put(shelf, 1, board(10))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.events import Event
 from engine.domain.terms import ID_MAX, OPERATOR, ActorId, Sequence
-from engine.log import appending, digest, reading
+from engine.log import appending, digest, heads, tails
 from engine.log.appending import Appended, Block, Request
 from projections.verification import stored_log
 from tests.desks import Arena, open_arena, record
@@ -30,7 +30,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
         for block in blocks:
-            head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+            head = (await heads.current(connection, [tournament_id]))[tournament_id]
             given_requests = tuple(
                 Request(
                     events=tuple(events),
@@ -56,7 +56,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             assert found.count == len(columns.bodies) == found.last_sequence - last
             assert found.timely
             last = found.last_sequence
-        head = (await reading.heads(connection, [tournament_id]))[tournament_id]
+        head = (await heads.current(connection, [tournament_id]))[tournament_id]
     assert (head.sequence, head.digest) == (last, known)
 
 
@@ -64,7 +64,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
 async def arena(database: Database) -> Arena:
     arena = await open_arena(database)
     async with database.connection() as connection:
-        tail = await reading.tail(connection, arena.tournament_id, reading.beginning(arena.tournament_id))
+        tail = await tails.tail(connection, arena.tournament_id, heads.beginning(arena.tournament_id))
         for _ in range(10):
             await record(connection, arena.tournament_id, tail.events[1].event)
     return arena
@@ -94,7 +94,7 @@ async def test_others_see_the_same_moment_by_its_name(database: Database, arena:
         stored_log.one_moment(one) as moment,
     ):
         before = await stored_log.registered_tournaments(one, arena.tournament_id)
-        tail = await reading.tail(third, arena.tournament_id, reading.beginning(arena.tournament_id))
+        tail = await tails.tail(third, arena.tournament_id, heads.beginning(arena.tournament_id))
         await record(third, arena.tournament_id, tail.events[1].event)
         async with stored_log.one_moment(other, moment):
             assert await stored_log.registered_tournaments(other, arena.tournament_id) == before

@@ -20,7 +20,7 @@ from engine.domain.events import (
     RankingCreated,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import reading
+from engine.log import tails
 from projections.board.board import FOLD_VERSION
 from projections.board.classification import in_force, value_notations
 from projections.board.standing import standings
@@ -101,7 +101,7 @@ async def test_many_tournaments_folded_together_give_the_rows_that_each_gives_al
     await owner.execute(_EMPTY)
     tournaments = [await written(database, history, sizes) for history, sizes in many]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "TAIL_EVENTS_MAX", events_max)
+        patched.setattr(tails, "TAIL_EVENTS_MAX", events_max)
         worker = Worker(database)
         left = set(tournaments)
         while left:

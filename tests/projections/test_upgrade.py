@@ -5,7 +5,7 @@ import pytest
 
 from engine.database.pool import Database
 from engine.domain.events import PointsAdded
-from engine.log import reading
+from engine.log import heads
 from projections.board.board import FOLD_VERSION
 from projections.tables import snapshots
 from projections.tables.snapshots import INTERVAL_EVENTS_MIN
@@ -80,4 +80,4 @@ async def test_a_snapshot_that_cannot_be_used_is_none(
     await assert_live_shows_the_log(database, arena.tournament_id)
     assert (await loaded(database, arena.tournament_id)).head.sequence == 8
     async with database.connection() as connection:
-        assert (await reading.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence == 8
+        assert (await heads.current(connection, [arena.tournament_id]))[arena.tournament_id].sequence == 8

@@ -44,7 +44,7 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import appending, reading
+from engine.log import appending, heads, tails
 from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
@@ -94,7 +94,7 @@ async def test_a_clean_log_has_no_difference_and_its_head_is_named(database: Dat
     assert report.differences == []
     (head,) = report.heads
     async with database.connection() as connection:
-        there = (await reading.heads(connection, [staged.tournament_id]))[staged.tournament_id]
+        there = (await heads.current(connection, [staged.tournament_id]))[staged.tournament_id]
     assert (head.slug, head.sequence, head.digest) == (staged.slug, there.sequence, there.digest.hex())
     assert (head.events, head.blocks, head.tables_at, head.snapshots) == (LAST, 8, LAST, 1)
     assert report.events == LAST
@@ -146,7 +146,7 @@ async def appended_with_keys(
         actor = ActorId(data.draw(st.integers(0, 3)))
         requests.append(Request(events=events, actor=actor, idempotency_key=key, fingerprint=fingerprint))
     async with database.connection() as connection:
-        judged_at = (await reading.heads(connection, [tournament_id]))[tournament_id].sequence
+        judged_at = (await heads.current(connection, [tournament_id]))[tournament_id].sequence
         block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=tuple(requests))
         (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
@@ -174,7 +174,7 @@ async def test_appends_and_folds_meanwhile_make_no_difference(
         done.set()
 
     async with database.connection() as connection:
-        tail = await reading.tail(connection, staged.tournament_id, reading.beginning(staged.tournament_id))
+        tail = await tails.tail(connection, staged.tournament_id, heads.beginning(staged.tournament_id))
     events = cycle([tail.events[-1].event])
     await asyncio.gather(grow(), look())
 
@@ -824,7 +824,7 @@ async def test_a_repeat_in_a_block_may_leave_its_ids_in_the_list(database: Datab
         event = CompetitorRegistered(competitor_id=CompetitorId(competitor_id), name="Eve")
         return Request(events=(event,), actor=OPERATOR, idempotency_key="same", fingerprint=b"same")
 
-    head = (await reading.heads(owner, [arena.tournament_id]))[arena.tournament_id]
+    head = (await heads.current(owner, [arena.tournament_id]))[arena.tournament_id]
     block = Block(
         tournament_id=arena.tournament_id,
         judged_at=head.sequence,

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from engine.database.pool import Database
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import reading
+from engine.log import heads, tails
 from projections.verification import witness
 from projections.verification.witness import Note, NotedDigests, Witness
 from tests.desks import open_arena, record, until
@@ -172,10 +172,10 @@ async def test_heads_are_noted_as_they_are(database: Database, path: Path) -> No
     async with database.connection() as connection:
         both = await witness.current_notes(connection)
         (one,) = await witness.current_notes(connection, arena.tournament_id)
-        heads = await reading.heads(connection, [arena.tournament_id])
+        found = await heads.current(connection, [arena.tournament_id])
     assert both[0] == msgspec.structs.replace(one, noted_at=both[0].noted_at)
     assert len(both) == 2
-    head = heads[arena.tournament_id]
+    head = found[arena.tournament_id]
     assert (one.tournament, one.sequence, one.digest) == (arena.tournament_id, head.sequence, head.digest.hex())
 
 
@@ -189,7 +189,7 @@ async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_a
 
     async def change() -> None:
         async with database.connection() as connection:
-            tail = await reading.tail(connection, arena.tournament_id, reading.beginning(arena.tournament_id))
+            tail = await tails.tail(connection, arena.tournament_id, heads.beginning(arena.tournament_id))
             await record(connection, arena.tournament_id, tail.events[1].event)
 
     for lines in (2, 3, 4):

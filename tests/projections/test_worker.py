@@ -14,7 +14,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.errors import DatabaseUnavailable
 from engine.domain.events import PointsAdded
 from engine.domain.terms import OPERATOR, TournamentId
-from engine.log import reading
+from engine.log import heads, tails
 from engine.process.background import background
 from projections.board.board import Board
 from projections.live import tournament
@@ -75,8 +75,8 @@ async def totals(owner: asyncpg.Connection, arena: Arena) -> dict[int, int]:
 
 async def assert_the_tables_are_the_log(database: Database, tournament_id: TournamentId) -> None:
     async with database.connection() as connection:
-        tail = await reading.tail(connection, tournament_id, reading.beginning(tournament_id), blocks_max=100_000)
-        replayed = tournament.LiveTournament(tournament_id, reading.beginning(tournament_id), tournament.Board())
+        tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=100_000)
+        replayed = tournament.LiveTournament(tournament_id, heads.beginning(tournament_id), tournament.Board())
         replayed.fold(tail.events, tail.head)
         checkpoint = await tables.checkpoint(connection, tournament_id)
         assert checkpoint is not None
@@ -352,7 +352,7 @@ async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
 async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 30)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 30)
     busy, *others = [await open_arena(database) for _ in range(3)]
     worker = Worker(database)
     await worker.catch_up()
@@ -375,7 +375,7 @@ async def test_what_is_too_heavy_for_a_batch_is_folded_alone_next(
     await worker.catch_up()
     for arena in arenas:
         await add(owner, arena, 1)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 2)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 2)
     folded = await worker._fold([arena.tournament_id for arena in arenas])
     assert folded.events == 2
     assert worker._batches(folded.left) == [[arenas[2].tournament_id]]
@@ -590,7 +590,7 @@ async def test_what_a_round_leaves_over_is_folded_without_a_pause(
 ) -> None:
     monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
     monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 3)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 3)
     arena = await open_arena(database)
     await Worker(database).catch_up()
     await add(owner, arena, *[1] * 30)

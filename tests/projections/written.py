@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.events import Event, Recorded
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.log import appending, reading
+from engine.log import appending, heads, reading, tails
 from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.live import tournament
@@ -29,7 +29,7 @@ def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
     monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
-    monkeypatch.setattr(reading, "TAIL_EVENTS_MAX", 7)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 7)
 
 
 async def kept(database: Database, tournament_id: TournamentId) -> list[Sequence]:
@@ -63,7 +63,7 @@ async def append(database: Database, tournament_id: TournamentId, run: list[Even
     """Appends one block, a request each event; answers the head."""
     requests = tuple(Request(events=(event,), actor=OPERATOR) for event in run)
     async with database.connection() as connection:
-        judged_at = (await reading.heads(connection, [tournament_id]))[tournament_id].sequence
+        judged_at = (await heads.current(connection, [tournament_id]))[tournament_id].sequence
         block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=requests)
         (appended,) = await appending.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
@@ -81,10 +81,10 @@ async def written(database: Database, history: list[Event], sizes: Iterable[int]
 
 async def whole_log(database: Database, tournament_id: TournamentId) -> list[Recorded]:
     recorded: list[Recorded] = []
-    head = reading.beginning(tournament_id)
+    head = heads.beginning(tournament_id)
     async with database.connection() as connection:
         while True:
-            tail = await reading.tail(connection, tournament_id, head, blocks_max=7)
+            tail = await tails.tail(connection, tournament_id, head, blocks_max=7)
             if not tail.events:
                 return recorded
             recorded += tail.events
@@ -115,8 +115,8 @@ async def assert_live_shows_the_log(database: Database, tournament_id: Tournamen
     replayed = await whole_log(database, tournament_id)
     loaded_live = await loaded(database, tournament_id)
     async with database.connection() as connection:
-        heads = await reading.heads(connection, [tournament_id])
-    assert loaded_live.head == heads[tournament_id]
+        found = await heads.current(connection, [tournament_id])
+    assert loaded_live.head == found[tournament_id]
     assert loaded_live.head.sequence == len(replayed)
     assert laid_out(loaded_live.board) == laid_out(board_of(replayed))
     assert judged_by(loaded_live.board) == judged_by(board_of(replayed))

@@ -24,10 +24,10 @@ from api.stream.listeners import Listener
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
 from engine.domain.errors import OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
-from engine.log import appending, reading
+from engine.log import appending, tails
 from engine.log.appender import Outcome
 from engine.log.appending import Appended, Block, KeyOutcome
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
@@ -260,10 +260,10 @@ def _wrap_listener(recorder: Recorder) -> None:
 
 def _wrap_worker(recorder: Recorder) -> None:
     """What it reads within the transaction that has claimed the checkpoint, and what it has committed."""
-    tails, fold = reading.tails, Worker._fold
+    read_tails, fold = tails.tails, Worker._fold
 
-    async def reading_(connection: Connection, after: Mapping[TournamentId, Head], **bounds: Any) -> reading.Tails:
-        read = await tails(connection, after, **bounds)
+    async def reading_(connection: Connection, after: Mapping[TournamentId, Head], **bounds: Any) -> tails.Tails:
+        read = await read_tails(connection, after, **bounds)
         for tournament_id, tail in read.tails.items():
             write(tournament_id, Did.CLAIMED, tail.head, after=after[tournament_id].sequence)
         return read
@@ -277,7 +277,7 @@ def _wrap_worker(recorder: Recorder) -> None:
     def write(tournament_id: TournamentId, did: Did, head: Head, **facts: Any) -> None:
         recorder.write(tournament_id, did, sequence=head.sequence, digest=head.digest.hex(), **facts)
 
-    reading.tails = reading_  # type: ignore[assignment]
+    tails.tails = reading_  # type: ignore[assignment]
     Worker._fold = folding  # type: ignore[method-assign]
 
 

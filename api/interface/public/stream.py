@@ -18,8 +18,8 @@ from api.stream.public_frames import PUBLIC_LOG
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced
 from engine.domain.terms import Sequence
-from engine.log import reading
-from engine.log.reading import Head
+from engine.log import heads
+from engine.log.heads import Head
 from projections.live.tournament import LiveTournament
 
 PUBLIC_EVENTS: Final = Stream(
@@ -67,5 +67,5 @@ async def _head_at(database: Database, live: LiveTournament, end: Sequence) -> H
     if end == live.head.sequence:
         return live.head
     async with database.connection_for(live.tournament_id) as connection:
-        block = await reading.block_around(connection, live.tournament_id, end)
+        block = await heads.block_around(connection, live.tournament_id, end)
     return None if block is None else Head(end, block[0])

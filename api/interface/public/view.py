@@ -21,7 +21,7 @@ from api.interface.declarations import RecallContext
 from api.interface.resources.tournaments import pin_named
 from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from projections.tables.defects import DefectPart, is_defect

@@ -50,7 +50,7 @@ from api.interface.resources.competitors import (
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.marks import BEYOND
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.log.reading import Head
+from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked

@@ -28,7 +28,7 @@ from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, Unreadable
 from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
-from engine.log import codec, reading
+from engine.log import codec, heads, reading
 from projections.live.tournament import LiveTournament
 
 HEAD: Final = "head"
@@ -87,14 +87,14 @@ async def first_after(
     if start == HEAD:
         start = Position(end)
     if not isinstance(start, Position) or start.sequence == 0:
-        beginning = reading.beginning(tournament_id)
+        beginning = heads.beginning(tournament_id)
         return Reached(beginning.sequence, beginning.digest, "0")
     if start.sequence > end:
         if start.digits is not None:
             return None
         raise Conflict(f"The log ends at sequence {end}; nothing follows {start.sequence} yet.")
     async with database.connection_for(tournament_id) as connection:
-        block = await reading.block_around(connection, tournament_id, start.sequence)
+        block = await heads.block_around(connection, tournament_id, start.sequence)
         is_changed = await reading.set_aside_since(connection, tournament_id, start.sequence)
     if block is None or is_changed:
         return None

@@ -14,7 +14,7 @@ from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.page import PAGE_HEADERS, Query, head_of
 from engine.log import codec
-from engine.log.reading import Head
+from engine.log.heads import Head
 
 CONSOLE: Final = "/console"
 CONSOLE_HEADERS: Final = PAGE_HEADERS.replace("Cache-Control: no-cache", "Cache-Control: no-store") + header(

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from engine.database.pool import Database
-from engine.log import reading
+from engine.log import heads, tails
 from tests.desks import record, until
 from tests.running import Said, said, started
 from tests.tampering import LAST, Stage, stage, tamper
@@ -36,7 +36,7 @@ async def test_verify_says_what_it_checked_what_not_how_fast_and_up_to_which_hea
     verified = await ran(dsn, "verify", "--explain")
     assert (verified.code, verified.err) == (0, "")
     async with database.connection() as connection:
-        head = (await reading.heads(connection, [staged.tournament_id]))[staged.tournament_id]
+        head = (await heads.current(connection, [staged.tournament_id]))[staged.tournament_id]
     lines = verified.out.splitlines()
     (row,) = [line for line in lines if staged.slug in line]
     assert head.digest.hex() in row
@@ -170,7 +170,7 @@ async def test_a_service_notes_digests_of_heads_that_change(
         file.parent.mkdir()
         await until(lambda: any(line["event"] == "digests_noted" for line in running.log))
         async with database.connection() as connection:
-            tail = await reading.tail(connection, staged.tournament_id, reading.beginning(staged.tournament_id))
+            tail = await tails.tail(connection, staged.tournament_id, heads.beginning(staged.tournament_id))
             await record(connection, staged.tournament_id, tail.events[-1].event)
         await until(lambda: sum(line["event"] == "digests_noted" for line in running.log) == 2)
         assert await running.stopped() == 0

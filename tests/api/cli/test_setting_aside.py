@@ -3,7 +3,7 @@
 import asyncpg
 
 from engine.database.pool import Database
-from engine.log import reading, registry
+from engine.log import heads, registry
 from tests.api.cli.conftest import Tallybook
 from tests.desks import open_arena
 from tests.poison import append_text, poison
@@ -24,7 +24,7 @@ async def test_set_aside_tells_what_is_ignored_and_what_must_be_too(
     assert told.startswith(f"event {first} of {slug} would be set aside:\n  PointsAdded {{")
     assert f"1 more event cannot be folded after that; the next one is event {second}:" in told
     assert r"Nonsense {" + '"x":"' + r"\x1b[31m" in told
-    assert (await reading.heads(owner, [arena.tournament_id]))[arena.tournament_id].sequence == second
+    assert (await heads.current(owner, [arena.tournament_id]))[arena.tournament_id].sequence == second
 
     row = await tallybook.json("set-aside", slug, str(first))
     assert (row["set_aside"], row["sequence"], row["kind"]) == (True, first, "PointsAdded")

@@ -1,0 +1,115 @@
+"""Where a log stands: its head, the block around an event, the last event at a moment, and the time of the database.
+
+Functions take a connection and do not translate driver errors: readers use `pool.unavailable`.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.distribution import is_distributed
+from engine.domain.errors import LogForked
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import digest
+
+# The head is the last block. The view `head` would find it by way of another table.
+_HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
+_HEADS: Final = """
+    SELECT a.tournament_id, b.last_sequence, b.digest
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = a.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b
+"""
+_NOW: Final = "SELECT clock_timestamp()"
+# Finds the last sequence at or before the moment by bisection: within one log, the time never decreases.
+_LAST_AT: Final = """
+    WITH RECURSIVE search (low, high) AS (
+        SELECT 0::bigint, $2::bigint
+        UNION ALL
+        SELECT
+            CASE WHEN e.recorded_at <= $3 THEN e.sequence ELSE s.low END,
+            CASE WHEN e.recorded_at <= $3 THEN s.high ELSE e.sequence - 1 END
+        FROM search AS s
+        CROSS JOIN LATERAL (
+            SELECT sequence, recorded_at
+            FROM event
+            WHERE tournament_id = $1 AND sequence = (s.low + s.high + 1) / 2
+        ) AS e
+        WHERE s.low < s.high
+    )
+    SELECT low FROM search WHERE low = high
+"""
+_BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+_BLOCK_AROUND: Final = """
+    SELECT digest, recorded_at
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence >= $2
+    ORDER BY last_sequence
+    LIMIT 1
+"""
+
+
+class Head(Struct, frozen=True):
+    """The last sequence of a tournament, and the digest of its last block."""
+
+    sequence: Sequence
+    digest: bytes
+
+
+def beginning(tournament_id: TournamentId) -> Head:
+    """The head before the first event of a log."""
+    return Head(Sequence(0), digest.genesis(tournament_id))
+
+
+async def current(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
+    """The head of each tournament that exists, at a moment during the call. On a plain database, that is the same
+    moment for all."""
+    if len(tournament_ids) == 1:
+        (tournament_id,) = tournament_ids
+        row = await connection.fetchrow(_HEAD, tournament_id)
+        return {} if row is None else {tournament_id: Head(*row)}
+    if not is_distributed(connection):
+        rows = await connection.fetch(_HEADS, list(tournament_ids))
+        return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
+    found = {tournament_id: await connection.fetchrow(_HEAD, tournament_id) for tournament_id in tournament_ids}
+    return {tournament_id: Head(*row) for tournament_id, row in found.items() if row is not None}
+
+
+async def now(connection: Connection) -> datetime:
+    """The time of the database."""
+    moment: datetime = await connection.fetchval(_NOW)
+    return moment
+
+
+async def has(connection: Connection, tournament_id: TournamentId, head: Head) -> bool:
+    """Whether the log has a block that ends in exactly this head."""
+    digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
+    return digest_ == head.digest
+
+
+async def block_around(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence
+) -> tuple[bytes, datetime] | None:
+    """The digest of the block that holds the event `sequence`, and when it was recorded; None: the log ends before
+    it."""
+    row = await connection.fetchrow(_BLOCK_AROUND, tournament_id, sequence)
+    return None if row is None else (row["digest"], row["recorded_at"])
+
+
+async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
+    """The last sequence, up to `upto`, of an event recorded at or before `moment` (UTC); 0: there is none.
+
+    Raises LogForked if an event that the search looks at is missing.
+    """
+    sequence: Sequence | None = await connection.fetchval(_LAST_AT, tournament_id, upto, moment)
+    if sequence is None:
+        raise LogForked(tournament_id, upto)
+    return sequence
