@@ -42,7 +42,7 @@ _BLOCKS_OF_ONE: Final = """
     ORDER BY last_sequence
     LIMIT $3
 """
-# `kind` is NULL for an event that was set aside. The subselect does not depend on the row, so it is executed once, by an
+# `kind` is NULL for an event that was set aside. The subselect does not depend on the row: it is executed once, by an
 # index that is usually empty, and an empty set is not even searched. But planning it takes as long as reading a short
 # tail. So `_EVENTS` asks only whether there is an EventSetAside at all. If so, every `kind` is NULL, and
 # `_EVENTS_MARKING_SET_ASIDE` reads again.
