@@ -1,4 +1,4 @@
-"""Asks a server a few things during a load: how large its answers are, how things stand."""
+"""Asks a server a few questions around a load: how large its answers are, and its current state."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ _MINIMAL: Final = {"Prefer": "return=minimal"}
 
 
 class Asker:
-    """Use as a context. Raises ProgramFailed for every answer but 200."""
+    """Use as a context. Raises ProgramFailed for every answer except 200."""
 
     def __init__(self, url: str, token: str) -> None:
         self._session = ClientSession(
@@ -63,7 +63,7 @@ async def enrol(service: Service, tournament: Tournament, chunks: Iterable[Itera
 
 
 async def standings(service: Service, tournaments: Iterable[Tournament]) -> list[dict[str, Any]]:
-    """The ranking of each tournament in its modification shape, as it is now. Costs each an event that adds nothing."""
+    """The current ranking of each tournament, in its modification shape. Adds to each an event that adds no points."""
     async with Asker(service.url, service.token) as asker:
         answers = await asyncio.gather(*(asker.put(t.add_path, nothing_added(t)) for t in tournaments))
     return [json.loads(answer)["ranking"] for answer in answers]

@@ -3,11 +3,11 @@
     python -m benchmarks.bench [--quick] [--only N,M] [--rounds N] [--json FILE]
 
 Prints a table with medians and spreads, writes everything as JSON, and a results page with charts. A full run writes
-`benchmarks/RESULTS.md`, and `results.json` and `charts/` beside it; a quick run, or one of some questions, writes the
-same into `benchmarks/partial/`, so that it does not take the place of a full one.
+`benchmarks/RESULTS.md`, and `results.json` and `charts/` next to it. A quick run, or one of some questions, writes the
+same into `benchmarks/partial/`, so that it does not replace a full one.
 
-Exit codes: 0 every row that was measured reaches what it must; 1 some fall short or failed, they are named; 2 usage.
-Rows whose tools are missing (wrk, redis-server, packages of requirements.txt) are named as not measured.
+Exit codes: 0 every measured row reaches its goal; 1 some rows fall short or failed, and are named; 2 usage. Rows whose
+tools are missing (wrk, redis-server, packages of requirements.txt) are named as not measured.
 """
 
 import argparse
@@ -77,7 +77,7 @@ QUESTIONS: Final = (
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)
 WORK_DIRECTORY: Final = "/var/tmp"
-"""Where the cluster is put if TMPDIR does not say otherwise: on a disk also where /tmp is in memory."""
+"""Where the cluster is put unless TMPDIR says otherwise: on a disk, even if /tmp is in memory."""
 _OUTPUT: Final = machine.ROOT / "benchmarks"
 
 
@@ -141,7 +141,7 @@ async def _asked(setting: Setting, only: Sequence[int]) -> Findings:
 
 
 async def _answered(question: ModuleType, setting: Setting) -> Findings:
-    """What the question found; where it could not be asked or failed, why."""
+    """What the question found, or why it could not be asked or failed."""
     keys = [row.key for row in ROWS if row.number in question.NUMBERS]
     missing = [reason for command in question.NEEDS if (reason := missing_command(command))]
     if missing:

@@ -51,7 +51,7 @@ def drawn(run: Run, directory: Path) -> list[Path]:
 
 
 def _rows(outcomes: list[Outcome]) -> Any:
-    """How each row stands to what must be reached: a bar to the right is good."""
+    """How each row compares with its goal: a bar to the right is good."""
     measured = [outcome for outcome in reversed(outcomes) if outcome.value]
     if not measured:
         return None
@@ -96,7 +96,7 @@ def _fixed_rate(run: Run) -> Any:
 
 
 def _overload(run: Run) -> Any:
-    """Adds a second by the number of connections: one line there, one back."""
+    """Adds a second by the number of connections: one line for the way up, one for the way down."""
     rates: dict[str, dict[int, float]] = {}
     for one in run.figures:
         if found := _OVERLOAD.fullmatch(one.name):
@@ -115,7 +115,7 @@ def _overload(run: Run) -> Any:
 
 
 def _grouped(groups: dict[str, dict[str, float]], values: str, names: str, *, logarithmic: bool) -> Any:
-    """Bars in groups, one for each who was measured; None without any."""
+    """Bars in groups, one for each contestant that was measured; None without any."""
     if not groups:
         return None
     figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, 3.5))

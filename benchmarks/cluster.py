@@ -48,11 +48,11 @@ class Cluster:
         await self._execute(_DROP.format(name))
 
     async def checkpoint(self) -> None:
-        """Writes out what is dirty, so that no run pays for what another one left."""
+        """Writes out dirty pages, so that no run pays for those of another."""
         await self._execute("CHECKPOINT")
 
     async def drop_databases(self) -> None:
-        """Leaves nothing of a question to be vacuumed while the next one is measured."""
+        """Vacuums now, so that nothing of a question is vacuumed while the next one is measured."""
         while self._databases:
             await self._execute(_DROP.format(self._databases.pop()))
 
@@ -66,7 +66,7 @@ class Cluster:
 
 @asynccontextmanager
 async def open_cluster(directory: Path) -> AsyncIterator[Cluster]:
-    """A PostgreSQL of its own in `directory`. Raises ProgramFailed where an fsync there would mean nothing."""
+    """A new PostgreSQL in `directory`. Raises ProgramFailed if an fsync there has no meaning."""
     if not machine.is_durable(directory):
         raise ProgramFailed(
             f"{directory} lies in memory; commits are measured on a disk: set TMPDIR to a directory there."

@@ -22,15 +22,16 @@ from benchmarks.world import Field, Tournament, open_tournaments, seeding
 
 LAG_EVERY_SECONDS: Final = 0.05
 LAG_REST: Final = 20
-"""So many times as long as a look at the lag takes nobody looks, so that looking costs the load next to nothing."""
+"""The pause between two looks at the lag, as a multiple of the time that a look takes. It keeps the cost to the load
+small."""
 SIZE_TOLERANCE: Final = 0.1
-"""By so much may answers of two contestants differ in size: their headers do."""
+"""How much answers of two contestants may differ in size, because their headers do."""
 QUESTION_1: Final = Field(competitors=20, competitions=50)
 SEED: Final = 1
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """A run with what was observed during it. `lag_events`: samples of how many events the tables lacked."""
+    """A run with its observations. `lag_events`: samples of how many events the tables lacked."""
 
     load: Load
     lag_events: list[int]
@@ -47,7 +48,7 @@ async def ours(
     connections: int = CONNECTIONS,
     seconds: int | None = None,
 ) -> Load:
-    """One run of the product, found right. Raises WrongAnswer."""
+    """One run of the product, checked. Raises WrongAnswer."""
     before = await ledger.opened(service, tournaments)
     load = await setting.load(service.url, requests, connections=connections, seconds=seconds)
     await before.close(acknowledged=load.adds_acknowledged, sent=load.adds_sent)
@@ -55,7 +56,7 @@ async def ours(
 
 
 async def ours_observed(setting: Setting, service: Service, tournaments: list[Tournament], requests: Path) -> Observed:
-    """As `ours`, with an eye on the tables and on the costs."""
+    """Like `ours`, but also observes the tables and the costs."""
     before = await ledger.opened(service, tournaments)
     await setting.cluster.checkpoint()
     meter = await costs.started(service)
@@ -81,7 +82,7 @@ def add_to(findings: Findings, name: str, observed: list[Observed]) -> None:
 
 
 async def peer(setting: Setting, url: str, token: str, requests: Path) -> Load:
-    """One run of a peer that keeps a ledger, found right. Raises WrongAnswer."""
+    """One run of a peer that keeps a ledger, checked. Raises WrongAnswer."""
     before = await peer_recorded(url, token)
     load = await setting.load(url, requests)
     after = await peer_recorded(url, token)
@@ -90,7 +91,7 @@ async def peer(setting: Setting, url: str, token: str, requests: Path) -> Load:
 
 
 def against(findings: Findings, key: str, ours: list[Load], other: list[Load]) -> None:
-    """Sets a row to the ratio of two rates, round by round. Raises WrongAnswer where the answers were not as large."""
+    """Sets a row to the ratio of two rates, round by round. Raises WrongAnswer if the sizes of their answers differ."""
     for one, another in zip(ours, other, strict=True):
         if not 1 - SIZE_TOLERANCE <= one.answer_bytes / another.answer_bytes <= 1 + SIZE_TOLERANCE:
             raise WrongAnswer(f"row {key}: answers of {one.answer_bytes:.0f} and {another.answer_bytes:.0f} bytes")

@@ -1,7 +1,7 @@
-"""What adding points costs, where: processor time by process, bytes by table. The capacity page is reckoned from it.
+"""What adding points costs: processor time by process, bytes by table. The capacity page is calculated from it.
 
-Processor time is read from /proc over a run and until the tables have caught up with it, so that the worker's share is
-complete. PostgreSQL's is told apart by whom its processes work for.
+Processor time is read from /proc from the start of a run until the tables have caught up with it, so that the worker's
+share is complete. PostgreSQL's time is split by the clients of its processes.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ _SIZES: Final = """
 
 
 class Costs(Struct, frozen=True, kw_only=True):
-    """Of one run: microseconds of processor time per add, by whom; bytes per event and per block."""
+    """The costs of one run: microseconds of processor time per add, by process; bytes per event and per block."""
 
     cpu_us: dict[str, float]
     event_bytes: float
@@ -71,7 +71,7 @@ def add_to(findings: Findings, name: str, costs: list[Costs]) -> None:
 
 
 def cpu_of(name: str, side: str) -> str:
-    """The name of the figure that says what `side` spends on an add under the load `name`."""
+    """The name of the figure for the time that `side` spends on an add under the load `name`."""
     return f"{name}: processor time per add, {side}"
 
 

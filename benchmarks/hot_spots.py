@@ -1,4 +1,4 @@
-"""Where a process spends its time under load: sampled from outside by py-spy, summed up by function and by part.
+"""Where a process spends its time under load: sampled from outside by py-spy, totalled by function and by part.
 
 Shares are of the samples in which the process was at work, not waiting. Functions in C are seen as part of the Python
 function that called them.
@@ -21,7 +21,7 @@ _FRAME: Final = re.compile(r"(?P<function>.+) \((?P<file>.+?)(?::\d+)?\)")
 
 
 async def recorded(pid: int, load: Callable[[], Awaitable[object]], setting: Setting, *, seconds: int) -> list[HotSpot]:
-    """The hot spots of a process under `load`, which lasts so long, the largest first.
+    """The hot spots of a process under `load`, which lasts that long, largest first.
 
     None without py-spy, or where it is not allowed.
     """
@@ -45,7 +45,8 @@ async def recorded(pid: int, load: Callable[[], Awaitable[object]], setting: Set
 
 
 def summed_up(raw: str) -> list[HotSpot]:
-    """Of stacks in py-spy's raw format: frames joined by `;`, outermost first, and how often they were seen."""
+    """The hot spots of stacks in py-spy's raw format: frames joined by `;`, outermost first, and how often they were
+    seen."""
     own: Counter[str] = Counter()
     whole: Counter[str] = Counter()
     for line in raw.splitlines():

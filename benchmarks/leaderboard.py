@@ -1,4 +1,4 @@
-"""A leaderboard counted independently of the product, by sorting; and the windows that must come of it."""
+"""A leaderboard counted independently of the product, by sorting, and the windows that must result from it."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class Line(Struct, frozen=True):
 
 
 class Board:
-    """All lines of a unity, the highest total first; of equal totals, who was enrolled first."""
+    """All lines of a unity, the highest total first. Equal totals are in the order of enrolment."""
 
     def __init__(self, members: Iterable[int], totals: Mapping[int, int]) -> None:
         ordered = sorted(((-totals.get(member, 0), place, member) for place, member in enumerate(members)))
@@ -61,7 +61,7 @@ async def counted(connection: asyncpg.Connection, tournament: Tournament) -> Boa
 
 
 async def best_counted(connection: asyncpg.Connection, tournament: Tournament) -> Board:
-    """As `counted`, where the best result of each counts."""
+    """Like `counted`, but the best result of each competitor counts."""
     return _board(tournament, await ledger.log_bests(connection, [tournament]))
 
 
@@ -71,7 +71,7 @@ def _board(tournament: Tournament, totals: ledger.Totals) -> Board:
 
 
 async def check(service: Service, tournament: Tournament, board: Board, *, around: int, seed: int = SEED) -> None:
-    """Compares the top ten, and `around` windows around competitors that are drawn, with a board that was counted
+    """Compares the top ten, and `around` windows around randomly drawn competitors, with a board that was counted
     independently. Raises WrongAnswer."""
     drawn = random.Random(seed).sample(tournament.competitor_ids, around)
     expected = {top_query(): board.top()} | {around_query(member): board.around(member) for member in drawn}

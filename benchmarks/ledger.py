@@ -1,4 +1,4 @@
-"""Whether a run was right: what was acknowledged is in the log, totals are exact, the tables have caught up.
+"""Whether a run was right: acknowledged changes are in the log, totals are exact, the tables have caught up.
 
 A ledger is opened before a run and closed after it. A fast wrong answer is a failed run: WrongAnswer.
 """
@@ -23,7 +23,7 @@ POLL_SECONDS: Final = 0.01
 QUIET_SECONDS: Final = 0.3
 SEED: Final = 1
 ANSWERS_COMPARED: Final = 8
-"""Tournaments whose answer is compared with the log; the sums of all are."""
+"""The number of tournaments whose answers are compared with the log; the sums of all tournaments are compared."""
 
 _HEADS: Final = "SELECT tournament_id, sequence FROM head WHERE tournament_id = ANY($1::bigint[])"
 _LAG: Final = """
@@ -70,7 +70,7 @@ class WrongAnswer(Exception):
 
 
 class Ledger:
-    """What stood in the log and in the tables of some tournaments before a run."""
+    """The state of the log and of the tables of some tournaments before a run."""
 
     def __init__(
         self, service: Service, tournaments: list[Tournament], heads: Mapping[int, int], totals: Totals
@@ -81,8 +81,8 @@ class Ledger:
         self._totals = totals
 
     async def close(self, *, acknowledged: int, sent: int) -> None:
-        """Checks that each add which was acknowledged is one event, and that nothing else is but what was sent and cut
-        off at the end; then the totals. Raises WrongAnswer."""
+        """Checks that each acknowledged add is one event, and that the only other events are requests cut off at the
+        end; then checks the totals. Raises WrongAnswer."""
         async with owner(self._service.dsn) as connection:
             await _quiet(connection, self._tournaments)
             await caught_up(connection, self._tournaments)
@@ -115,7 +115,7 @@ class Ledger:
 
 
 async def opened(service: Service, tournaments: list[Tournament]) -> Ledger:
-    """A ledger of the tournaments as they are now, with their tables caught up."""
+    """A ledger of the current state of the tournaments, once their tables have caught up."""
     async with owner(service.dsn) as connection:
         await caught_up(connection, tournaments)
         heads = {row["tournament_id"]: row["sequence"] for row in await connection.fetch(_HEADS, _ids(tournaments))}
@@ -160,7 +160,8 @@ async def lag_events(connection: asyncpg.Connection, tournaments: list[Tournamen
 
 
 async def caught_up(connection: asyncpg.Connection, tournaments: list[Tournament]) -> float:
-    """Waits until the tables lack nothing; returns for how many seconds. Raises WrongAnswer if that takes too long."""
+    """Waits until the tables lack nothing; returns how many seconds that took. Raises WrongAnswer if it takes too
+    long."""
     started_at = time.perf_counter()
     while lag := await lag_events(connection, tournaments):
         if time.perf_counter() - started_at > CATCH_UP_SECONDS_MAX:
@@ -170,7 +171,7 @@ async def caught_up(connection: asyncpg.Connection, tournaments: list[Tournament
 
 
 async def _quiet(connection: asyncpg.Connection, tournaments: list[Tournament]) -> None:
-    """Waits until nothing more is appended: what wrk left without an answer may still be on its way."""
+    """Waits until nothing more is appended: requests that wrk left without an answer may still be on their way."""
     before: list[asyncpg.Record] = []
     while (heads := await connection.fetch(_HEADS, _ids(tournaments))) != before:
         before = heads
@@ -178,9 +179,8 @@ async def _quiet(connection: asyncpg.Connection, tournaments: list[Tournament]) 
 
 
 async def peer_recorded(url: str, token: str) -> int:
-    """How many changes a peer has recorded, once nothing is on its way any more.
-
-    Raises WrongAnswer where its totals are not their sums.
+    """How many changes a peer has recorded, once no request is on its way any more. Raises WrongAnswer if its totals
+    are not their sums.
     """
     async with Asker(url, token) as asker:
         before = b""
@@ -194,7 +194,7 @@ async def peer_recorded(url: str, token: str) -> int:
 
 
 def check_peer(before: int, after: int, *, acknowledged: int, sent: int) -> None:
-    """Holds what a peer acknowledged against what it has recorded since. Raises WrongAnswer."""
+    """Compares the changes that a peer acknowledged with those that it has recorded since. Raises WrongAnswer."""
     if not acknowledged <= after - before <= sent:
         raise WrongAnswer(f"the peer was sent {sent} adds, acknowledged {acknowledged} and recorded {after - before}")
 

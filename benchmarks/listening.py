@@ -1,12 +1,12 @@
-"""Listeners by the thousand: opens streams and reads them until it is told to stop, then writes down what it saw.
+"""Listeners by the thousand: opens streams and reads them until it is stopped, then writes down its figures.
 
-Every listener is read as fast as this one process can, but only some of them, drawn evenly, are looked at: what is sent
-to them is taken apart, sequences must follow each other, and for each event counts how long ago it was recorded, by
-the clock of this machine. That is before its commit, so an event arrives a little sooner after its acknowledgement.
-Deaf listeners ask for the stream and never read.
+Every stream is read as fast as this one process can, but only an even sample of the listeners is examined. Their events
+are parsed, and must have consecutive sequences. The delay of an event is the time since it was recorded, by the clock
+of this machine. Recording precedes the commit, so the delay after the acknowledgement is a little shorter. Deaf
+listeners ask for the stream and never read.
 
-It is a program of its own, told by JSON on standard input like a trial. It says "ready" on standard error when all
-streams have begun, and ends on SIGTERM.
+It is a separate program, which gets its settings as JSON on standard input, like a trial. It prints "ready" on standard
+error when all streams have begun, and ends on SIGTERM.
 """
 
 import select
@@ -31,8 +31,8 @@ _SEQUENCE: Final = b'{"sequence":'
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`paths`: the streams; listeners are spread over them evenly. `looked_at`: how many listeners are. `figures`: the
-    file that the figures are written to."""
+    """`paths`: the streams; listeners are spread over them evenly. `looked_at`: how many listeners are examined.
+    `figures`: the file that the figures are written to."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Listener:
-    """One stream. `delays`: the seconds from the recording of each event to its arrival, where it is looked at."""
+    """One stream. `delays`: if it is examined, the seconds from the recording of each event to its arrival."""
 
     def __init__(self, settings: Settings, path: str, *, is_looked_at: bool) -> None:
         self.socket = socket.create_connection((settings.host, settings.port))

@@ -1,7 +1,7 @@
 """A load of HTTP requests by wrk: real sockets on the loopback, one thread, keep-alive connections, percentiles.
 
 wrk is a closed loop: each connection sends its next request when it has the answer to the last. It corrects its
-percentiles for what it did not send meanwhile. A load at a fixed rate is `openloop.py`'s matter.
+percentiles for the requests that it did not send meanwhile. `openloop.py` makes loads at a fixed rate.
 """
 
 import asyncio
@@ -20,9 +20,8 @@ _SCRIPT: Final = Path(__file__).with_name("load.lua")
 
 
 class Load(Struct, frozen=True, kw_only=True):
-    """What wrk saw. `refused` are answers with a status of 400 and above, `broken` connections that failed.
-
-    `sent` and `adds_sent` count requests: at the end up to one per connection is without its answer.
+    """The figures of wrk. `refused` counts answers with a status of 400 and above, `broken` failed connections. `sent`
+    and `adds_sent` count requests; at the end, up to one per connection has no answer.
     """
 
     answers: int
@@ -44,9 +43,8 @@ class Load(Struct, frozen=True, kw_only=True):
 
     @property
     def is_good(self) -> bool:
-        """Whether every request was answered well, but for those cut off at the end.
-
-        A connection that the server closes is opened again by wrk without a word; what it loses shows in `sent`.
+        """Whether every request was answered well, except those cut off at the end. wrk silently reopens a connection
+        that the server closes; requests lost by that show in `sent`.
         """
         is_whole = self.sent - self.answers <= self.connections
         return bool(self.answers) and not self.refused and not self.broken and is_whole
@@ -58,12 +56,12 @@ class Load(Struct, frozen=True, kw_only=True):
 
     @property
     def adds_acknowledged(self) -> int:
-        """How many adds were answered; where reads are among the requests, how many at least."""
+        """How many adds were answered; at least how many, if there are reads among the requests."""
         return self.answers if self.adds_sent >= self.answers else self.adds_sent - self.connections
 
 
 async def measured(url: str, requests: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
-    """Loads a server for so long. Raises ProgramFailed unless every answer was a good one."""
+    """Loads a server for that long. Raises ProgramFailed unless every answer was good."""
     load = await loaded(url, requests, seconds=seconds, connections=connections)
     if not load.is_good:
         raise ProgramFailed(f"Not every request was answered well: {load}")
@@ -71,7 +69,7 @@ async def measured(url: str, requests: Path, *, seconds: int, connections: int =
 
 
 async def loaded(url: str, requests: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
-    """Loads a server for so long, whatever it answers. Raises ProgramFailed if wrk does."""
+    """Loads a server for that long, whatever it answers. Raises ProgramFailed if wrk fails."""
     process = await asyncio.create_subprocess_exec(
         *("wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s", "--latency"),
         *("--timeout", f"{ANSWER_SECONDS_MAX}s", "--script", str(_SCRIPT), url, "--", str(requests)),

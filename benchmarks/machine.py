@@ -1,4 +1,4 @@
-"""The machine, the versions and the commit that figures belong to; and what processes take of the machine.
+"""The machine, the versions and the commit that figures belong to, and the resources that processes use.
 
 Costs are read from /proc, so the programs that need them run on Linux only.
 """
@@ -34,7 +34,7 @@ _IN_MEMORY: Final = ("tmpfs", "ramfs")
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """What a figure must not be read without."""
+    """The facts that every figure depends on."""
 
     processor: str
     cores: int
@@ -72,7 +72,7 @@ def file_system(directory: Path) -> str:
 
 
 def is_durable(directory: Path) -> bool:
-    """Whether what is synced there is on a disk: in memory an fsync costs nothing and means nothing."""
+    """Whether synced data is on a disk there: in memory, an fsync costs nothing and means nothing."""
     return file_system(directory) not in _IN_MEMORY
 
 
@@ -105,13 +105,13 @@ def _git(*arguments: str) -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used so far; 0 where it is gone."""
+    """Processor time that a process has used so far; 0 if it is gone."""
     fields = _stat(Path(f"/proc/{pid}"))
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND if fields else 0.0  # utime and stime
 
 
 def processor_seconds(pid: int) -> float:
-    """As `cpu_seconds`, to the microsecond, from the process's own clock."""
+    """Like `cpu_seconds`, but to the microsecond, from the process's own clock."""
     try:
         return time.clock_gettime(~pid << 3 | _CPUCLOCK_SCHED)
     except OSError:
@@ -119,13 +119,13 @@ def processor_seconds(pid: int) -> float:
 
 
 def peak_rss_bytes(pid: int) -> int:
-    """The most resident memory that a process has had, what it shares with others included."""
+    """The peak resident memory of a process, including memory that it shares with others."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * 1024 if found else 0
 
 
 def pss_bytes(pid: int) -> int:
-    """Resident memory of a process; of what it shares with others, its share. 0 where it is gone."""
+    """Resident memory of a process, counting only its share of shared memory. 0 if it is gone."""
     try:
         found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
     except (FileNotFoundError, ProcessLookupError):
@@ -134,7 +134,7 @@ def pss_bytes(pid: int) -> int:
 
 
 def rss_bytes(pid: int) -> int:
-    """Resident memory of a process, what it shares with others included."""
+    """Resident memory of a process, including memory that it shares with others."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * 1024 if found else 0
 
@@ -155,7 +155,8 @@ def _parent(entry: Path) -> int | None:
 
 
 def _stat(entry: Path) -> list[str]:
-    """The fields of /proc/PID/stat after the name of the command, which may hold blanks; empty: it is gone."""
+    """The fields of /proc/PID/stat after the name of the command, which may hold blanks. Empty if the process is
+    gone."""
     try:
         return (entry / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -3,12 +3,12 @@
     python -m benchmarks.million [--competitors N] [--scores N] [--clients N] [--windows N]
 
 Competitors are imported from files by the command line, and enrolled in one ranking by the service. Clients then add
-points, each with an idempotency key, over connections of their own. In the middle of that the API process is killed;
-clients send again what had no answer. At the end the log holds each score once; the top ten and some windows around
-drawn competitors are compared with the clients' own books; and `tallybook verify` finds nothing.
+points, each with an idempotency key, over separate connections. Halfway through, the API process is killed; clients
+repeat the requests that had no answer. At the end the log holds each score once; the top ten and some windows around
+randomly drawn competitors are compared with the clients' own records; and `tallybook verify` finds nothing.
 
 Prints what each step took, and the most memory that each process had. PostgreSQL's processes count the shared buffers
-that they have touched. Exit codes: 0 all of it holds; 1 something does not, it is said what.
+that they have touched. Exit codes: 0 all of it holds; 1 something does not, and is named.
 """
 
 import argparse
@@ -66,7 +66,7 @@ _ADDS: Final = "SELECT count(*) FROM event WHERE tournament_id = $1 AND kind = '
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """How much of it is done. `windows`: around how many competitors windows are compared."""
+    """The size of the run. `windows`: around how many competitors windows are compared."""
 
     competitors: int = COMPETITORS
     scores: int = SCORES
@@ -75,7 +75,7 @@ class Share(Struct, frozen=True, kw_only=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """What was seen: seconds by step, MiB at most by process, and how many requests were sent a second time."""
+    """The observations: seconds by step, peak MiB by process, and how many requests were sent a second time."""
 
     seconds: dict[str, float]
     memory_mib: dict[str, float]
@@ -83,7 +83,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 async def shown(share: Share) -> Shown:
-    """Does all of it in a database of its own. Raises WrongAnswer, and ProgramFailed with what the product says."""
+    """Runs all of it in a new database. Raises WrongAnswer, and ProgramFailed with the product's message."""
     with tempfile.TemporaryDirectory(prefix="tallybook-million-", dir=os.environ.get("TMPDIR", WORK_DIRECTORY)) as name:
         directory = Path(name)
         async with open_cluster(directory / "postgres") as cluster:
@@ -205,7 +205,8 @@ async def _check_log(connection: asyncpg.Connection, tournament: Tournament, boo
 
 
 class _Books:
-    """What the clients know: who has how many points, by what was answered. They take scores from here."""
+    """The clients' records: how many points each competitor has, according to the answers. Clients take scores from
+    here."""
 
     def __init__(self, tournament: Tournament, scores: int) -> None:
         self.scores = scores
@@ -222,7 +223,7 @@ class _Books:
 
 
 class _Client:
-    """One connection, which sends one score after the other; each again, with its key, until it is answered."""
+    """One connection, which sends one score after another. Each is repeated, with its key, until it is answered."""
 
     def __init__(self, running: Service, tournament: Tournament, books: _Books, half: asyncio.Event) -> None:
         address = urlsplit(running.url)
@@ -247,7 +248,7 @@ class _Client:
             self._close()
 
     async def _is_answered(self, request: bytes) -> bool:
-        """Whether it was answered 200; not, where the service is away or says so. Raises ProgramFailed if refused."""
+        """Whether the answer was 200. False if the service is away or says so. Raises ProgramFailed if it refuses."""
         try:
             if self._streams is None:
                 self._streams = await asyncio.open_connection(*self._address)

@@ -1,14 +1,14 @@
 """A load at a fixed rate that waits for nobody: latency is counted from the moment a request was *due*.
 
-A closed loop like wrk's sends nothing while it waits, so a server that halts for a second spoils one request per
-connection and hides all those that would have come meanwhile (coordinated omission). Here requests are due at equal
-intervals, whatever happens; one that finds all connections busy waits, and its waiting counts.
+A closed loop like wrk's sends nothing while it waits. So a server that halts for a second delays only one request per
+connection, and hides all those that would have come meanwhile (coordinated omission). Here requests are due at equal
+intervals, whatever happens. A request that finds all connections busy waits, and its waiting counts.
 
-It is a loop over `select`, which waits to the microsecond where epoll in Python waits to the millisecond, and nothing
-else: it shares the cores with what it measures, so what it takes is taken from the server. How late it was itself in
-sending over a free connection is among the figures, so that a driver out of breath is noticed.
+It is a plain loop over `select`, which waits to the microsecond where epoll in Python waits to the millisecond. It
+shares the cores with the server that it measures, so its processor time is taken from the server. The figures include
+how late it was itself in sending over a free connection, so that an overloaded driver is noticed.
 
-It is a program of its own, told by JSON on standard input like a trial.
+It is a separate program, which gets its settings as JSON on standard input, like a trial.
 """
 
 import socket
@@ -33,7 +33,7 @@ _LENGTH: Final = b"content-length:"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`requests`: a file of them, sent in turn. `rate`: a second."""
+    """`requests`: a file of requests, sent one after another. `rate`: how many a second."""
 
     host: str
     port: int
@@ -62,7 +62,8 @@ class Connection:
         self._socket.sendall(request)
 
     def receive(self) -> bool:
-        """Whether the answer is complete with what has come. Raises ConnectionError where it cannot become so."""
+        """Whether the answer is complete with the bytes received. Raises ConnectionError if it cannot become
+        complete."""
         data = self._socket.recv(RECEIVED_BYTES_MAX)
         if not data:
             raise ConnectionError("the server has closed a connection")
@@ -77,7 +78,7 @@ class Connection:
 
 
 def _answer_bytes(received: bytes) -> int:
-    """The length of the whole answer that begins here; 0 as long as its head is not complete."""
+    """The length of the whole answer that begins here; 0 while its head is incomplete."""
     end = received.find(_HEAD_END)
     if end < 0:
         return 0
@@ -86,8 +87,8 @@ def _answer_bytes(received: bytes) -> int:
 
 
 class Driver:
-    """Sends what is due over the connection that has been free for longest, and keeps what was late and how long
-    answers took. So each is used again and again: a server may hang up on one that never asks anything."""
+    """Sends each due request over the connection that has been free for longest, and records delays and latencies. So
+    every connection is used regularly: a server may hang up on an idle one."""
 
     def __init__(self, settings: Settings) -> None:
         self.latencies: list[float] = []

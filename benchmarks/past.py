@@ -2,10 +2,10 @@
 
     python -m benchmarks.past [--events N] [--rounds N]
 
-One tournament of 20 competitors with five million one-delta events, tables and snapshots as the worker leaves them.
-Measured as their users run them, whole processes with their start and their end, are `tallybook history` into a file
-and `tallybook standings --at-sequence` somewhere in the log; for comparison, a plain `SELECT` of the same rows through
-asyncpg (`peers/raw_select.py`), and moments as a service answers them (`trials/moments.py`). Prints JSON.
+One tournament of 20 competitors with five million one-delta events, tables and snapshots as the worker leaves them. It
+measures `tallybook history` into a file, and `tallybook standings --at-sequence` somewhere in the log, as users run
+them: whole processes from start to end. For comparison it measures a plain `SELECT` of the same rows through asyncpg
+(`peers/raw_select.py`), and moments as a service answers them (`trials/moments.py`). Prints JSON.
 """
 
 import argparse
@@ -36,7 +36,7 @@ WORK_DIRECTORY: Final = "/var/tmp"
 
 
 class Ran(Struct, frozen=True):
-    """What a command took: seconds from its start to its end, those of a processor, and the most memory that it had."""
+    """The costs of a command: seconds from its start to its end, seconds of processor time, and peak memory."""
 
     seconds: float
     processor_seconds: float
@@ -44,7 +44,7 @@ class Ran(Struct, frozen=True):
 
 
 def ran(product: Product, dsn: str, *arguments: str) -> Ran:
-    """Runs a command of the product's to its end; what it puts out is thrown away."""
+    """Runs a command of the product to its end, and discards its output."""
     environment = {DSN_VARIABLE: dsn, "PATH": "/usr/bin:/bin"}
     nowhere = os.open(os.devnull, os.O_RDWR)
     began_at = time.perf_counter()
