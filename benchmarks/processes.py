@@ -1,8 +1,7 @@
 """Other programs: servers that run during a measurement, and trials that run to their end and print their figures.
 
-Every program is started with its words going to a file, and is stopped by the process id that it was started with.
-A trial is told its settings on standard input and says its figures on standard output, both as JSON; so addresses
-of databases stand in no command line.
+The output of every program goes to a file, and the program is stopped by its process id. A trial gets its settings on
+standard input and prints its figures on standard output, both as JSON; so no command line has an address of a database.
 """
 
 import asyncio
@@ -27,11 +26,11 @@ POLL_SECONDS: Final = 0.02
 
 
 class ProgramFailed(Exception):
-    """A program did not start, or did not do what it was started for; says what its log ends with."""
+    """A program did not start, or failed at its task. The message has the end of its log."""
 
 
 class Running(Struct, frozen=True):
-    """A program that has said that it is ready; `said` are the words by which it did."""
+    """A program that has reported that it is ready; `said` is the text by which it did."""
 
     pid: int
     said: re.Match[str]
@@ -47,7 +46,7 @@ async def running(
     stdin: bytes = b"",
     is_killed: bool = False,
 ) -> AsyncIterator[Running]:
-    """Runs a server until the context ends; `ready` is the pattern that its log shows when it can be asked.
+    """Runs a server until the context ends; `ready` is the pattern that its log shows when it accepts requests.
 
     Standard output and standard error go to `log`. `is_killed`: it is to be killed within the context. Raises
     ProgramFailed.
@@ -117,7 +116,7 @@ def _search(pattern: str, log: Path) -> re.Match[str] | None:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Asks the program to end, and makes it after STOP_SECONDS_MAX."""
+    """Asks the program to end, and kills it after STOP_SECONDS_MAX."""
     if process.returncode is not None:
         return
     process.send_signal(signal.SIGTERM)

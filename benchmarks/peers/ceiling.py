@@ -1,6 +1,6 @@
 """The ceiling: aiohttp and uvloop and nothing else. Reads the body, answers with as many bytes as the product does.
 
-It looks at nothing: no token, no form, no database. What is measured against it shows what all the rest costs.
+It checks nothing: no token, no form, no database. A comparison with it shows the cost of everything else.
 """
 
 from collections.abc import AsyncIterator

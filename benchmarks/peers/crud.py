@@ -1,10 +1,10 @@
 """The service as most people would write it: aiohttp and asyncpg, one transaction per request, totals that are updated.
 
 Each request writes its history rows, updates the totals, and selects the standing with `RANK() OVER` for the answer,
-which has the shape of the product's. Tuned fairly, and where there was a choice the faster way was taken: a pool as
-large as serves it best, statements prepared once per connection (asyncpg's cache), an index for every look-up, rows
-with room for updates in place (`fillfactor`), JSON by msgspec, the token compared in memory, no foreign keys, and no
-counter for the version that every request would queue at: it is the sum of how often each total was changed.
+which has the shape of the product's. It is tuned fairly, and takes the faster way where there is a choice: a pool of
+the best size, statements prepared once per connection (asyncpg's cache), an index for every look-up, rows with room for
+updates in place (`fillfactor`), JSON by msgspec, the token compared in memory, no foreign keys, and no counter for the
+version, at which every request would queue: the version is the sum of the changes of each total.
 """
 
 from collections.abc import AsyncIterator

@@ -1,11 +1,11 @@
 """The Python library `eventsourcing` with its PostgreSQL recorder (psycopg): appends the same events.
 
-Two figures. `store`: its EventStore, which encodes domain events and hands them to the recorder; that is what
-`engine.log` does with ours, and a row of the table. `recorder`: the recorder alone, handed finished bytes; nobody
-uses the library like that, but it shows how much of the cost is PostgreSQL's.
+There are two figures. `store`: its EventStore, which encodes domain events and hands them to the recorder, as
+`engine.log` does with ours. It is a row of the table. `recorder`: the recorder alone, with finished bytes. Nobody uses
+the library like that, but it shows how much of the cost is PostgreSQL's.
 
-As many events to a call, which is a commit, as the product had; the events are made before. The library's switch
-`enable_db_functions` is off, because with it the recorder was slower.
+A call is a commit, with the same number of events as in the product. The events are made beforehand. The library's
+switch `enable_db_functions` is off, because the recorder was slower with it.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class PointsAdded(DomainEvent):
-    """Ours, as one of the library's."""
+    """One of our events, as an event of the library."""
 
     ranking_id: int
     deltas: list[list[int]]
@@ -92,7 +92,7 @@ def _empty_recorder(datastore: PostgresDatastore) -> PostgresApplicationRecorder
 
 
 def _rate(recorder: PostgresApplicationRecorder, events: int, stopwatch: Stopwatch) -> float:
-    """Events a second, if they are all there."""
+    """Events a second, provided that all of them are stored."""
     recorded = recorder.max_notification_id()
     assert recorded == events, f"{recorded} of {events} events were recorded"
     return events / stopwatch.seconds

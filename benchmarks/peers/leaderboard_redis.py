@@ -1,7 +1,7 @@
 """A leaderboard as most people build it: a sorted set of Redis, `ZINCRBY`, `ZREVRANK` and `ZREVRANGE`, behind aiohttp.
 
-No history is kept, and who has the same total as another stands before or behind him: positions are places. Tuned
-fairly: the parser in C (hiredis), a unix socket, a pool of connections.
+It keeps no history, and equal totals share no position: each member has a place of its own. It is tuned fairly: the
+parser in C (hiredis), a unix socket, a pool of connections.
 """
 
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ class SortedSet:
     """The store."""
 
     command = "zincrby"
-    """What changes it."""
+    """The command that changes it."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

@@ -1,4 +1,4 @@
-"""As `leaderboard_redis`, where the best result of a member counts: `ZADD` with `GT`."""
+"""Like `leaderboard_redis`, but the best result of a member counts: `ZADD` with `GT`."""
 
 from contextlib import AbstractAsyncContextManager
 

@@ -1,8 +1,8 @@
 """A leaderboard as a table: an index on the total, `UPDATE` for points and `count(*)` for the rank, behind aiohttp.
 
-No history is kept. Tuned fairly: a pool as large as serves it best, statements prepared once per connection (asyncpg's
+It keeps no history. It is tuned fairly: a pool of the best size, statements prepared once per connection (asyncpg's
 cache), one statement and no transaction block for a change, one statement for a window, and an index that answers
-counts and windows without the table.
+counts and windows without reading the table.
 """
 
 from collections.abc import AsyncIterator

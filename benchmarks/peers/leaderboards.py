@@ -1,7 +1,6 @@
-"""A leaderboard over HTTP, whatever keeps it: the requests of the product, answered with as little as serves.
+"""A leaderboard over HTTP, for any store: the requests of the product, with minimal answers.
 
-A change is answered with two words. A window has positions, totals and ids alone, where the product's has the
-competitors too.
+A change is answered with two words. A window has only positions, totals and ids; the product's has the competitors too.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from benchmarks.peers.serving import (
 )
 
 MEMBERS_AT_ONCE: Final = 10_000
-"""How many a store is filled with in one go."""
+"""How many members go into a store in one step."""
 _CHANGED: Final = msgspec.json.encode({"status": 200, "message": "ok"})
 
 
@@ -32,7 +31,7 @@ class Line(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """What keeps the totals. Members are known by their ids; `around` and `top` are in the order of the board."""
+    """The store of the totals. Members are known by their ids; `around` and `top` are in the order of the board."""
 
     async def add(self, member: int, amount: int) -> None: ...
 

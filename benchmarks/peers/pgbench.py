@@ -1,7 +1,7 @@
-"""pgbench with the product's append function: what PostgreSQL makes of it when no Python is on the other side.
+"""pgbench with the product's append function: the rate of PostgreSQL without Python on the other side.
 
-One client that calls `append_block` for one tournament over and over, as many one-delta events to a block as the
-product had. The arrays are built in the statement, because pgbench cannot bring any; that is in the figure, too.
+One client repeatedly calls `append_block` for one tournament, with the same number of one-delta events in a block as in
+the product. The arrays are built in the statement, because pgbench cannot send any; the figure includes that.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ WHERE head.tournament_id = {tournament_id};
 async def measured(
     pgbench: str, dsn: str, tournament: Tournament, *, size: int, seconds: int, directory: Path
 ) -> float:
-    """Events a second. Raises ProgramFailed, also where the function is no longer called like this."""
+    """Events a second. Raises ProgramFailed, also if the function has another signature now."""
     script = directory / "append.sql"
     script.write_text(
         _STATEMENT.format(

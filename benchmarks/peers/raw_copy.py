@@ -1,7 +1,8 @@
 """Raw PostgreSQL, writing: `COPY` of the rows that the product appended, into a table like the product's.
 
-The same columns and primary key, the same rows in the same order, as many to a commit as the product had, over one
-connection; no function, no chain, no block, no head. The rows are in memory before. Figure: events a second.
+The table has the same columns and primary key. The rows are the same, in the same order and in commits of the same
+size, over one connection; no function, no chain, no block, no head. They are in memory beforehand. Figure: events a
+second.
 """
 
 from typing import Final

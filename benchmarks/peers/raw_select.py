@@ -1,7 +1,7 @@
-"""Raw PostgreSQL, reading: a plain `SELECT` of the rows that a replay reads, through asyncpg, and no more; or, with
-`blocks`, of those that a verification reads, which are events and blocks.
+"""Raw PostgreSQL, reading: only a plain `SELECT`, through asyncpg, of the rows that a replay reads; or, with `blocks`,
+of those that a verification reads, which are events and blocks.
 
-In runs of ROWS_PER_SELECT, as nobody holds a whole log in memory at once. Figure: events a second.
+It reads ROWS_PER_SELECT rows at a time, because nobody holds a whole log in memory at once. Figure: events a second.
 """
 
 from typing import Final

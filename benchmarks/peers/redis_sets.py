@@ -1,8 +1,8 @@
-"""The service on Redis: aiohttp and redis.asyncio, a sorted set per unity, a stream of what happened.
+"""The service on Redis: aiohttp and redis.asyncio, a sorted set per unity, a stream of events.
 
-Each request is one MULTI: `XADD` to the stream and `ZINCRBY` for every delta, and what the answer needs, the standing
-(`ZRANGE … REV WITHSCORES`) and the length of the stream, which is the version. Redis runs with `appendfsync always`,
-so an answer is given when the change is on disk, as with the product. Tuned fairly: the parser in C (hiredis), a unix
+Each request is one MULTI: `XADD` to the stream, `ZINCRBY` for every delta, and the values of the answer: the standing
+(`ZRANGE … REV WITHSCORES`) and the length of the stream, which is the version. Redis runs with `appendfsync always`, so
+an answer is given when the change is on disk, as in the product. It is tuned fairly: the parser in C (hiredis), a unix
 socket, a pool of connections, the competitors' JSON kept ready in the process, positions counted in one pass.
 """
 
@@ -33,7 +33,7 @@ _ENTRIES_PER_READ: Final = 10_000
 
 
 class _Kept(Struct, frozen=True):
-    """What of a ranking does not change: made into JSON once."""
+    """The parts of a ranking that do not change, as JSON that is made once."""
 
     slug: str
     name: str
@@ -139,7 +139,7 @@ async def _ledger(redis: Redis, ranking_id: int, ranking: _Kept) -> Ledger:
 
 
 async def _entries(redis: Redis, ranking_id: int, after: str) -> Any:
-    """What the stream holds next, with ids and fields as bytes."""
+    """The next entries of the stream, with ids and fields as bytes."""
     return await redis.xrange(_stream(ranking_id), min=after, count=_ENTRIES_PER_READ)
 
 

@@ -1,6 +1,6 @@
-"""How every peer that serves HTTP does it: aiohttp on uvloop, one process, no access log, keep-alive.
+"""How every peer serves HTTP: aiohttp on uvloop, one process, no access log, keep-alive.
 
-A peer that keeps something tells at `GET /recorded` how many changes it has recorded, and at `GET /ledger` also
+A peer that stores changes answers `GET /recorded` with the number of its recorded changes, and `GET /ledger` also with
 whether its totals are right, so that a run can be checked.
 """
 
@@ -21,10 +21,9 @@ BODY_BYTES_MAX: Final = 1_048_576
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What a peer is told. `rankings` are answers of the product, which the peer takes its data from.
-
-    `sizes`: of the body of the answer at each path, for the ceiling alone. `members`: of a leaderboard, each with its
-    total.
+    """The settings of a peer. `rankings` are answers of the product, from which the peer takes its data. `sizes`: the
+    size of the body of the answer at each path, only for the ceiling. `members`: the members of a leaderboard, each
+    with its total.
     """
 
     token: str
@@ -49,7 +48,7 @@ class Recorded(Struct, frozen=True):
 
 
 class Ledger(Recorded, frozen=True):
-    """And whether its totals are the sums of the recorded deltas."""
+    """`Recorded`, and whether the totals are the sums of the recorded deltas."""
 
     exact: bool
 
@@ -58,7 +57,7 @@ Application = Callable[[Settings], AbstractAsyncContextManager[web.Application]]
 
 
 def main(application: Application) -> None:
-    """Serves what `application` makes of the settings, until SIGTERM."""
+    """Serves the application that `application` makes from the settings, until SIGTERM."""
     settings = msgspec.json.decode(sys.stdin.buffer.read(), type=Settings)
     uvloop.run(_serve(application, settings))
 
@@ -78,7 +77,7 @@ def json_response(body: bytes) -> web.Response:
 
 
 def authenticated(request: web.Request, token: str) -> None:
-    """Refuses whoever does not bring the token."""
+    """Refuses every request without the token."""
     if request.headers.get("Authorization") != f"Bearer {token}":
         raise web.HTTPUnauthorized
 

@@ -1,4 +1,4 @@
-"""One module per question or group of questions; what is measured and how stands in its docstring.
+"""One module per question or group of questions. Its docstring says what is measured, and how.
 
 `NUMBERS` are those of the rows in `benchmarks/table.py` that a module answers.
 """

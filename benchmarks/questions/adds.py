@@ -1,11 +1,11 @@
 """Questions 1 to 4: how many `add.json` of one delta does one API process acknowledge in a second?
 
-One tournament of 20, of 200 and of 1,000 competitors, each added to from 64 connections without a pause. Against the
-ceiling at each size, against crud at 20 and 1,000, against Redis at 20. Every contestant is sent the same bodies in
-the same order and answers with the whole standing; what is measured is answers a second.
+One tournament each of 20, 200 and 1,000 competitors gets adds from 64 connections without a pause. The product is
+compared with the ceiling at each size, with crud at 20 and 1,000, and with Redis at 20. Every contestant gets the same
+bodies in the same order and answers with the whole standing. The figure is answers a second.
 
-With the product at 20 competitors goes how far the tables lag behind meanwhile, what an add costs, and at last, in a
-run that does not count, where its API process spends its time.
+For the product at 20 competitors, it also measures how far the tables lag behind meanwhile, the costs of an add, and at
+the end, in a run that does not count, where its API process spends its time.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 class _Race:
-    """Who runs, and on what. `fields` holds one tournament of each size, in a list of its own."""
+    """The contestants and their tournaments. `fields` holds one tournament of each size, each in a separate list."""
 
     def __init__(self, setting: Setting, service: Service, fields: dict[int, list[Tournament]]) -> None:
         self.observed: list[Observed] = []
@@ -70,7 +70,7 @@ class _Race:
         self._requests = {size: self._written(size) for size in fields}
 
     async def contestants(self, stack: AsyncExitStack) -> dict[str, Contestant[Load]]:
-        """By their names; the servers run for as long as `stack` is open."""
+        """The contestants by name; their servers run while `stack` is open."""
         ceiling = await stack.enter_async_context(self._setting.peer("ceiling", await self._sizes()))
         crud = await stack.enter_async_context(
             self._setting.peer("crud", await self._data(CRUD_SIZES, await self._setting.cluster.database("crud")))

@@ -1,9 +1,9 @@
-"""Question 19: does what a request costs grow with the size of a tournament, and do others wait for it?
+"""Question 19: does the cost of a request grow with the size of a tournament, and do others wait for it?
 
-Every operation in tournaments that are large in one dimension: competitors, participants of a ranking, rankings,
-unities, competitions, points in the log, other tournaments, keys. Each has a database and a service of its own
-(`sizes/`). A change with a minimal answer, a window and a single read must cost the same everywhere; whatever grows
-says why. Others must not wait.
+Every operation is measured in tournaments that are large in one dimension: competitors, participants of a ranking,
+rankings, unities, competitions, points in the log, other tournaments, keys. Each has a separate database and service
+(`sizes/`). A change with a minimal answer, a window and a single read must cost the same everywhere. An operation whose
+cost may grow says why. Others must not wait.
 """
 
 import asyncio
@@ -171,7 +171,7 @@ def _doubtful_us(step: Step | None, known: Cells, operation: Measured) -> float:
 
 
 def _smaller(step: Step, known: Cells, operation: Measured) -> list[tuple[int, Cell]]:
-    """The sizes of the same dimension that were measured before, with what was found of this operation."""
+    """The sizes of the same dimension measured so far, each with the finding for this operation."""
     sizes = [(getattr(SMALLEST, step.dimension), SMALLEST_NAME)]
     sizes += [
         (other.count, other.name)
@@ -182,7 +182,7 @@ def _smaller(step: Step, known: Cells, operation: Measured) -> list[tuple[int, C
 
 
 async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str:
-    """Has the service enrol those that are not yet; why it would not, or nothing."""
+    """Enrols the remaining competitors through the service. Returns why the service refused, or nothing."""
     if not any(world.not_yet_enrolled):
         return ""
     async with (
@@ -201,7 +201,7 @@ async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str
 
 
 def _not_asked(step: Step | None, known: Cells) -> dict[str, str]:
-    """Why operations are not asked at this size: the service has no such operation, or would take too long."""
+    """Why operations are not measured at this size: the service has no such operation, or would take too long."""
     if step is None:
         return {}
     reasons = {}
@@ -215,7 +215,7 @@ def _not_asked(step: Step | None, known: Cells) -> dict[str, str]:
 
 
 def _expected_seconds(count: int, cells: list[tuple[int, Cell]]) -> float:
-    """What a request would take at this size if it went on growing as it did between the last two."""
+    """What a request would cost at this size if its cost continued to grow as between the last two."""
     if len(cells) < 2:
         return 0.0
     (smaller, before), (size, cell) = cells[-2:]

@@ -1,14 +1,14 @@
 """Question 10: how many events does `engine.log` append in a second, without HTTP, folds or worker?
 
-10a, 10b: one-delta events of one tournament, 256 to a commit (`trials/append.py`), against `COPY` of the very rows that
-were appended, as many to a commit (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
-with the same events, as many to a commit (`peers/eventsourcing_library.py`). For comparison, the library's recorder
-alone, and pgbench calling the append function.
+10a, 10b: one-delta events of one tournament, 256 in a commit (`trials/append.py`), against `COPY` of the rows that were
+appended, in commits of the same size (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
+with the same events, in commits of the same size (`peers/eventsourcing_library.py`). For comparison, the library's
+recorder alone, and pgbench calling the append function.
 
-10c: 64 to a commit, drawn Zipf-distributed over 1,000 tournaments, against the rate of question 1, measured in the
-same rounds.
+10c: 64 in a commit, drawn Zipf-distributed over 1,000 tournaments, against the rate of question 1, measured in the same
+rounds.
 
-All of them over one connection, commit after commit.
+All of them use one connection, commit after commit.
 """
 
 from contextlib import AsyncExitStack
@@ -66,7 +66,8 @@ async def measure(setting: Setting) -> Findings:
 
 
 class _Race:
-    """Who runs, and on what. Every round appends to a tournament of its own; peers take the rows of that round."""
+    """The contestants and their databases. Every round appends to a new tournament; peers take the rows of that
+    round."""
 
     def __init__(self, setting: Setting, dsn: str, tournaments: list[Tournament]) -> None:
         self.recorder_rates: list[float] = []

@@ -1,7 +1,7 @@
-"""Question 24: a leaderboard of a million of which the best result of each counts: what do changes and windows cost?
+"""Question 24: a leaderboard of a million by best results: what do changes and windows cost?
 
-As question 20, next to a sorted set of Redis with `ZADD GT` and AOF always. About half of the results improve nothing;
-the product records and judges them all the same.
+Like question 20, next to a sorted set of Redis with `ZADD GT` and AOF always. About half of the results improve
+nothing; the product judges and records these too.
 """
 
 from typing import Final

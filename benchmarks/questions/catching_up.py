@@ -1,9 +1,9 @@
 """Question 12: how many events does one worker fold into the tables in a second when it has fallen behind?
 
 12a: one tournament of 20 competitors, one-delta events in blocks of 64. 12b: 1,000 tournaments of 20 competitors, the
-events drawn Zipf-distributed, 64 to a commit, as the load of question 6 leaves them. Before every run the tables are
-put back to where they were before the first of these events; then `Worker.catch_up` works in a process of its own
-(`trials/catch_up.py`). Against the rate of question 1, measured in the same rounds.
+events drawn Zipf-distributed, 64 in a commit, as the load of question 6 leaves them. Before every run, the tables are
+restored to their state before the first of these events; then `Worker.catch_up` runs in a separate process
+(`trials/catch_up.py`). Its rate is compared with that of question 1, measured in the same rounds.
 """
 
 import random
@@ -80,7 +80,7 @@ async def _save(setting: Setting, dsn: str) -> None:
 
 
 async def _caught_up(setting: Setting, dsn: str, tournaments: list[Tournament]) -> float:
-    """One run from the saved tables. Raises WrongAnswer where they end with anything but the sums of the log."""
+    """One run from the saved tables. Raises WrongAnswer if they end with anything but the sums of the log."""
     async with owner(dsn) as connection:
         for table in _TABLES:
             await connection.execute(_EMPTY.format(table))

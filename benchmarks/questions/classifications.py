@@ -1,13 +1,13 @@
 """Question 21: what does a classification cost, compared with plain standings, and do others wait for it?
 
 A ranking of 20, 1,000 and 100,000 competitors, with points, difference and goals. Each competitor has met nine others
-in each of seven competitions, so that thousands of the largest ranking are tied on points. It is classified by totals
-alone, with a criterion among the tied in the middle, and with the best five competitions first.
+in each of seven competitions, so that thousands of the largest ranking are tied on points. It is classified in three
+ways: by totals alone, with a criterion among the tied in the middle, and with the best five competitions first.
 
-After each add, twenty lines are asked for: the first, or those in the middle, where most are tied. The same lines of
-the plain standings of the main unity take turns with them. The cost is processor time of one request, and the stall is
-how long others wait meanwhile, both as in question 19 (`sizes/measuring.py`). Of the two windows the one that costs
-more against the standings counts. Only totals alone have a limit in the table; what the others cost is told.
+After each add, a request asks for twenty lines: the first, or those in the middle, where most are tied. The same lines
+of the plain standings of the main unity take turns with them. The cost is processor time of one request, and the stall
+is how long others wait meanwhile, both as in question 19 (`sizes/measuring.py`). Of the two windows, the one with the
+higher ratio to the standings counts. Only totals alone have a goal in the table; the costs of the others are figures.
 """
 
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 async def _rounds(setting: Setting, competitors: int) -> list[list[Compared]]:
-    """What was found in a ranking of that size, in each round. Raises ProgramFailed and NotAnswered."""
+    """The findings in a ranking of that size, in each round. Raises ProgramFailed and NotAnswered."""
     dsn = await setting.database(f"classification_{competitors}")
     world = await _played(setting, dsn, competitors)
     effort = QUICK_EFFORT if setting.quick else EFFORT
@@ -120,7 +120,7 @@ async def _round(measured: Measuring, world: World) -> list[Compared]:
 
 
 def _cost_and_stall(cell: Cell) -> tuple[float, float]:
-    """Both of one request, in µs and ms. Raises ProgramFailed if it was not answered."""
+    """Cost and stall of one request, in µs and ms. Raises ProgramFailed if it was not answered."""
     if cell.cost_us is None or cell.stall_ms is None:
         raise ProgramFailed(cell.skipped)
     return cell.cost_us, cell.stall_ms
@@ -138,13 +138,13 @@ def _chains(world: World) -> dict[str, list[dict[str, object]]]:
 
 
 def _windows(world: World) -> dict[str, str]:
-    """The queries of windows. Of 20 competitors both have all."""
+    """The queries of windows. With 20 competitors, both windows have all of them."""
     middle = (len(world.participants) - LINES) // 2
     return {"the first": f"top={LINES}", "in the middle": f"offset={middle}&limit={LINES}"}
 
 
 def _asking(what: str, query: str) -> Operation:
-    """A window after an add. Every second add takes back what the one before gave, so that the ties stay."""
+    """A window after an add. Every second add takes back the points of the previous one, so that the ties stay."""
     return Operation(
         name=what,
         kind=Kind.WINDOW,
@@ -183,7 +183,7 @@ async def _played(setting: Setting, dsn: str, competitors: int) -> World:
 
 
 def _season(world: World, competition_ids: Iterator[CompetitionId]) -> Iterator[Event]:
-    """Competitions with what their participants got, pool by pool."""
+    """Competitions with the points of their participants, pool by pool."""
     tournament, draw = world.tournament, Random(SEED)
     for pool in worlds.chunks(world.participants, POOL):
         for _ in range(COMPETITIONS_EACH):
@@ -208,7 +208,7 @@ def _result(draw: Random) -> tuple[int, int, int]:
 
 
 def _grid(found: dict[int, list[list[Compared]]]) -> Grid:
-    """The medians of the rounds; of the stalls the longest."""
+    """The medians of the rounds; for stalls, the longest."""
     rows = []
     for competitors, rounds in found.items():
         for its in zip(*rounds, strict=True):

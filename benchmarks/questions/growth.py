@@ -1,9 +1,9 @@
 """Question 13: does the load of question 1 slow down when the database has grown?
 
-Three services, each on a database of its own, loaded in turn: one whose only tournament has nothing but its 20
-competitors; one whose tournament has 10 million one-delta events behind it; one with 10,000 other tournaments of 20
-competitors next to the loaded one. Before anything is measured all tables are up to date, and the grown databases
-vacuumed. What is measured is answers a second over 64 connections.
+Three services, each on a separate database, are loaded one after another. The only tournament of the first has nothing
+but its 20 competitors. That of the second has 10 million one-delta events already. The third has 10,000 other
+tournaments of 20 competitors next to the loaded one. Before anything is measured, all tables are up to date, and the
+grown databases vacuumed. The figure is answers a second over 64 connections.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ QUICK_EVENTS: Final = 200_000
 TOURNAMENTS: Final = 10_000
 QUICK_TOURNAMENTS: Final = 300
 BLOCK_EVENTS: Final = 512
-"""The most that the product puts into one block; it makes the log sooner."""
+"""The largest block of the product; it fills the log sooner."""
 SEED: Final = 13
 
 EMPTY: Final = "empty"

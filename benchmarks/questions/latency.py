@@ -5,9 +5,9 @@ One tournament of 20 competitors, one delta a request.
 8: one connection of wrk, one request after the other: the p50, against 2.5 times the ceiling's plus the p50 of one
 commit of one event by asyncpg alone (`trials/append.py`, in a database without a worker).
 
-9: 500 and 2,000 requests a second at equal intervals, by an open loop that counts from when a request was due
-(`openloop.py`): the p99, against the better of crud's and Redis's in the same round, which are as durable. A contestant
-slower than the rate falls behind, and its latency grows until the load ends.
+9: 500 and 2,000 requests a second at equal intervals, by an open loop that counts from the time when a request was due
+(`openloop.py`): the p99, against the better of crud's and Redis's in the same round; both are equally durable. A
+contestant slower than the rate falls behind, and its latency grows until the load ends.
 """
 
 import sys
@@ -65,7 +65,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 class _Race:
-    """Who runs, and on what."""
+    """The contestants and their tournaments."""
 
     def __init__(self, setting: Setting, service: Service, tournaments: list[Tournament]) -> None:
         self._setting = setting
@@ -74,7 +74,8 @@ class _Race:
         self._requests: Path = setting.requests("latency", adds(tournaments * REQUESTS, service.token, seed=SEED))
 
     async def peers(self, stack: AsyncExitStack) -> dict[str, Peer]:
-        """By their names; the servers run for as long as `stack` is open. Redis is left out where it is missing."""
+        """The contestants by name; their servers run while `stack` is open. Redis is left out if it is not
+        installed."""
         setting, token = self._setting, self._service.token
         rankings = await asking.rankings_for_peers(self._service, self._tournaments)
         sizes = Settings(token=token, sizes=await asking.add_sizes(self._service, self._tournaments))

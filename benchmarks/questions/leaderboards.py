@@ -1,14 +1,14 @@
-"""Question 20: a leaderboard of a million: what do changes and windows cost, and in a sorted set or an indexed table?
+"""Question 20: a leaderboard of a million: what do changes and windows cost, also in a sorted set or an indexed table?
 
 Redis (`ZINCRBY`, `ZREVRANK`, `ZREVRANGE`; with AOF always, and with AOF everysec) and PostgreSQL (an index on the
 total, `count(*)` for the rank), each behind aiohttp, and the product with minimal answers and windows. All start with
 the same totals and are sent the same bodies over 64 connections: points for one member, five lines on each side of a
 member, the top ten. The peers keep no history, have no equal positions and answer with ids alone; the product answers
-with the competitors of the window, and its changes are judged, versioned and in a log for ever.
+with the competitors of the window, and its changes are judged, versioned and kept in a log permanently.
 
-After the last round the product's windows are compared with a count of the log, and the changes that each has recorded
-with those that were acknowledged. Then what holds the board is killed (the API process, Redis, a PostgreSQL backend,
-which takes all others with it), and the time counts until a window is answered again.
+After the last round the product's windows are compared with a count of the log, and the changes that each contestant
+has recorded with those that it acknowledged. Then the process that holds the board is killed (the API process, Redis, a
+PostgreSQL backend, which takes all others with it). The time counts until a window is answered again.
 """
 
 import asyncio
@@ -68,8 +68,8 @@ Written = Callable[..., list[Request]]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What a board counts, against whom. `kinds`: of requests, by row. `redis`: the peer's module, and for each name of
-    a contestant when it syncs. `writes` makes the requests, and `counted` the board from the log."""
+    """What a board counts, and its peers. `kinds`: kinds of requests, by row. `redis`: the peer's module, and for the
+    name of each contestant when it syncs. `writes` makes the requests, and `counted` the board from the log."""
 
     name: str
     number: int
@@ -96,8 +96,9 @@ SUMS: Final = Rules(
 
 
 class Contestant(Struct, frozen=True, kw_only=True):
-    """Who is asked. `serving` and `store`: processes, whose memory counts. `kill` ends what holds the board and returns
-    when it is gone; `revive` starts it again where nobody else does. `recorded`: how many changes it has counted."""
+    """A contestant. `serving` and `store`: processes whose memory counts. `kill` ends the process that holds the board
+    and returns when it is gone; `revive` starts it again if nothing else does. `recorded`: how many changes it has
+    counted."""
 
     url: str
     serving: int
@@ -140,7 +141,7 @@ async def raced(setting: Setting, rules: Rules) -> Findings:
 
 
 async def _enrolled(service: Service, world: World) -> str:
-    """Has the rest of the members enrolled; why the service would not, or nothing."""
+    """Enrols the remaining members. Returns why the service refused, or nothing."""
     async with owner(service.dsn) as connection:
         await wait_for_tables(connection)
     try:
@@ -167,7 +168,7 @@ class _Race:
         self._before: dict[str, int] = {}
 
     async def enter(self, stack: AsyncExitStack) -> None:
-        """Starts the peers, which run for as long as `stack` is open."""
+        """Starts the peers, which run while `stack` is open."""
         async with owner(self._service.dsn) as connection:
             board = await self._rules.counted(connection, self._world.tournament)
         self._members = [(line.competitor_id, line.total) for line in board.lines]
@@ -225,7 +226,7 @@ class _Race:
                 yield f"{kind}, {name}", partial(self._loaded, contestant.url, requests, seconds)
 
     async def _loaded(self, url: str, requests: Path, seconds: int) -> Load:
-        """A run, and the end of the queries that its clients have not waited for: those of the table take seconds."""
+        """A run, and then a wait for the queries that its clients have abandoned: those of the table take seconds."""
         load = await self._setting.load(url, requests, seconds=seconds)
         async with owner(self._service.dsn) as connection:
             while await connection.fetchval(_AT_WORK):  # noqa: ASYNC110 - it is other processes that work
@@ -233,14 +234,14 @@ class _Race:
         return load
 
     async def warm_up(self) -> None:
-        """Asks each for a window. The product puts its lines in order then, as the peers did when they were filled; how
-        long that takes is part of how long it takes to answer again after a kill."""
+        """Asks each contestant for a window. The product then puts its lines in order, as the peers did when they were
+        filled. That time is part of the time until it answers again after a kill."""
         for contestant in self.contestants.values():
             async with Asker(contestant.url, self._service.token) as asker:
                 await asker.get(self._window)
 
     async def check(self, loads: dict[str, list[Load]]) -> None:
-        """Compares what each has recorded with what was acknowledged. Raises WrongAnswer."""
+        """Compares the changes that each has recorded with those that it acknowledged. Raises WrongAnswer."""
         for name, contestant in self.contestants.items():
             writes = loads[f"{WRITES}, {name}"]
             recorded = await contestant.recorded() - self._before[name]
@@ -257,7 +258,7 @@ class _Race:
             findings.figure(f"memory per member, store: {name}", "bytes", [store / count])
 
     async def kill_all(self, findings: Findings) -> None:
-        """How long each takes to answer again. The table comes last: what kills it restarts PostgreSQL for all."""
+        """How long each takes to answer again. The table comes last, because killing it restarts PostgreSQL for all."""
         for name, contestant in self.contestants.items():
             seconds = await _ready_again(contestant, self._window, self._service.token)
             findings.figure(f"ready after kill -9: {name}", "s", [seconds])
@@ -306,7 +307,7 @@ def _findings(loads: dict[str, list[Load]], rules: Rules) -> Findings:
 
 
 async def _ready_again(contestant: Contestant, path: str, token: str) -> float:
-    """Seconds from the end of what holds the board until a window is answered. Raises TimeoutError."""
+    """Seconds from the end of the process that holds the board until a window is answered. Raises TimeoutError."""
     began_at = time.perf_counter()
     await contestant.kill()
     reviving = asyncio.create_task(contestant.revive())
@@ -332,7 +333,7 @@ async def _answers(session: ClientSession, path: str) -> bool:
 
 
 async def _nothing() -> None:
-    """For what is started again by what watches over it."""
+    """For processes that a supervisor starts again."""
 
 
 async def _kill(pid: int) -> None:
@@ -342,7 +343,7 @@ async def _kill(pid: int) -> None:
 
 
 async def _kill_backend(dsn: str) -> None:
-    """Kills one PostgreSQL process, and waits until the server has ended all others, which it does then."""
+    """Kills one PostgreSQL process, and waits until the server has ended all others, as it does after such a kill."""
     connection = await asyncpg.connect(dsn)
     (pid, *_) = [row["pid"] for row in await connection.fetch(_BACKENDS)]
     os.kill(pid, signal.SIGKILL)
@@ -351,8 +352,8 @@ async def _kill_backend(dsn: str) -> None:
 
 
 async def _backends(dsn: str) -> list[int]:
-    """The processes of PostgreSQL that work for this database, others than the one that answers; then those that work
-    for all."""
+    """The processes of PostgreSQL that work for this database, except the one that answers; then those that work for
+    all."""
     connection = await asyncpg.connect(dsn)
     try:
         rows = await connection.fetch(_BACKENDS)

@@ -1,13 +1,13 @@
-"""Questions 11 and 15: what does a long log cost whoever has to read it, and whoever has not?
+"""Questions 11 and 15: what does a long log cost a process that has to read it, and one that does not?
 
 One tournament of 20 competitors with a million one-delta events in blocks of 64, as a load of 64 connections leaves
-them. What is read is in the memory of the operating system.
+them. All rows that are read are in the memory of the operating system.
 
 11: a full replay, without tables: read, decode, fold (`trials/replay.py`), against a plain `SELECT` of the same rows
 through asyncpg, made into Python objects and thrown away (`peers/raw_select.py`). Events a second.
 
-15: the tables are brought up to date, and then the first answer of this tournament in a process that does not have
-it in memory is compared with that of a tournament of as many competitors with 1,000 events (`trials/cold_start.py`).
+15: the tables are brought up to date. Then the first answer of this tournament in a process that does not have it in
+memory is compared with that of a tournament of the same size with 1,000 events (`trials/cold_start.py`).
 """
 
 from functools import partial

@@ -1,9 +1,9 @@
-"""Question 25: 10,000 leaderboards of 10, 100 and 1,000 members, of which the best result of each counts.
+"""Question 25: 10,000 leaderboards of 10, 100 and 1,000 members, where the best result of each counts.
 
-The workload `leaderboard-top-{10,100,1000}` of redis-benchmarks-specification: of the requests, 60 % write results of
-ten members of one board, 40 % read its top two, over 200 connections. Redis is asked behind aiohttp with the same
-bodies, without durability and with AOF always. All boards begin empty. The product's answer to a read has the
-competitors, too; its boards are rankings, a thousand in a tournament.
+The workload `leaderboard-top-{10,100,1000}` of redis-benchmarks-specification: 60 % of the requests write results of
+ten members of one board, 40 % read its top two, over 200 connections. Redis, behind aiohttp, gets the same bodies,
+without durability and with AOF always. All boards begin empty. The product's answer to a read has the competitors, too;
+its boards are rankings, a thousand in a tournament.
 """
 
 import random
@@ -44,7 +44,7 @@ WRITTEN: Final = 10
 TOP: Final = "top=2"
 CONNECTIONS: Final = 200
 MEMORY: Final = ("--memory", "4096")
-"""As much as 10,000 boards of 1,000 members need. Redis has no bound."""
+"""Enough for 10,000 boards of 1,000 members. Redis has no bound."""
 SEED: Final = 25
 
 OURS: Final = "ours"
@@ -109,7 +109,7 @@ async def _measured(setting: Setting, count: int, members: int) -> dict[str, lis
 
 
 async def _warm_up(url: str, token: str, boards: list[Tournament]) -> None:
-    """Reads each board once. The product puts its lines in order then."""
+    """Reads each board once. The product then puts its lines in order."""
     async with Asker(url, token) as asker:
         for board in boards:
             await asker.get(f"{board.path}/rankings/{board.ranking_id}/standings.json?{TOP}")

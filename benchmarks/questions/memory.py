@@ -1,12 +1,13 @@
 """Question 14: what does a tournament take in the memory of an API process, and what does an idle process take?
 
 Tournaments of different sizes, with points for every competitor in every unity and with tables up to date, are loaded
-one after the other in a process of its own (`trials/memory.py`); the difference of two sizes, by tracemalloc, is what
-one more competitor, unity or competition takes. The sizes are such that Python's hash tables are equally full in
-both. The rows are about the live itself: head and board; what it keeps of answers besides is among the figures.
+one after another in a separate process (`trials/memory.py`). The difference between two sizes, by tracemalloc, is the
+memory of one more competitor, unity or competition. The sizes are chosen so that Python's hash tables are equally full
+in both. The rows are about the live itself: head and board. The memory of the answers that it keeps is among the
+figures.
 
-An idle API process is that of a service which has just started; its resident memory counts, what it shares with
-others included.
+An idle API process is that of a service which has just started. Its resident memory counts, including memory that it
+shares with others.
 """
 
 import asyncio
@@ -71,5 +72,5 @@ def _findings(loaded: list[dict[str, Any]], idle: list[dict[str, Any]]) -> Findi
 
 
 def _each(run: dict[str, Any], kind: str, when: str) -> float:
-    """What one more of `kind` takes."""
+    """The memory of one more of `kind`."""
     return float(run[f"{kind}_{when}"] - run[f"base_{when}"]) / MORE[kind]

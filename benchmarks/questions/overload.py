@@ -1,19 +1,19 @@
-"""Question 23: what is served when far more ask than can be served?
+"""Question 23: what is served when far more clients ask than can be served?
 
-One API process, one tournament of 20 competitors, one delta a request, by wrk over 64 connections and over thousands
-that each ask again at once, whatever the answer. A rate is of adds in the log, counted once the connections stand.
+One API process, one tournament of 20 competitors, one delta a request, by wrk over 64 connections and over thousands.
+Each of these asks again at once, whatever the answer. A rate is of adds in the log, counted once the connections stand.
 
 23a to 23c: 2,500, 5,500 and 11,000 connections, against 64 in the same round. Then the same numbers backwards: the grid
-shows whether a rate depends on what was before.
+shows whether a rate depends on earlier load.
 
 23d: 5,500 connections, after all sessions of the database had been stopped for 1.5 s.
 
 23e: 5,500 connections next to a client of another tournament, which asks every 20 ms over one connection; 23f is the
-p99 of its answers, and 23g of a client that connects each time, from when the crowd begins to connect.
+p99 of its answers, and 23g that of a client that connects each time, from when the crowd begins to connect.
 
-23h: what the process takes more with 11,000 connections than with 64.
+23h: how much more memory the process takes with 11,000 connections than with 64.
 
-Among the figures: the ceiling, crud and Redis with 5,500 connections, by their answers.
+The figures also have the ceiling, crud and Redis with 5,500 connections, by their answers.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 class _Crowd:
-    """Who asks for more than can be served."""
+    """The clients that ask for more than can be served."""
 
     def __init__(self, setting: Setting, service: Service, hot: Tournament, calm: Tournament) -> None:
         self.setting = setting
@@ -100,8 +100,8 @@ class _Crowd:
 
     @asynccontextmanager
     async def asking(self, connections: int, *, halted: bool = False) -> AsyncIterator[list[load.Load]]:
-        """So many connections ask within the context, which must take `rate` once. What wrk saw is in the list
-        afterwards. What was acknowledged is in the log, or WrongAnswer is raised."""
+        """That many connections ask within the context, which must take `rate` once. The list has the figures of wrk
+        afterwards. Raises WrongAnswer if an acknowledged add is not in the log."""
         await self.setting.cluster.checkpoint()
         seconds = round(self.standing + self.seconds + 1 + 2 * halted)
         before = await ledger.opened(self.service, [self.hot])
@@ -196,7 +196,7 @@ async def _calm(findings: Findings, crowd: _Crowd, connections: int) -> None:
 
 
 async def _ask(crowd: _Crowd, waits: list[float], *, is_kept: bool) -> None:
-    """One client, until it is cancelled: how long each of its adds took, with the connecting."""
+    """One client, until it is cancelled: how long each of its adds took, including connecting."""
     host, _, port = crowd.service.url.removeprefix("http://").partition(":")
     wire: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     while True:

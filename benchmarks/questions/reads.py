@@ -1,9 +1,9 @@
 """Questions 5 and 16: how many lists does one API process answer in a second, alone and with adds among them?
 
-Sixteen tournaments of 20 competitors and 1,000 competitions of two. Read are `rankings.json` of each, and every page of
-100 of `competitions.json`, over 64 connections; of the mixed load nine requests in ten are such reads, half of each
-kind, and one is an `add.json` of one delta. Every read of the product passes its read barrier. Against a ceiling that
-answers each path with as many bytes.
+Sixteen tournaments of 20 competitors and 1,000 competitions of two. Clients read `rankings.json` of each, and every
+page of 100 of `competitions.json`, over 64 connections. In the mixed load, nine requests in ten are such reads, half of
+each kind, and one is an `add.json` of one delta. Every read of the product passes its read barrier. The ceiling answers
+each path with the same number of bytes.
 """
 
 from functools import partial

@@ -1,18 +1,18 @@
 """Question 22: what do listeners cost, and how soon do they hear?
 
-One API process, tournaments of 20 competitors, one delta a request. Listeners ask for what is new (`listening.py`).
+One API process, tournaments of 20 competitors, one delta a request. Listeners ask for new events (`listening.py`).
 
-Delay: 1,000 adds a second come at a fixed rate (`openloop.py`), to one tournament that all listen to, and spread over
-100 tournaments that each has its share of the listeners. It is the time from the recording of an event, some
+Delay: 1,000 adds a second come at a fixed rate (`openloop.py`), to one tournament that all listen to, or spread over
+100 tournaments, each with its share of the listeners. The delay is the time from the recording of an event, some
 milliseconds before it is acknowledged, to its arrival. One tournament with 10,000 listeners would be 10 million events
 a second, more than any machine of this size can send; the figure says how that ends.
 
 22a: adds a second over 64 connections with 100 listeners of that tournament, against the same without any. The same
 with 1,000 and 10,000 is among the figures.
 
-22b: what the API process takes more for each listener that has caught up and hears nothing, of 1,000.
+22b: how much more memory the API process takes for each of 1,000 listeners that have caught up and receive nothing.
 
-Deaf listeners never read: what the API process takes more after the adds, for each of them.
+Deaf listeners never read: how much more memory the API process takes after the adds, for each of them.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ async def measure(setting: Setting) -> Findings:
 
 
 class _Crowd:
-    """Who listens, and who adds meanwhile."""
+    """The listeners, and the clients that add meanwhile."""
 
     def __init__(self, setting: Setting, service: Service, tournaments: list[Tournament]) -> None:
         self.setting = setting
@@ -96,7 +96,7 @@ class _Crowd:
     async def listening(
         self, listeners: int, *, tournaments: int = 1, deaf: int = 0, looked_at: int = LOOKED_AT
     ) -> AsyncIterator[Figures]:
-        """So many listen within the context. What they saw is in the dictionary afterwards."""
+        """That many clients listen within the context. The dictionary has their figures afterwards."""
         figures: Figures = {}
         if not listeners:
             yield figures

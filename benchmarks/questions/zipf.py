@@ -1,8 +1,8 @@
 """Question 6: how many adds does one API process acknowledge in a second when they go to 1,000 tournaments?
 
 Zipf-distributed: the tournament of rank n is drawn with a frequency in proportion to 1/n, so that the first gets some
-13 in 100 and a commit holds blocks of many tournaments. 20 competitors each, one delta, 64 connections, against the
-ceiling.
+13 in 100 and a commit holds blocks of many tournaments. Each tournament has 20 competitors; each request has one delta,
+over 64 connections. Compared with the ceiling.
 """
 
 import random
