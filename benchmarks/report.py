@@ -1,4 +1,4 @@
-"""What a run says: a table on the terminal, a JSON document, a results page."""
+"""The report of a run: a table on the terminal, a JSON document, a results page."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,7 +28,7 @@ _STYLES: Final = {
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """Everything that there is to say of a run. `settings` are PostgreSQL's."""
+    """Everything that a run reports. `settings` are PostgreSQL's."""
 
     started_at: str
     minutes: float
@@ -53,7 +53,7 @@ def write_json(run: Run, file: Path) -> None:
 
 
 def print_table(run: Run, console: Console) -> None:
-    """The rows, and below them everything that was measured."""
+    """Prints the rows, and below them everything that was measured."""
     rows = Table("#", "question", "median", "lowest to highest", "must", "aim", "", title=_title(run))
     for outcome in run.outcomes:
         rows.add_row(*_cells(outcome), style=_STYLES[outcome.verdict])
@@ -124,7 +124,7 @@ def _bound(row: Row, bound: float) -> str:
 
 
 def _number(value: float) -> str:
-    """With three digits that count, or all before the point."""
+    """With three significant digits, or all digits before the point."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
@@ -186,7 +186,7 @@ def _grid_section(grid: Grid) -> str:
 
 
 def _profile_section(run: Run) -> str:
-    """Where the API process spends its time under question 1: the answer to where the rest to the ceiling goes."""
+    """Where the API process spends its time under question 1, and so what separates it from the ceiling."""
     spent = _median(run, costs.cpu_of("question 1", costs.API))
     modules: dict[str, float] = {}
     for spot in run.profile:
@@ -199,9 +199,10 @@ def _profile_section(run: Run) -> str:
         [
             "## Where the time goes: question 1\n",
             _comparison(run, spent),
-            "Sampled by py-spy in a run that does not count. What a function in C takes is counted with the Python "
-            "function that called it. To be sampled the process is stopped, which on virtual machines happens rather "
-            "at system calls than between them: what sends, writes or asks for a process id looks larger than it is.\n",
+            "Sampled by py-spy in a run that does not count. The time of a function in C is counted with the Python "
+            "function that called it. py-spy stops the process for each sample. On virtual machines, it stops more "
+            "often at system calls than between them: functions that send, write or ask for a process id look larger "
+            "than they are.\n",
             "### By module, without what it calls\n",
             _markdown(["module", "share", "µs per add"], [(m, f"{s:.1%}", f"{s * spent:.1f}") for m, s in largest]),
             "### By function, without what it calls\n",
@@ -216,8 +217,8 @@ def _comparison(run: Run, spent: float) -> str:
     of_the_ceiling = _median(run, costs.cpu_of("question 1", costs.CEILING))
     return (
         f"An add takes {spent:.0f} µs of processor time in the API process, and {of_the_ceiling:.0f} µs in the "
-        "ceiling's. The difference is what the functions below do. Where rates differ by more than these times, the "
-        "API process waits for a core: the database, the worker and the load generator want theirs.\n"
+        "ceiling's. The functions below make the difference. Where rates differ by more than these times, the API "
+        "process waits for a core that the database, the worker or the load generator uses.\n"
     )
 
 

@@ -36,7 +36,7 @@ class Product(Struct, frozen=True):
     python: str
 
     def run(self, *arguments: str, dsn: str) -> str:
-        """What a command of the product prints. Raises ProgramFailed."""
+        """The output of a command of the product. Raises ProgramFailed."""
         result = subprocess.run(
             [self.command, *arguments],
             env={DSN_VARIABLE: dsn, "PATH": "/usr/bin:/bin"},
@@ -55,7 +55,7 @@ class Product(Struct, frozen=True):
 
 
 def installed() -> Product:
-    """The product as `make` installs it next to its sources, or else as it is found on the PATH."""
+    """The product as `make` installs it next to its sources, or else as found on the PATH."""
     beside = machine.ROOT / ".venv" / "bin" / "tallybook"
     found = str(beside) if beside.exists() else shutil.which("tallybook")
     if found is None:
@@ -64,7 +64,7 @@ def installed() -> Product:
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A running service. `api` and `worker` are the ids of its processes when it had started; `supervisor` restarts
+    """A running service. `api` and `worker` are the ids of its processes just after the start; `supervisor` restarts
     them."""
 
     url: str
@@ -75,13 +75,14 @@ class Service(Struct, frozen=True, kw_only=True):
     worker: int
 
     async def backends(self) -> dict[str, list[int]]:
-        """The processes of PostgreSQL that work for it, by whom: tallybook api, tallybook worker, background."""
+        """The processes of PostgreSQL that work for the service, by client: tallybook api, tallybook worker,
+        background."""
         async with owner(self.dsn) as connection:
             return await backends(connection)
 
 
 async def backends(connection: asyncpg.Connection) -> dict[str, list[int]]:
-    """As `Service.backends`, over a connection that is there."""
+    """Like `Service.backends`, over an existing connection."""
     found: dict[str, list[int]] = {}
     for row in await connection.fetch(_BACKENDS):
         found.setdefault(row["side"], []).append(row["pid"])
@@ -89,12 +90,12 @@ async def backends(connection: asyncpg.Connection) -> dict[str, list[int]]:
 
 
 def processes(supervisor: int) -> dict[str, int]:
-    """The processes that a supervisor has now, by what they are: api, worker."""
+    """The current processes of a supervisor, by kind: api, worker."""
     return {_kind(machine.command_of(pid)): pid for pid in machine.children_of(supervisor)}
 
 
 def token(product: Product, dsn: str) -> str:
-    """A new token for everything."""
+    """A new token for all tournaments."""
     made: Any = json.loads(product.run("token", "create", "bench", "--scope", "admin", "--json", dsn=dsn))
     return str(made["token"])
 
@@ -103,8 +104,8 @@ def token(product: Product, dsn: str) -> str:
 async def serving(
     product: Product, dsn: str, *options: str, log: Path, known_token: str | None = None
 ) -> AsyncIterator[Service]:
-    """A service on a database that is migrated, with one API process and one worker. `options`: further ones of
-    `serve`. `known_token`: one that the database knows; None: a new one is made."""
+    """A service on a migrated database, with one API process and one worker. `options`: further options of `serve`.
+    `known_token`: an existing token; None: a new one is made."""
     async with running(
         [product.command, "serve", "--port", "0", *options],
         log=log,

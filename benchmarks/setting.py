@@ -1,4 +1,4 @@
-"""What every question is given: the cluster, the product, the tools, and how much there is to be done."""
+"""The setting of every question: the cluster, the product, the tools, and the amount of work."""
 
 import importlib.util
 import shutil
@@ -39,7 +39,7 @@ class Redis(Struct, frozen=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """`directory` is for files of this run. `say` tells whoever waits what is being done."""
+    """`directory` is for files of this run. `say` reports progress."""
 
     cluster: Cluster
     product: Product
@@ -50,11 +50,11 @@ class Setting(Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> int:
-        """Of one run of one contestant."""
+        """How long one run of one contestant lasts."""
         return self.scaled(SECONDS, quick=QUICK_SECONDS)
 
     def scaled(self, full: int, *, quick: int) -> int:
-        """How much of something: all of it, or what fits into a quick run."""
+        """How much of something to do: all of it, or as much as fits into a quick run."""
         return quick if self.quick else full
 
     def log(self, name: str) -> Path:
@@ -86,9 +86,9 @@ class Setting(Struct, frozen=True, kw_only=True):
     async def redis(
         self, fsync: str | None = "always", *, is_killed: bool = False, name: str = ""
     ) -> AsyncIterator[Redis]:
-        """A Redis with an append-only file: `fsync` "always", it syncs before it confirms; "everysec", each second;
-        None: it writes nothing. It finds what an earlier one of that kind, or `name`, has left. `is_killed`: it is to
-        be killed within the context."""
+        """A Redis with an append-only file. `fsync`: "always", it syncs before it confirms; "everysec", it syncs each
+        second; None, it writes nothing. It loads the data that an earlier one of that kind, or `name`, has left.
+        `is_killed`: it is to be killed within the context."""
         name = name or f"{fsync}"
         directory = self.directory / f"redis-{name}"
         directory.mkdir(exist_ok=True)
@@ -112,12 +112,12 @@ class Setting(Struct, frozen=True, kw_only=True):
         return await load.measured(url, requests, seconds=seconds or self.seconds, connections=connections)
 
     async def trial(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The figures of a trial of the product's."""
+        """The figures of a trial of the product."""
         await self.cluster.checkpoint()
         return await figures_of(self.product.trial(name), settings, log=self.log(f"trial-{name}"))
 
     async def peer_trial(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The figures of a trial of a peer's."""
+        """The figures of a trial of a peer."""
         await self.cluster.checkpoint()
         command = [sys.executable, "-m", f"benchmarks.peers.{name}"]
         return await figures_of(command, settings, log=self.log(f"peer-{name}"))

@@ -1,7 +1,7 @@
-"""The table: what each question asks, what must be reached and what is aimed at; and what came of it.
+"""The table: what each question asks, what it must reach and aims at, and its result.
 
-The rows are those of the plan for heavy delta load. A row's value is a ratio, or a size, whose two sides were
-measured in the same round; it holds when the median of the rounds does.
+The rows are those of the plan for heavy delta load. A row's value is a size, or a ratio of two figures measured in the
+same round. The row is met if the median of the rounds is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ TIMES: Final = "×"  # noqa: RUF001 - the sign that ratios are written with
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """`at_most`: the value must not be above `must`, else not below. `unit` is of the value."""
+    """`at_most`: the value must not be above `must`; otherwise it must not be below. `unit` is that of the value."""
 
     key: str
     question: str
@@ -26,7 +26,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def number(self) -> int:
-        """Of the question that the row belongs to."""
+        """The number of the question that the row belongs to."""
         return int(self.key.rstrip("abcdefgh"))
 
     def reaches(self, value: float, bound: float) -> bool:
@@ -120,8 +120,8 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 
 class Grid(Struct, frozen=True, kw_only=True):
-    """A table of its own that a question has made, as text, and what is to be said below it. `is_printed`: on the
-    terminal too, not only on the page."""
+    """A separate table of a question, as text, with notes below it. `is_printed`: on the terminal too, not only on the
+    page."""
 
     title: str
     head: list[str]
@@ -131,7 +131,8 @@ class Grid(Struct, frozen=True, kw_only=True):
 
 
 class HotSpot(Struct, frozen=True):
-    """A place where a process spends its time: shares of all samples, in it alone and in all that it calls."""
+    """A place where a process spends its time, as shares of all samples: in it alone, and including all that it
+    calls."""
 
     place: str
     own: float
@@ -139,8 +140,8 @@ class HotSpot(Struct, frozen=True):
 
 
 class Findings(Struct):
-    """What a question found. `values` are those of its rows, by their keys, one per round; `missing` says of a row
-    why it was not measured, `failed` why its figures do not count."""
+    """The findings of a question. `values` are those of its rows, by their keys, one per round. `missing` says why a
+    row was not measured, `failed` why its figures do not count."""
 
     values: dict[str, list[float]] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
@@ -182,7 +183,7 @@ class Verdict(StrEnum):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What came of a row. Without a value where it failed or is missing; then `reason` says why."""
+    """The outcome of a row. It has no value if the row failed or is missing; then `reason` says why."""
 
     row: Row
     verdict: Verdict
@@ -197,7 +198,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def outcomes(findings: Findings, numbers: Iterable[int]) -> list[Outcome]:
-    """What came of the rows of these questions."""
+    """The outcomes of the rows of these questions."""
     asked = set(numbers)
     return [_outcome(row, findings) for row in ROWS if row.number in asked]
 

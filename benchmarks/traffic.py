@@ -1,8 +1,8 @@
 """The requests of a load: thousands of different ones, rendered as the bytes that clients send.
 
-Half of the bodies are encoded as browsers do it (compact JSON, `encodeURIComponent`), half as Python's `requests`
-does (JSON with blanks, which become `+`). Deltas are signed, some with an explicit plus, and every second request
-names a competition where the tournament has any. All of it is drawn from a seed.
+Half of the bodies are encoded as browsers do it (compact JSON, `encodeURIComponent`), half as Python's `requests` does
+(JSON with blanks, which become `+`). Deltas are signed, some with an explicit plus, and every second request names a
+competition if the tournament has any. Everything is drawn from a seed.
 """
 
 import json
@@ -15,15 +15,15 @@ from urllib.parse import quote, urlencode
 from benchmarks.world import DELTA_SHOWN_MAX, Tournament
 
 REQUESTS: Final = 8_192
-"""Different requests of one load; wrk starts again when it has sent them all."""
+"""How many different requests a load has; wrk starts again when it has sent them all."""
 LARGE_REQUESTS: Final = 256
-"""The same where each is some hundred kilobytes."""
+"""The same number for requests of some hundred kilobytes each."""
 PER_PAGE: Final = 100
 MOVE_MAX: Final = 5_000
 """Deltas on a leaderboard are within ±MOVE_MAX; a million totals are spread over a million."""
 
 RESULT_SHOWN_MAX: Final = 1_000_000
-"""Results on a leaderboard are from 0 to this, as the totals are that it begins with."""
+"""Results on a leaderboard are from 0 to this, and so are its initial totals."""
 
 _HEAD: Final = (
     "{method} {path} HTTP/1.1\r\n"
@@ -49,7 +49,7 @@ def get(path: str, token: str) -> Request:
 
 
 def put(path: str, token: str, body: bytes, *, minimal: bool = False, key: str = "") -> Request:
-    """`minimal`: with no more for an answer than that it was done. `key`: an idempotency key; empty: none."""
+    """`minimal`: the answer says only that the request was done. `key`: an idempotency key; empty: none."""
     head = _HEAD.format(method="PUT", path=path, token=token) + _BODY_HEAD.format(length=len(body))
     head += _MINIMAL if minimal else ""
     head += _KEY.format(key=key) if key else ""
@@ -66,7 +66,7 @@ def is_add(request: Request) -> bool:
 
 
 def store(requests: list[Request], file: Path) -> Path:
-    """Puts requests where loads read them: each after its length in four bytes, the highest first."""
+    """Writes the file of requests that loads read: each request after its length in four bytes, the highest first."""
     file.write_bytes(b"".join(len(request).to_bytes(4, "big") + request for request in requests))
     return file
 
@@ -86,7 +86,8 @@ def adds(
 ) -> list[Request]:
     """One add.json to each of `tournaments`, in their order.
 
-    `deltas` of one competitor each, drawn; with `spread` instead one of every competitor of the ranking.
+    It has `deltas` deltas, each of a drawn competitor; with `spread`, one delta for every competitor of the ranking
+    instead.
     """
     draw = random.Random(seed)
     return [
@@ -119,8 +120,8 @@ def competitions(tournaments: Iterable[Tournament], token: str) -> list[Request]
 
 
 def leaderboard_adds(tournament: Tournament, token: str, *, count: int, seed: int) -> list[Request]:
-    """`count` add.json of one delta each, to members of one ranking, who move some thousand places; answered with next
-    to nothing."""
+    """`count` add.json of one delta each, to members of one ranking, who move some thousand places; with minimal
+    answers."""
     draw = random.Random(seed)
     members, (unity_id, *_) = tournament.competitor_ids, tournament.unity_ids
     deltas = [(draw.choice(members), unity_id, draw.randint(-MOVE_MAX, MOVE_MAX)) for _ in range(count)]
@@ -130,7 +131,7 @@ def leaderboard_adds(tournament: Tournament, token: str, *, count: int, seed: in
 
 
 def leaderboard_results(tournament: Tournament, token: str, *, count: int, seed: int) -> list[Request]:
-    """As `leaderboard_adds`, of results, about half of which improve nothing."""
+    """Like `leaderboard_adds`, with results, about half of which improve nothing."""
     draw = random.Random(seed)
     members, (unity_id, *_) = tournament.competitor_ids, tournament.unity_ids
     results = [(draw.choice(members), unity_id, draw.randint(0, RESULT_SHOWN_MAX)) for _ in range(count)]
@@ -186,7 +187,7 @@ def encoded(
 
 
 def nothing_added(tournament: Tournament) -> bytes:
-    """A form that adds nothing, recorded like any other: its answer shows how things stand."""
+    """A form that adds nothing, and is recorded like any other. Its answer shows the current state."""
     return encoded([(tournament.competitor_ids[0], tournament.unity_ids[0], 0)], None, style=_as_browser)
 
 

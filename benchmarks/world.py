@@ -1,8 +1,8 @@
 """Tournaments to measure with: the same for the product and for its peers, made from one seed.
 
-They are appended to the log by the product's own `engine.log`, in blocks, because making them is not what is
-measured. The commits of that connection alone are not waited for; all of it is on disk before anything is measured,
-because every run begins with a checkpoint.
+They are appended to the log by the product's own `engine.log`, in blocks, because making them is not measured. Only
+this connection does not wait for its commits; everything is on disk before anything is measured, because every run
+begins with a checkpoint.
 """
 
 import random
@@ -78,7 +78,8 @@ _PLACES: Final = ("Centre Court", "Halle 3", "Stade des Alpes", "Rua do Campo 12
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """How large each tournament is. With more than PARTICIPANTS_MAX competitors the ranking has the first of them."""
+    """The size of each tournament. With more than PARTICIPANTS_MAX competitors, the ranking has the first
+    PARTICIPANTS_MAX."""
 
     competitors: int = 20
     unities: int = 1
@@ -115,7 +116,7 @@ async def seeding(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def settle(dsn: str) -> None:
-    """Leaves a grown database as it is some hours after such a load: vacuumed, with statistics."""
+    """Brings a grown database into its state some hours after such a load: vacuumed, with statistics."""
     connection = await asyncpg.connect(dsn, server_settings=OWNER_SETTINGS)
     try:
         await connection.execute("VACUUM (ANALYZE)")
@@ -155,7 +156,8 @@ async def _open(connection: asyncpg.Connection, slug: str, field: Field) -> Tour
 
 
 def _founding(tournament: Tournament) -> Block:
-    """Everything that a tournament has but its points and further unities; the ranking comes last, being structural."""
+    """All events of a tournament except points and further unities. The ranking comes last, because it is
+    structural."""
     draw = random.Random(tournament.slug)
     facts: list[Event] = [
         *(competitor(competitor_id, draw) for competitor_id in tournament.competitor_ids),
@@ -210,7 +212,7 @@ def _competition(competition_id: CompetitionId, tournament: Tournament, draw: ra
 async def add_points(
     connection: asyncpg.Connection, tournament: Tournament, *, events: int, block_events: int, seed: int
 ) -> None:
-    """Appends `events` one-delta events to a tournament, in blocks of `block_events`, as that many clients would.
+    """Appends `events` one-delta events to a tournament, in blocks of `block_events`, like that number of clients.
 
     They repeat after DRAWN_MAX, because drawing millions takes longer than appending them.
     """
@@ -240,7 +242,7 @@ async def everyone_scores(connection: asyncpg.Connection, tournament: Tournament
 
 
 async def add_batches(connection: asyncpg.Connection, batches: Iterable[list[Block]]) -> None:
-    """Appends one commit after the other."""
+    """Appends one commit after another."""
     for blocks in batches:
         await _append(connection, blocks)
 
@@ -263,7 +265,7 @@ def unjudged(tournament: Tournament, requests: list[Request]) -> Block:
 
 
 def judged(block: Block, heads: Mapping[TournamentId, Head]) -> Block:
-    """The block as the product would send it, which has just judged it."""
+    """The block as the product would send it just after judging it."""
     head = heads[block.tournament_id]
     return msgspec.structs.replace(block, judged_at=head.sequence, judged_digest=head.digest)
 

@@ -1,12 +1,13 @@
-"""One world, measured: for every operation what one request costs, and how long others wait meanwhile.
+"""Measures one world: for every operation, what one request costs and how long others wait meanwhile.
 
 The cost is processor time of the API process and of the PostgreSQL processes that serve it: their clocks are read
-before and after each group of requests, because time on the wall is everybody's on a shared machine. The median of the
-groups counts. What the tables cost is the same of the worker and its PostgreSQL processes, once they have caught up.
+before and after each group of requests, because wall-clock time depends on everything that runs on a shared machine.
+The median of the groups counts. The cost of the tables is measured in the same way, for the worker and its PostgreSQL
+processes, once they have caught up.
 
-A stall is the longest wait of the probe during the operation, beyond its usual one. Several spells of requests are
-observed, and the spell with the shortest stall counts: what an operation does to others it does each time, what the
-machine does it does once.
+A stall is the longest wait of the probe during the operation, beyond its usual wait. Several spells of requests are
+observed, and the spell with the shortest stall counts: an operation delays others in every spell, the machine only in
+some.
 """
 
 import asyncio
@@ -38,16 +39,16 @@ from benchmarks.traffic import get
 ANSWER_SECONDS_MAX: Final = 10.0
 FIRST_ANSWER_SECONDS_MAX: Final = 60.0
 RECOVERY_SECONDS_MAX: Final = 120.0
-"""So long a service may be busy with a request whose client has gone."""
+"""How long a service may be busy with a request whose client has gone."""
 CATCH_UP_SECONDS_MAX: Final = 120.0
 POLL_SECONDS: Final = 0.02
 GROUP: Final = 8
-"""Requests that are sent at the same moment. They share what requests of several clients share, so that what each
-costs alone shows."""
+"""How many requests are sent at the same moment. They share work like requests of several clients, so that only the
+cost of each itself shows."""
 ALONE_SECONDS: Final = 0.02
 """A request that takes more processor time is sent alone."""
 SLOW_SECONDS: Final = 2.0
-"""What takes so long is not asked once more, unless others had to wait too long."""
+"""An operation that takes this long is not repeated, unless others had to wait too long."""
 SPELLS: Final = 3
 DOUBTS: Final = 4
 WARM_UPS: Final = 4
@@ -71,8 +72,8 @@ _LAG_OF_ONE: Final = """
 
 
 class Effort(Struct, frozen=True, kw_only=True):
-    """How long each operation is asked, and how many times: of groups for its cost, of requests in each spell with
-    the probe. `with_tables`: whether their costs are measured."""
+    """How long and how often each operation is asked: the number of groups for its cost, and of requests in each spell
+    with the probe. `with_tables`: whether the costs of the tables are measured."""
 
     seconds: float
     times_max: int
@@ -82,8 +83,8 @@ class Effort(Struct, frozen=True, kw_only=True):
 
 
 class Cell(Struct, frozen=True, kw_only=True):
-    """What was found of one operation in one world. Times are of one request. `skipped`: why nothing was found; then
-    `at_least_us` is what it would have cost at least, if it was asked and not answered in time."""
+    """The findings for one operation in one world. Times are those of one request. `skipped`: why nothing was found;
+    then `at_least_us` is the least that it would have cost, if it was asked and not answered in time."""
 
     cost_us: float | None = None
     at_least_us: float | None = None
@@ -94,7 +95,7 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class NotAnswered(Exception):
-    """A request was refused or took too long; says what the service said, and how many seconds were waited for it."""
+    """A request was refused or took too long. Has the service's message, and how many seconds the client waited."""
 
     def __init__(self, reason: str, waited_seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -157,7 +158,7 @@ class Measuring:
         return Cell(cost_us=self._clock().served(before) * 1e6, seconds=seconds, stall_ms=stall_ms)
 
     async def idle(self) -> Cell:
-        """What a service does for nobody, in a second."""
+        """The processor time that a service uses in a second without requests."""
         await self._look_for_processes()
         before, began_at = self._clock(), time.perf_counter()
         await asyncio.sleep(self._effort.idle_seconds)
@@ -166,13 +167,13 @@ class Measuring:
         return Cell(cost_us=now.served(before) / seconds * 1e6, tables_us=self._idle_tables * 1e6, seconds=1.0)
 
     async def warm_up(self, operation: Operation) -> None:
-        """Asks for something until connections and plans are as they stay."""
+        """Asks repeatedly until connections and plans have settled."""
         for n in range(WARM_UPS):
             await self._asked(operation, n * GROUP, GROUP)
 
     async def cell(self, operation: Operation, *, doubtful_us: float = inf) -> Cell:
         """The cost and the stall of an operation. A cost above `doubtful_us` is measured again, and the lowest counts:
-        what an operation costs it costs each time, what the machine adds it adds once."""
+        an operation has its cost each time, the machine adds to it only sometimes."""
         try:
             alone, _ = await self._asked(operation, 0)
             is_alone = operation.is_alone or operation.is_undone or alone > ALONE_SECONDS
@@ -194,7 +195,7 @@ class Measuring:
             return Cell(skipped=str(refusal), at_least_us=None if waited is None else waited * 1e6)
 
     async def answered(self, ask: Ask, *, seconds_max: float = ANSWER_SECONDS_MAX) -> None:
-        """Sends a request and reads its answer. Raises NotAnswered for any but 200."""
+        """Sends a request and reads its answer. Raises NotAnswered for any status except 200."""
         url = URL(f"{self._service.url}{self._world.tournament.path}/{ask.path}", encoded=True)
         headers = {"Prefer": "return=minimal"} if ask.form is not None and ask.minimal else {}
         body = None if ask.form is None else urlencode(ask.form).encode()
@@ -214,8 +215,8 @@ class Measuring:
             raise NotAnswered(f"{response.status}: {_message(refusal)}")
 
     async def _asked(self, operation: Operation, first: int, group: int = 1) -> tuple[float, float]:
-        """Asks for the first-th time and, at the same moment, the next of a group. Seconds of processor time for one of
-        them, and on the wall until all were answered."""
+        """Asks for the `first`-th time and, at the same moment, for the others of a group. Returns seconds of processor
+        time for one of them, and wall-clock seconds until all were answered."""
         numbers = range(first, first + group)
         if operation.before is not None:
             await self._all_answered([operation.before(self._world, n) for n in numbers])
@@ -229,8 +230,8 @@ class Measuring:
         await asyncio.gather(*map(self.answered, asks))
 
     async def _cost(self, operation: Operation, group: int, *, asked: int) -> tuple[int, Cell]:
-        """How often it was asked by now, `group` at the same moment, and what that cost. `asked`: how often it had been
-        asked before."""
+        """How often it has now been asked, `group` at the same moment, and what that cost. `asked`: how often it had
+        been asked before."""
         effort = self._effort
         await self._look_for_processes()
         before, began_at = self._clock(), time.perf_counter()
@@ -255,7 +256,7 @@ class Measuring:
         return sum(taken) < (SLOW_SECONDS if len(taken) < effort.times_min else effort.seconds)
 
     async def _stall_ms(self, operation: Operation, asked: int) -> tuple[int, float]:
-        """How often it was asked by now; the shortest of the longest waits in some spells."""
+        """How often it has now been asked, and the shortest of the longest waits of the spells."""
         effort, stalls = self._effort, []
         for _ in range(SPELLS):
             await self._probe.begin()
@@ -289,7 +290,7 @@ class Measuring:
         self._tables = [self._service.worker, *found.get("tallybook worker", [])]
 
     def _clock(self) -> _Clock:
-        """Raises ProgramFailed where the API process has ended: another one has not the same memory."""
+        """Raises ProgramFailed if the API process has ended: a new one has different memory."""
         if not machine.processor_seconds(self._service.api):
             raise ProgramFailed("The API process ended in the middle of a measurement.")
         return _Clock(
@@ -306,13 +307,13 @@ class Probe:
         self._usual = 0.0
 
     async def begin(self) -> None:
-        """Has it ask, until `stall_ms`."""
+        """Starts the probe's questions, which continue until `stall_ms`."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
         await self._process.stdin.drain()
 
     async def stall_ms(self) -> float:
-        """The longest wait since it began, beyond the usual one. Raises ProgramFailed where the probe has ended."""
+        """The longest wait since the probe began, beyond the usual one. Raises ProgramFailed if the probe has ended."""
         return max((await self._waits()).longest - self._usual, 0.0) * 1e3
 
     async def become_used(self) -> None:
@@ -333,7 +334,7 @@ class Probe:
 
 @asynccontextmanager
 async def measuring(service: Service, world: World, effort: Effort) -> AsyncIterator[Measuring]:
-    """What measures `world`, once the tables of all tournaments have caught up."""
+    """The measuring of `world`, once the tables of all tournaments have caught up."""
     connector = TCPConnector(limit=GROUP)
     headers = {"Authorization": f"Bearer {service.token}", "Accept-Encoding": "identity"}
     async with (
@@ -380,7 +381,7 @@ async def _probing(service: Service, world: World) -> AsyncIterator[Probe]:
 
 
 def _message(refusal: bytes) -> str:
-    """What the service said, in a line: its message, and what is wrong with which field."""
+    """The service's answer in one line: its message, and the faults of each field."""
     try:
         said = msgspec.json.decode(refusal)
         faults = [f"{fault['field']} {fault['message']}" for fault in said.get("errors", [])]

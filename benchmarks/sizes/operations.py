@@ -1,8 +1,7 @@
-"""The operations whose costs are compared between sizes: how each is asked, and why some may grow.
+"""The operations whose costs are compared between sizes: how each is asked, and why the costs of some may grow.
 
-An operation is asked again and again, of something else each time where there is a choice. Before each reading comes a
-change that makes what was kept of the answer stale, because an answer that is only sent again costs the same at any
-size.
+An operation is asked repeatedly, about a different object each time where there is a choice. Before each reading comes
+a change that makes the cached answer stale, because resending a cached answer costs the same at any size.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +19,11 @@ STALL_MS_MAX: Final = 20.0
 WINDOW_LINES: Final = 10
 SPAN: Final = 5
 STRIDE: Final = 37
-"""From one competitor that is asked about to the next."""
+"""The distance from one competitor that is asked about to the next."""
 
 
 class Kind(StrEnum):
-    """`CHANGE`: with a minimal answer. The first three must not grow with anything."""
+    """`CHANGE`: with a minimal answer. The first three must not grow in any dimension."""
 
     CHANGE = "change"
     WINDOW = "window"
@@ -58,9 +57,9 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 
 class Operation(Measured, frozen=True, kw_only=True):
-    """`before`: what is sent, and not measured, before each time. `times_max`: how often it may be asked of one world.
-    `is_undone`: every second time undoes what the time before did, so they come one after the other. `is_alone`: they
-    do so because requests at the same moment would share the work."""
+    """`before`: a request that is sent before each time, and not measured. `times_max`: how often the operation may be
+    asked in one world. `is_undone`: every second time undoes the time before, so they come one after another.
+    `is_alone`: they come one after another because requests at the same moment would share the work."""
 
     ask: Asking
     before: Asking | None = None
@@ -111,7 +110,7 @@ def add(world: World, n: int) -> Ask:
 
 
 def add_to(world: World, n: int, amount: int) -> Ask:
-    """So many points for the n-th participant that is asked about."""
+    """That many points for the n-th participant that is asked about."""
     deltas = _deltas(_participant(world, n), world.tournament.unity_ids[0], amount)
     return put(_ranking(world, "/add"), participants_delta=_json(deltas))
 
@@ -150,7 +149,7 @@ def _add_competition(world: World, n: int) -> Ask:
 
 
 def _competition(world: World, n: int) -> str:
-    """Not the first: that is voided."""
+    """Not the first competition, because that one is voided."""
     competitions = world.tournament.competition_ids
     return f"competitions/{competitions[1 + n * STRIDE % (len(competitions) - 1)]}.json"
 
@@ -209,7 +208,7 @@ def _half(world: World, _n: int) -> str:
 
 
 def _long_ago(world: World, _n: int) -> str:
-    """When there were half of the points that were added before anything was measured."""
+    """The moment at which half of the points existed that were added before anything was measured."""
     before = len(world.participants) + len(world.bystanders) + len(world.tournament.competition_ids)
     before += 3 + len(world.tournament.unity_ids) + len(world.other_rankings)
     return f"at_sequence={before + (world.size.events + world.size.keys) // 2}"
@@ -394,7 +393,7 @@ OPERATIONS: Final = (
     Operation(name="create a ranking", kind=Kind.CHANGE, ask=_create_ranking, times_max=40),
     Operation(name="add a unity", kind=Kind.CHANGE, ask=_add_unity, times_max=9),
 )
-"""In this order: what is enrolled is removed again, and what lasts comes last."""
+"""In this order: enrolments are removed again, and lasting changes come last."""
 
 _EACH_EVENT: Final = "it reads and folds every event"
 

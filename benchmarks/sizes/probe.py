@@ -1,8 +1,8 @@
-"""A client during a measurement: reads something small again and again, and says how long it had to wait.
+"""A client during a measurement: repeatedly reads something small, and reports how long it had to wait.
 
-A process of its own, so that nothing but the service keeps it waiting. It is told on standard input, as one line of
-JSON, what it asks. A further line has it begin. The next has it stop and say the waits since then: the longest, and
-their median, in seconds. A question under way is waited for.
+It is a separate process, so that only the service keeps it waiting. It gets its request on standard input, as one line
+of JSON. A further line starts it. The next line stops it; it then prints the longest of the waits since the start, and
+their median, in seconds. It first waits for a request under way.
 """
 
 import socket
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 PAUSE_SECONDS: Final = 0.001
-"""Between two questions, so that the probe is a small load, compared with what is measured."""
+"""The pause between two requests, so that the probe is a small load, compared with the measured one."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -45,8 +45,8 @@ def main() -> None:
 
 
 def _waits(settings: Settings) -> Iterator[float]:
-    """Asks until there is something to read on standard input, at least once; over a connection of its own, because a
-    service closes those that nobody has used for a while."""
+    """Asks until there is something to read on standard input, at least once. It uses a new connection, because a
+    service closes idle ones."""
     request = settings.request.encode()
     with socket.create_connection((settings.host, settings.port)) as connection, connection.makefile("rb") as answers:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -60,7 +60,7 @@ def _waits(settings: Settings) -> Iterator[float]:
 
 
 def _read(answers: BinaryIO) -> None:
-    """Reads one answer. Raises ValueError for any but 200."""
+    """Reads one answer. Raises ValueError for any status except 200."""
     status = answers.readline()
     if b" 200 " not in status:
         raise ValueError(f"the probe was answered {status!r}")

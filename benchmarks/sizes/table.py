@@ -1,4 +1,5 @@
-"""What was measured in worlds of all sizes, as tables: exponents by operation and dimension, and what they rest on."""
+"""The measurements in worlds of all sizes, as tables: exponents by operation and dimension, and the figures behind
+them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -20,8 +21,8 @@ SMALLEST_NAME: Final = "smallest"
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What came of one operation in one dimension: the largest exponent between neighbouring sizes, of the cost and of
-    the tables; the longest stall. None: it was not measured. `is_bound`: the exponent is that much at least."""
+    """The result of one operation in one dimension: the largest exponent between neighbouring sizes, of the cost and of
+    the tables; the longest stall. None: it was not measured. `is_bound`: the exponent is a lower bound."""
 
     operation: Measured
     dimension: str
@@ -94,7 +95,7 @@ def exponents(cells: Cells, steps: Iterable[Step]) -> Grid:
 
 
 def tables(cells: Cells, steps: Iterable[Step]) -> Grid:
-    """The same of the worker's work after each change."""
+    """The same table for the worker's work after each change."""
     rows = []
     all_found = found(cells, steps)
     for operation in OPERATIONS:
@@ -108,7 +109,7 @@ def tables(cells: Cells, steps: Iterable[Step]) -> Grid:
 
 
 def costs(cells: Cells, steps: Iterable[Step]) -> Grid:
-    """Microseconds of each operation in each world; with the stall in ms where that is too long."""
+    """Microseconds of each operation in each world, with the stall in ms if that is too long."""
     names = [SMALLEST_NAME, *(step.name for step in steps)]
     rows = [[row.name, *(_cost(cells[name].get(row.name, Cell())) for name in names)] for row in ROWS]
     notes = ["µs of processor time of a request; after a stroke, ms that others waited meanwhile, if too long."]
@@ -150,7 +151,7 @@ def _number(value: float | None) -> str:
 
 
 def _reasons(all_found: Iterable[Found]) -> Iterator[str]:
-    """Why what may grow does."""
+    """Why the operations that may grow do so."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in all_found:
         if one.grows and (because := one.operation.because.get(one.dimension)):

@@ -1,7 +1,7 @@
 """Tournaments that are large in one dimension, each in a database of its own.
 
-Almost all of it is appended to the log in large blocks by the product's own `engine.log`. A ranking of more
-competitors than an event of its creation holds is enrolled by the service, in chunks, as users do it.
+Almost all of it is appended to the log in large blocks by the product's own `engine.log`. If a ranking has more
+competitors than the event of its creation holds, the service enrols them in chunks, as for users.
 """
 
 import random
@@ -51,7 +51,7 @@ OTHER_PARTICIPANTS: Final = 20
 """Competitors in each ranking but the first."""
 TOURNAMENTS_AT_ONCE: Final = 1_000
 DRAWN: Final = 1_000
-"""Different names and points that are drawn; then they repeat."""
+"""How many different names and points are drawn; then they repeat."""
 SPREAD: Final = 7_919
 """A prime: totals spread by it are distinct and in no order."""
 TOTALS: Final = 1_000_003
@@ -68,7 +68,7 @@ _T = TypeVar("_T")
 
 
 class Size(Struct, frozen=True, kw_only=True):
-    """How much there is of everything.
+    """The size of a world in every dimension.
 
     `competitors`: in the tournament, and not in its ranking. `participants`: in its ranking. `rankings` of few
     competitors outside that ranking. `events` that add points without, and `keys` with an idempotency key.
@@ -120,7 +120,7 @@ STEPS: Final = (
     Step(dimension="keys", count=10_000, is_quick=True),
     Step(dimension="keys", count=300_000),
 )
-"""Below the limits of a tournament by as much as the measured operations add."""
+"""The sizes to measure. All leave room below the limits of a tournament for what the measured operations add."""
 DIMENSIONS: Final = tuple(dict.fromkeys(step.dimension for step in STEPS))
 
 
@@ -158,7 +158,7 @@ async def make(
     connection: asyncpg.Connection, size: Size, *, scores: bool = True, counts: Counts = Counts.SUM
 ) -> World:
     """A new tournament of this size, and the others next to it. `connection` is one of `world.seeding`. `scores`: each
-    participant that is enrolled has points, which the main unity `counts`."""
+    enrolled participant has points, which the main unity `counts`."""
     ids = iter(
         await registry.next_ids(
             connection,
@@ -193,12 +193,12 @@ async def make(
 
 
 async def score_all(connection: asyncpg.Connection, made: World) -> None:
-    """Gives points to those that the service has enrolled."""
+    """Gives points to the competitors that the service has enrolled."""
     await append(connection, made.tournament, _scores(made, made.participants[ENROLLED_AT_ONCE:]))
 
 
 async def append(connection: asyncpg.Connection, tournament: Tournament, events: Iterable[Event]) -> None:
-    """Appends each event as a request of its own, in blocks of which only the last event is structural."""
+    """Appends each event as a separate request, in blocks in which only the last event is structural."""
     await world.add_batches(connection, ([world.unjudged(tournament, block)] for block in _blocks(events)))
 
 
@@ -224,7 +224,7 @@ async def _others(connection: asyncpg.Connection, count: int, competitor_id: Com
 
 
 def _founding(made: World) -> Iterator[Event]:
-    """Everything but points."""
+    """All events except points."""
     tournament, participants = made.tournament, made.participants
     draw = random.Random(SEED)
     drawn = [world.competitor(CompetitorId(0), draw) for _ in range(DRAWN)]

@@ -1,7 +1,7 @@
-"""Measurements without HTTP: each is a process of its own, so that none inherits what another left in memory.
+"""Measurements without HTTP. Each is a separate process, so that none inherits the memory of another.
 
-A trial is told its settings as JSON on standard input and says its figures as JSON on standard output. Those here
-are run by the product's interpreter and use the product's own modules; those of peers are in `benchmarks/peers`.
+A trial reads its settings as JSON from standard input and prints its figures as JSON on standard output. The trials
+here run in the product's interpreter and use the product's own modules; those of peers are in `benchmarks/peers`.
 """
 
 import gc
@@ -34,7 +34,7 @@ class Stopwatch:
 
     @contextmanager
     def timing(self) -> Iterator[None]:
-        """What is in memory before stays out of the garbage collector's sight, as in the product's processes."""
+        """Hides all existing objects from the garbage collector, as the product's processes do."""
         gc.collect()
         gc.freeze()
         started_at = perf_counter()

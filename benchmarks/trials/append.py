@@ -1,8 +1,8 @@
 """`engine.log` alone: appends one-delta requests over one connection, commit after commit, and nothing else.
 
-With one tournament all requests of a commit are one block; with several they are drawn Zipf-distributed and grouped
-into a block per tournament, as the product's appender does it. What is measured is `appending.append`: encoding, the
-way to PostgreSQL, the function, the commit. The requests are made before. Figures: events a second, and the p50 of one
+With one tournament, all requests of a commit are one block. With several, they are drawn Zipf-distributed and grouped
+into one block per tournament, as by the product's appender. The trial measures `appending.append`: encoding, the way to
+PostgreSQL, the function, the commit. The requests are made beforehand. Figures: events a second, and the p50 of one
 commit in microseconds.
 """
 

@@ -1,11 +1,11 @@
-"""Two processes write to the same tournaments at random: what an add costs where the append tells what the other has
-appended, and where it has to be read again. To be run alone:
+"""Two processes write to the same tournaments at random: what an add costs if the append returns what the other process
+has appended, and if that has to be read again. Run it alone:
 
     python -m benchmarks.trials.beside
 
-It starts a PostgreSQL of its own and two processes with a desk each, 32 clients, and adds of one delta over 200
-tournaments; pairs of rounds take turns. Prints, for each way, the medians of statements for each add, of microseconds
-of processor time for each add (of the two processes, and of PostgreSQL), and of adds a second.
+It starts a separate PostgreSQL and two processes with a desk each, 32 clients, and adds of one delta over 200
+tournaments. The rounds of the two ways alternate. Prints, for each way, the medians of statements per add, of
+microseconds of processor time per add (of the two processes, and of PostgreSQL), and of adds a second.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Place(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True):
-    """What a process is told: the database, its tournaments, and whether appends are to tell what they followed."""
+    """The settings of a process: the database, its tournaments, and whether appends return what they followed."""
 
     dsn: str
     places: list[Place]
@@ -126,7 +126,7 @@ async def one_process(told: Told) -> None:
 
 
 def postgres_seconds(postmaster: int) -> float:
-    """Processor time of the processes of a server, those included that have ended."""
+    """Processor time of the processes of a server, including those that have ended."""
     ticks = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,7 +1,7 @@
 """The first answer of tournaments that no process has in memory: load, read barrier, render.
 
-Each repetition has a pool of its own, so nothing is known but what a process knows that has served others: its
-connections and their prepared statements. The tournaments take turns. Figures: the median of each, in milliseconds.
+Each repetition has a new pool. So it has only what a process keeps after serving others: connections and their prepared
+statements. The tournaments alternate. Figures: the median of each, in milliseconds.
 """
 
 from statistics import median

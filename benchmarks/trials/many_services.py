@@ -1,15 +1,15 @@
 """Services behind HAProxy: what an add costs where one, two, four or eight of them share the tournaments.
 
-Needs haproxy and wrk, and is to be run alone:
+It needs haproxy and wrk. Run it alone:
 
     .venv-bench/bin/python -m benchmarks.trials.many_services
 
-It starts a PostgreSQL of its own, eight services without workers, and an HAProxy for each number of services, which
-chooses the service by the rules of `deploy/haproxy/haproxy.cfg`, without TLS; and one that gives each of two services
+It starts a separate PostgreSQL, eight services without workers, and an HAProxy for each number of services. These
+choose the service by the rules of `deploy/haproxy/haproxy.cfg`, without TLS; another HAProxy gives each of two services
 every second request. wrk adds one delta at a time: to one tournament, to 1,000 in a Zipf distribution, and to 1,000
-alike. Prints microseconds of processor time for each add, of all services and of PostgreSQL, in rounds that take turns;
-medians, and the ratio to one service in the same round. "Beside a stranger" is one service while another one is under
-the same load that has a database, a proxy and a wrk of its own: what they take from each other is the machine's.
+alike. Prints microseconds of processor time per add, of all services and of PostgreSQL, in interleaved rounds: medians,
+and the ratio to one service in the same round. "Beside a stranger" is one service while another one, with a separate
+database, proxy and wrk, is under the same load: the two share only the machine.
 """
 
 import asyncio
@@ -44,13 +44,13 @@ TOURNAMENTS: Final = 1_000
 ROUNDS: Final = 3
 SECONDS: Final = 4
 WARM_SECONDS: Final = 2
-"""Services that a round before has not asked read what others have appended."""
+"""Services without requests in the previous round read what others have appended."""
 CONFIGURATION: Final = machine.ROOT / "deploy" / "haproxy" / "haproxy.cfg"
 
 
 class Way(Struct, frozen=True):
-    """That many services, asked over that many connections. `owned`: each tournament is one service's.
-    `beside`: next to a stranger."""
+    """The number of services and of connections to them. `owned`: each tournament belongs to one service. `beside`:
+    next to a stranger."""
 
     services: int
     connections: int
@@ -74,7 +74,7 @@ WAYS: Final = (
 
 
 class Cost(Struct, frozen=True):
-    """Microseconds of processor time for each add, and adds a second."""
+    """Microseconds of processor time per add, and adds a second."""
 
     services: float
     postgres: float
@@ -102,7 +102,7 @@ async def service(product: Product, dsn: str, port: int, log: Path) -> AsyncIter
 
 
 def configuration(ports: list[int], port: int, *, owned: bool) -> str:
-    """The configuration that is deployed, with other ports, without TLS, and without the limit on connections."""
+    """The deployed configuration, with other ports, without TLS, and without the limit on connections."""
     text = CONFIGURATION.read_text(encoding="utf-8")
     text = re.sub(
         r"    bind :443 .*\n    bind :80\n    http-request redirect .*\n", f"    bind 127.0.0.1:{port}\n", text
@@ -147,7 +147,7 @@ async def measured(
 async def stranger(
     product: Product, loads: dict[str, list[Tournament]], directory: Path
 ) -> AsyncIterator[dict[str, tuple[str, Path]]]:
-    """A service with a PostgreSQL and a proxy of its own, and tournaments as those of `loads`: for each load the
+    """A service with a separate PostgreSQL and proxy, and tournaments like those of `loads`. For each load it has the
     address of the proxy, and the requests."""
     settings = {"max_wal_size": "4GB"}
     async with embedded_postgres(directory / "pg", settings=settings) as cluster, AsyncExitStack() as stack:
@@ -168,7 +168,7 @@ async def stranger(
 
 
 async def beside(other: tuple[str, Path], run: Contestant[Cost]) -> Cost:
-    """What is measured while the stranger has such a load."""
+    """The cost of a run while the stranger has such a load."""
     seconds = WARM_SECONDS + SECONDS
     cost, _ = await asyncio.gather(run(), load.measured(*other, seconds=seconds, connections=CONNECTIONS))
     return cost

@@ -1,8 +1,8 @@
 """What a tournament takes in memory once it is loaded: the difference between two sizes of it, by tracemalloc.
 
-The tables are up to date, so it is loaded as a process loads it that has not seen it before. `loaded` counts the
-live as the design defines it (head, board), `answered` also the pieces of answers that are kept with it after every
-kind of answer was asked for. Figures: bytes of each tournament, loaded and answered.
+The tables are up to date, so the tournament is loaded as in a process that has not seen it before. `loaded` counts the
+live as the design defines it (head, board). `answered` also counts the pieces of answers that are kept with it after
+every kind of answer was requested. Figures: bytes of each tournament, loaded and answered.
 """
 
 import gc
@@ -24,7 +24,7 @@ from projections.live.tournament import LiveTournament, load
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Tournaments by names of one's own."""
+    """Tournaments by names that the caller chooses."""
 
     database: str
     tournaments: dict[str, Tournament]

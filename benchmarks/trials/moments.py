@@ -1,7 +1,7 @@
 """Moments of the past as a service answers them, one after the other: from the nearest snapshot, by sequence.
 
-Figures: milliseconds of the median and of the slowest, the same for pages of history of 1,000 lines, and the longest
-time for which anybody else had no turn.
+Figures: the median and the slowest in milliseconds, the same for pages of history of 1,000 lines, and the longest time
+for which no other task had a turn.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ MOMENTS: Final = 200
 PAGES: Final = 50
 PAGE_LINES: Final = 1_000
 FOUNDING_EVENTS: Final = 30
-"""The number of events after which there is a ranking."""
+"""The number of events after which the ranking exists."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ async def _timed(ask: _Ask, sequence: Sequence) -> float:
 
 
 async def _watch(held: list[float]) -> None:
-    """How long each turn of the event loop takes while it is asked: of this thread's time, whoever else is busy."""
+    """How long each turn of the event loop takes while moments are asked for, in processor time of this thread only."""
     while True:
         started_at = thread_time()
         await asyncio.sleep(0)

@@ -1,12 +1,12 @@
-"""What a block costs on a distributed database: sent straight to its node, sent by way of the coordinator, and on one
-PostgreSQL. To be run alone, with the address of a cluster's coordinator as a superuser:
+"""What a block costs on a distributed database, sent directly to its node or through the coordinator, and on one
+PostgreSQL. Run it alone, with the address of a cluster's coordinator as a superuser:
 
     python -m benchmarks.trials.on_nodes 'postgresql://superuser@/database?host=<socket directory>&port=…'
 
 The database there must be distributed, and nothing else may use its servers, which are on this machine; the trial
 leaves its tournaments there. One PostgreSQL is started next to it. A desk adds one delta at a time to 200 tournaments
-in random order, for 64 clients, and for 8, so that commits hold many blocks or few. Prints medians of three rounds that
-take turns: microseconds of processor time for each add, of the desk and of each server, and adds a second.
+in random order, for 64 clients, and for 8, so that commits hold many blocks or few. Prints medians of three interleaved
+rounds: microseconds of processor time per add, of the desk and of each server, and adds a second.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ Figures = dict[str, float]
 
 @contextmanager
 def by_way_of_the_address() -> Iterator[None]:
-    """Within the context, nobody knows a node."""
+    """Within the context, no node is known."""
     of = Nodes.of
 
     async def nowhere(*_: object) -> dict[object, object]:

@@ -1,7 +1,7 @@
 """A full replay: reads a tournament's whole log, decodes every event, folds it to a board.
 
-It is what the product does to bring a tournament into memory whose tables are absent (`projections.live.load`).
-Figure: events a second.
+The product does the same to load a tournament without tables into memory (`projections.live.load`). Figure: events a
+second.
 """
 
 import uvloop

@@ -1,11 +1,11 @@
-"""What tracing costs an add: processor time of the process that answers, threads included. To be run alone:
+"""What tracing costs an add: processor time of the process that answers, including its threads. Run it alone:
 
     python -m benchmarks.trials.tracing
 
-It starts a PostgreSQL of its own, and answers wrk in this very process. By turns tracing is off, off once more (which
-shows the noise), on with no request recorded, and on with all of them recorded and batches of spans thrown away. Prints
-microseconds for an add in the best of the rounds, which others on the machine disturbed least, how that compares with
-off, and the median. Then how long an add takes to find out that tracing is off.
+It starts a separate PostgreSQL, and answers wrk in this process. In turn, tracing is off, off again (which shows the
+noise), on with no request recorded, and on with all of them recorded and batches of spans thrown away. Prints
+microseconds per add in the best round, which the rest of the machine disturbed least, its ratio to off, and the median.
+Then it prints how long an add takes to find out that tracing is off.
 """
 
 import socket
@@ -42,7 +42,7 @@ LOOKS: Final = 200_000
 
 
 class Nowhere(SpanExporter):
-    """Takes spans and throws them away."""
+    """Discards all spans."""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         return SpanExportResult.SUCCESS

@@ -1,6 +1,6 @@
 """A verification: the whole log of one tournament, its tables, its chain, as `tallybook verify` does it.
 
-Figures: events a second, and the most memory that the process had, in MiB.
+Figures: events a second, and the peak memory of the process, in MiB.
 """
 
 import resource
