@@ -120,7 +120,7 @@ async def _lag_sampled(service: Service, tournaments: list[Tournament]) -> Async
 
 @asynccontextmanager
 async def question_1(setting: Setting, name: str) -> AsyncIterator[Contestant[float]]:
-    """The load of question 1 in a database of its own, as a contestant of other questions: adds a second."""
+    """The load of question 1 in a separate database, as a contestant of other questions: adds a second."""
     dsn = await setting.database(f"{name}_beside")
     async with seeding(dsn) as connection:
         tournaments = await open_tournaments(connection, "beside", 1, QUESTION_1)

@@ -1,4 +1,4 @@
-"""Tournaments that are large in one dimension, each in a database of its own.
+"""Tournaments that are large in one dimension, each in a separate database.
 
 Almost all of it is appended to the log in large blocks by the product's own `engine.log`. If a ranking has more
 competitors than the event of its creation holds, the service enrols them in chunks, as for users.
