@@ -285,7 +285,8 @@ async def _add_points(connection: asyncpg.Connection, made: World) -> None:
         competition_id=tournament.competition_ids[0],
     )
     await append(connection, tournament, [for_first])
-    plain = [world.point_request(tournament, draw) for _ in range(DRAWN)]
+    enrolled = msgspec.structs.replace(tournament, competitor_ids=made.participants[:ENROLLED_AT_ONCE])
+    plain = [world.point_request(enrolled, draw) for _ in range(DRAWN)]
     requests = chain(
         islice(cycle(plain), made.size.events),
         (
