@@ -83,13 +83,10 @@ class Setting(Struct, frozen=True, kw_only=True):
             yield Peer(process.said[1], process.pid)
 
     @asynccontextmanager
-    async def redis(
-        self, fsync: str | None = "always", *, is_killed: bool = False, name: str = ""
-    ) -> AsyncIterator[Redis]:
+    async def redis(self, name: str, fsync: str | None = "always", *, is_killed: bool = False) -> AsyncIterator[Redis]:
         """A Redis with an append-only file. `fsync`: "always", it syncs before it confirms; "everysec", it syncs each
-        second; None, it writes nothing. It loads the data that an earlier one of that kind, or `name`, has left.
+        second; None, it writes nothing. It loads the data that an earlier one of that name has left.
         `is_killed`: it is to be killed within the context."""
-        name = name or f"{fsync}"
         directory = self.directory / f"redis-{name}"
         directory.mkdir(exist_ok=True)
         socket = str(directory / "s")

@@ -108,7 +108,7 @@ class _Race:
     async def _redis(self, stack: AsyncExitStack) -> Peer | None:
         if missing_redis() is not None:
             return None
-        redis = await stack.enter_async_context(self._setting.redis())
+        redis = await stack.enter_async_context(self._setting.redis("adds"))
         return await stack.enter_async_context(self._setting.peer("redis_sets", await self._data([20], redis.socket)))
 
     async def _data(self, sizes: Iterable[int], database: str) -> Settings:

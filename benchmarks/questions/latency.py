@@ -86,7 +86,7 @@ class _Race:
             "crud": await stack.enter_async_context(setting.peer("crud", crud)),
         }
         if missing_redis() is None:
-            redis = await stack.enter_async_context(setting.redis())
+            redis = await stack.enter_async_context(setting.redis("latency"))
             kept = Settings(token=token, database=redis.socket, rankings=rankings)
             peers["redis"] = await stack.enter_async_context(setting.peer("redis_sets", kept))
         return peers

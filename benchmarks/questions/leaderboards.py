@@ -201,11 +201,12 @@ class _Race:
         )
 
     async def _enter_redis(self, stack: AsyncExitStack, name: str, fsync: str) -> None:
-        redis = await stack.enter_async_context(self._setting.redis(fsync, is_killed=True))
+        kept = f"{self._rules.redis}-{fsync}"
+        redis = await stack.enter_async_context(self._setting.redis(kept, fsync, is_killed=True))
         peer = await self._peer(stack, self._rules.redis, redis.socket)
 
         async def revive() -> None:
-            await stack.enter_async_context(self._setting.redis(fsync))
+            await stack.enter_async_context(self._setting.redis(kept, fsync))
 
         async def store() -> list[int]:
             return [redis.pid]

@@ -90,7 +90,7 @@ async def _measured(setting: Setting, count: int, members: int) -> dict[str, lis
         before: dict[str, int] = {}
         urls = {OURS: service.url}
         for rival, fsync in _SYNCS.items() if missing_redis() is None else ():
-            redis = await stack.enter_async_context(setting.redis(fsync, name=f"{members}-{fsync}"))
+            redis = await stack.enter_async_context(setting.redis(f"{members}-{fsync}", fsync))
             settings = Settings(token=service.token, database=redis.socket)
             urls[rival] = (await stack.enter_async_context(setting.peer("boards_redis", settings))).url
         seconds = setting.scaled(SECONDS, quick=QUICK_SECONDS)

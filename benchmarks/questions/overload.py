@@ -229,7 +229,7 @@ async def _peers(findings: Findings, crowd: _Crowd, connections: int) -> None:
         async with setting.peer(module, settings) as peer:
             await _peer(findings, crowd, name, peer.url, crowd.requests, connections)
     if missing_redis() is None:
-        async with setting.redis() as redis:
+        async with setting.redis("overload") as redis:
             settings = Settings(token=token, database=redis.socket, rankings=rankings)
             async with setting.peer("redis_sets", settings) as peer:
                 await _peer(findings, crowd, "redis", peer.url, crowd.requests, connections)
