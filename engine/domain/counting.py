@@ -155,12 +155,12 @@ def total_of_results(
     return None
 
 
-Totals = Mapping[tuple[UnityId, CompetitorId], Total]
+TotalsOfResults = Mapping[tuple[UnityId, CompetitorId], Total]
 
 
 def totals_after(
     state: State, points: commands.CausedPoints, afterwards: Afterwards, starting: commands.CausedPoints
-) -> Totals:
+) -> TotalsOfResults:
     """The totals of all who have a result in one of these events, whose lines start or stop counting. `starting`: those
     that start. Raises LacksResults."""
     rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
@@ -180,7 +180,7 @@ def totals_after(
     return totals
 
 
-def totals_of(results: Iterable[Delta], totals: Totals) -> tuple[Total, ...]:
+def totals_of(results: Iterable[Delta], totals: TotalsOfResults) -> tuple[Total, ...]:
     """Those of the competitors and unities of these results, each once."""
     return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
 

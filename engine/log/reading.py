@@ -27,7 +27,7 @@ from engine.domain.events import (
 )
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import codec
-from engine.log.rows import COLUMNS, SET_ASIDE, event_of, events_of
+from engine.log.rows import ASIDE, COLUMNS, event_of, events_of
 
 _EVENT: Final = f"""
     SELECT {COLUMNS}
@@ -43,7 +43,7 @@ _NAMING: Final = f"""
             SELECT sequence
             FROM event
             WHERE tournament_id = $1 AND kind = 'TournamentRenamed' AND sequence <= $2
-                AND sequence NOT IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside)
+                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
             ORDER BY sequence DESC
             LIMIT 1
         ),
@@ -103,7 +103,7 @@ _POINTS_EVENTS: Final = _within_bytes(
                 AND {_COMPETITION} = $2
                 AND {_NAMES_COMPETITION}
                 AND sequence > $3 AND sequence <= $4
-                AND sequence NOT IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside)
+                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $5
     """,  # noqa: S608 # written down above
@@ -125,7 +125,7 @@ _POINTS_OF_COMPETITIONS: Final = f"""
                 AND {_COMPETITION} = c.competition
                 AND {_NAMES_COMPETITION}
                 AND sequence > c.after AND sequence <= $4
-                AND sequence NOT IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside)
+                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $5
         ) AS e ON true
@@ -139,7 +139,7 @@ _REVERSALS: Final = _within_bytes(
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1 AND kind = 'PointsReversed' AND sequence > $2 AND sequence <= $3
-                AND sequence NOT IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside)
+                AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $4
     """,  # noqa: S608 # written down above
@@ -180,7 +180,7 @@ _ERASED_SINCE: Final = """
     ORDER BY sequence
 """
 _SET_ASIDE_SINCE: Final = f"""
-    SELECT EXISTS (SELECT FROM ({SET_ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
+    SELECT EXISTS (SELECT FROM ({ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
 """  # noqa: S608 # written down above
 # The events of one request are in one block, one after the other.
 _REQUEST: Final = f"""

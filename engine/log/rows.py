@@ -16,7 +16,7 @@ TEXT: Final = """
     CASE WHEN personal IS NULL THEN body ELSE left(body, -81) || ',' || substr(personal, 66) END AS body"""
 # The rows of the view `set_aside` for tournament $1. Each table is restricted to it, or a distributed database would
 # ask all shards.
-SET_ASIDE: Final = """
+ASIDE: Final = """
     SELECT s.sequence, s.set_aside_by
     FROM (
         SELECT
@@ -39,7 +39,7 @@ SET_ASIDE: Final = """
 COLUMNS: Final = f"""
         tournament_id, sequence, recorded_at, actor,
         CASE
-            WHEN sequence IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside) THEN NULL
+            WHEN sequence IN (SELECT sequence FROM ({ASIDE}) AS set_aside) THEN NULL
             ELSE kind
         END AS kind,
         idempotency_key, {TEXT}"""  # noqa: S608 # written down above

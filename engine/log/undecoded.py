@@ -15,7 +15,7 @@ from engine.domain.errors import LogForked
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log.heads import Head
 from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
-from engine.log.rows import SET_ASIDE, TEXT
+from engine.log.rows import ASIDE, TEXT
 
 # Like _CHUNK for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
 # nothing of a tournament if the block of its event `after` has another digest.
@@ -58,7 +58,7 @@ _STORED_OF_ONE: Final = f"""
     FROM (
         SELECT
             sequence, recorded_at, actor, body,
-            CASE WHEN sequence IN (SELECT sequence FROM ({SET_ASIDE}) AS set_aside) THEN NULL ELSE kind END AS kind,
+            CASE WHEN sequence IN (SELECT sequence FROM ({ASIDE}) AS set_aside) THEN NULL ELSE kind END AS kind,
             sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
         FROM (
             SELECT sequence, recorded_at, actor, kind, {TEXT}

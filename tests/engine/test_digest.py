@@ -121,7 +121,7 @@ _EVENTS = """
 
 async def recomputed(owner: asyncpg.Connection, tournament_id: TournamentId) -> list[Head]:
     """The head after each block, from the stored events alone; each is held against what the block says."""
-    digest, heads = genesis(tournament_id), []
+    digest, found = genesis(tournament_id), []
     for first_sequence, last_sequence, stored in await owner.fetch(_BLOCKS, tournament_id):
         rows = await owner.fetch(_EVENTS, tournament_id, first_sequence, last_sequence)
         assert [row["sequence"] for row in rows] == list(range(first_sequence, last_sequence + 1))
@@ -129,8 +129,8 @@ async def recomputed(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
         assert len(set(times)) == 1
         digest = chain(digest, block_text(first_sequence, times[0], actors, kinds, keys, bodies))
         assert stored == digest
-        heads.append(Head(last_sequence, digest))
-    return heads
+        found.append(Head(last_sequence, digest))
+    return found
 
 
 async def appended(database: Database, tournament_id: TournamentId, *requests: Request) -> Appended:
@@ -197,9 +197,9 @@ async def test_what_was_not_recorded_is_not_in_the_chain(
     assert mixed.answers == (-2, 4, -4, 5)
     nothing = await appended(database, tournament_id, request(POINTS, POINTS, key="known"))
     assert nothing.digest is None
-    heads = await recomputed(owner, tournament_id)
-    assert [head.sequence for head in heads] == [1, 3, 5]
-    assert heads[-1].digest == mixed.digest
+    found = await recomputed(owner, tournament_id)
+    assert [head.sequence for head in found] == [1, 3, 5]
+    assert found[-1].digest == mixed.digest
 
 
 async def test_the_same_events_in_another_tournament_have_another_chain(
@@ -220,8 +220,8 @@ async def test_the_chain_of_any_log_can_be_computed_again(
     digests = [
         (await appended(database, tournament_id, *[request(*events) for events in block])).digest for block in blocks
     ]
-    heads = await recomputed(owner, tournament_id)
-    assert [head.digest for head in heads[1:]] == digests
+    found = await recomputed(owner, tournament_id)
+    assert [head.digest for head in found[1:]] == digests
     async with database.connection() as connection:
         tail = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
     written = [event for block in blocks for events in block for event in events]

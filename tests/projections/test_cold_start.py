@@ -16,7 +16,7 @@ from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from engine.log import appending, heads, reading, tails
+from engine.log import appending, heads, rows, tails
 from engine.log.appending import Appended, Block, Request
 from engine.log.heads import Head
 from engine.process import time_slices
@@ -159,7 +159,7 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
-    monkeypatch.setattr(reading, "_SMALL_AT_ONCE", 1)
+    monkeypatch.setattr(rows, "_SMALL_AT_ONCE", 1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
         await tails.tail(connection, tournament_id, heads.beginning(tournament_id))
