@@ -149,7 +149,7 @@ _NOWHERE: Final = float("nan")
 
 
 def _drawn(line: Standing, what: str, notation: Notation) -> float:
-    """The height of a position or a total; nowhere for a total that there is not."""
+    """The height of a position or a total; nowhere without a total."""
     if what == "position":
         return line.position
     total = notation.shown(line.total)

@@ -27,7 +27,7 @@ from projections.past.past import DatedPlace, Explanation
 STEPS_TOLD_MAX: Final = 100
 """Steps that are shown one by one; beyond this, those in which only others moved are counted."""
 OVERTAKINGS_TOLD_MAX: Final = 10
-"""Overtakings of one step that are told one by one."""
+"""Overtakings of one step that are listed one by one."""
 _TOGETHER: Final = "--from and --to, --top or --around make it few enough to be told one by one."
 _OF_LIST: Final = (Cause.LIST, Cause.SORT)
 _REVERSALS: Final = {

@@ -93,7 +93,7 @@ def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: b
 
 def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "") -> None:
     """A table that is as wide as the terminal at most. Long cells are broken between words, and nothing is cut. If a
-    word is too wide for that, each line is told as a paragraph, with a column on each of its lines."""
+    word is too wide for that, each line becomes a paragraph, with a column on each of its lines."""
     console, texts = data(), [list(map(cell, line)) for line in lines]
     cells = list(zip(columns, *texts, strict=True))
     fewest = [max(cell_len(word) for text in one for word in (text.split() or [""])) for one in cells]
@@ -110,7 +110,7 @@ def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "
 
 
 _BORDERS: Final = 3
-"""The width of a column besides its text: a blank on both sides, and a line."""
+"""The width of a column in addition to its text: a blank on both sides, and a line."""
 
 
 def _widths(fewest: Items[int], most: Items[int], available: int) -> list[int] | None:

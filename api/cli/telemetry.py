@@ -1,4 +1,4 @@
-"""What commands that go on tell operators: metrics on a port of their own, and a log."""
+"""What long-running commands tell operators: metrics on a port of their own, and a log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

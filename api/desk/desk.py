@@ -298,8 +298,8 @@ class Desk:
             self._settled.set()
 
     async def watch(self) -> None:
-        """For ever, answers commands that have waited too long, and updates the figures of pending commands and of
-        memory. Doing either for every command would take longer than judging it."""
+        """Until it is cancelled, answers commands that have waited too long, and updates the figures of pending
+        commands and of memory. Doing either for every command would take longer than judging it."""
         while True:
             now = monotonic()
             for case in [case for case in self._under_way if case.until <= now]:
@@ -310,7 +310,7 @@ class Desk:
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
     async def watch_expiry(self) -> None:
-        """For ever, has points of the tournaments in memory expire when nobody asks for them."""
+        """Until it is cancelled, has points expire in tournaments in memory that nobody asks for."""
         while True:
             await asyncio.sleep(EXPIRY_WATCH_SECONDS)
             for live in list(self.live_pool.expiring):
@@ -320,7 +320,7 @@ class Desk:
                     _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
 
     async def sweep_expiry(self) -> None:
-        """For ever, after each boundary, has points of the tournaments that are not in memory expire."""
+        """Until it is cancelled, after each boundary, has points expire in tournaments that are not in memory."""
         looked_at: dict[TournamentId, datetime] = {}
         while True:
             await asyncio.sleep(EXPIRY_SWEEP_SECONDS)
@@ -360,7 +360,7 @@ class Desk:
         self._looked_up = (object,) if self.quotas else _AFTER_LOOKING_UP
 
     async def watch_quotas(self) -> None:
-        """For ever, reads the quotas again."""
+        """Until it is cancelled, reads the quotas again."""
         while True:
             await asyncio.sleep(QUOTAS_SECONDS)
             try:

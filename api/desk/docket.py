@@ -148,8 +148,8 @@ class Case(Struct, eq=False, kw_only=True):
     client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
     state of the resource, or of the operator on what is used. `caused`: the points of the competition that the command
     voids or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its
-    answer; `due`: likewise the points that expire by it. `needs_head`: its command is given the head of the log.
-    `span`: that of the request, if it is traced.
+    answer; `due`: in the same way, the points that expire by it. `needs_head`: its command is given the head of the
+    log. `span`: that of the request, if it is traced.
     """
 
     command: Command

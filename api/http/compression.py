@@ -44,7 +44,7 @@ take, and compresses as well."""
 _COMPRESSOR_BYTES: Final = 75_000
 """Bytes of a compressor in memory."""
 _OVERHEAD_BYTES: Final = 400
-"""The overhead of a kept body besides its bytes and its key."""
+"""The overhead of a kept body in addition to its bytes and its key."""
 _NEGOTIATED: Final = header("Vary", "Accept-Encoding")
 _AS_IT_IS: Final = Encodings()
 _COMPRESSED: Final = header("Content-Encoding", "gzip")

@@ -82,7 +82,7 @@ class Connections(Server):
         self.misread = misread
         self.connections_max = connections_max
         self.unheard: dict[Connection, float] = {}  # those that owe a head, and since when, in order of time
-        self.unread: dict[Connection, float] = {}  # those that do not read their answers, likewise
+        self.unread: dict[Connection, float] = {}  # those that do not read their answers
         self._time = asyncio.get_running_loop().time
 
     def __call__(self) -> "Connection":

@@ -137,7 +137,7 @@ _END: Final = re.compile(rb"\s*+[,}]")
 
 
 def fingerprint(method: str, path: str, form: Form) -> bytes:
-    """32 bytes that tell requests with the same idempotency key apart. They must stay the same for ever.
+    """32 bytes that tell requests with the same idempotency key apart. They must never change.
 
     SHA-256 of method, path, and the names and values of the fields in the order of their names. Each is UTF-8 after its
     length in bytes as a big-endian int32.

@@ -2,7 +2,7 @@
 its order, and nothing is played twice.
 
 A line is two requests, each with an idempotency key: the competition, and its points. So an import that was cut off
-goes on when the same command runs again, even between the two.
+continues when the same command runs again, even between the two.
 
 The key of a competition is made from when it was and who took part, and from how many lines before it say the same; the
 key of its points also from the ranking. The score and the points are not in the keys but in the fingerprints of the

@@ -103,6 +103,6 @@ async def serving(
                 yield
         finally:
             streaming.cancel()
-            await asyncio.wait([streaming])  # ends the streams, which would go on for ever
+            await asyncio.wait([streaming])  # ends the streams, which would never end
             await runner.cleanup()
             watching.cancel()

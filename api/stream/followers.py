@@ -85,7 +85,7 @@ SWEEP_SECONDS: Final = 1.0
 """Time between two looks at all listeners."""
 TOKENS_SECONDS: Final = 0.5
 """Time between two looks whether the tokens that opened the streams are still good. A token may have been looked up
-KEPT_SECONDS_MAX before its stream began (`api/http/auth.py`), so it is less than 5 seconds in all."""
+KEPT_SECONDS_MAX before its stream began (`api/http/auth.py`), so it is less than 5 seconds in total."""
 UNCONFIRMED_SECONDS_MAX: Final = 3.5
 """The streams end if their tokens could not be checked for this time."""
 

@@ -31,7 +31,7 @@ TV_LINES: Final = 12
 TABS_MAX: Final = 12
 """Rankings that are chosen by a tab each; more are chosen from a list."""
 FIRST_TOLD: Final = 5
-"""Lines that are told where a link to a page is shown."""
+"""Lines in the preview of a link to a page."""
 PICTURE: Final = "/picture.png"
 """The path of the picture, below that of the board."""
 TITLE_LONG: Final = 40
@@ -130,7 +130,7 @@ def _first_value(words: Words, table: ShownTable, line: TableLine) -> str:
 
 
 def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, Value]:
-    """What the script of the page is told."""
+    """What the page passes to its script."""
     return {
         "id": "table",
         "data_slug": site.slug,
@@ -496,7 +496,7 @@ def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
 
 
 def _value_classes(table: ShownTable) -> list[str]:
-    """How each column of values is told from the others: the first, those that decide, and the rest."""
+    """How each column of values differs from the others: the first, those that decide, and the rest."""
     return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
 
 

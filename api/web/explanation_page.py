@@ -16,7 +16,7 @@ from projections.past.explanation import Cause, Overtaking, Step
 from projections.past.past import DatedPlace, Explanation
 
 OVERTAKINGS_SHOWN_MAX: Final = 5
-"""Overtakings of one step that are told one by one."""
+"""Overtakings of one step that are listed one by one."""
 _CAUSES: Final = {
     Cause.POINTS: "cause_points",
     Cause.REVERSAL: "cause_reversal",

@@ -55,8 +55,8 @@ MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 much may have been recorded since that date."""
 
 PASSAGE_TOTALS_MAX: Final = 25_000
-"""Totals of a ranking, competitors times unities, whose passages are told. Of larger ones, the service shows each
-moment."""
+"""Totals of a ranking, competitors times unities, up to which passages are shown. Of larger ones, the service shows
+each moment."""
 
 SERIES_EVENTS_MAX: Final = 200_000
 """Events of a log that a race is drawn from; it is gone through from the beginning."""

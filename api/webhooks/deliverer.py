@@ -58,7 +58,7 @@ SERVED_BYTES_MAX: Final = 32_768
 WINDOWS_KEPT_MAX: Final = 20
 """Webhooks that are behind, and whose totals are kept between two of their time slices."""
 DUE_SECONDS: Final = 0.25
-"""Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
+"""Time between two searches for webhooks with new events, and between two attempts to get the lock."""
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
 """The same on a distributed database, where each look asks all shards. Where there is no webhook, they are asked once
 in FIGURES_SECONDS."""
@@ -297,7 +297,7 @@ class _Delivering:
                 )
 
     async def _stop(self, delivery: NextDelivery, cursor: Head, problem: str, state: WebhookState) -> None:
-        """Has nothing more be sent to the webhook until an operator has it go on."""
+        """Suspends the webhook until an operator resumes it."""
         async with self._asking() as session:
             noted = await webhooks.note_failure(
                 session, delivery, cursor.sequence, problem, state=state, pause_seconds=0

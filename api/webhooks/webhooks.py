@@ -235,7 +235,7 @@ def _refuse_none(webhook_id: WebhookId, found: object) -> None:
 
 
 class NextDelivery(Struct, frozen=True):
-    """A webhook that there is something new for: the events after `cursor`, up to `upto`. `secrets`: those that sign
+    """A webhook with new events: those after `cursor`, up to `upto`. `secrets`: those that sign
     what it is sent. `failures`: how often the next event was sent in vain."""
 
     tournament_id: TournamentId
@@ -257,7 +257,7 @@ class NextDelivery(Struct, frozen=True):
 async def due_webhooks(
     connection: Connection, but: Collection[WebhookId], limit: int
 ) -> list[tuple[TournamentId, WebhookId]]:
-    """Webhooks that there is something new for and that may be sent it now, but for those named. First comes the one
+    """Webhooks with new events that may be sent now, but for those named. First comes the one
     that has waited longest."""
     return [(row[0], row[1]) for row in await connection.fetch(_DUE, list(but), limit)]
 

@@ -36,8 +36,8 @@ class LacksResults(Exception):
 
 class Afterwards(msgspec.Struct, frozen=True, kw_only=True):
     """What counts after a change otherwise than before it: the competition, for `only` these competitors if they are
-    given; or the events `sequences`. `counts`: they count afterwards. `now`: by when results have expired then; None:
-    none expires by the change. `dates`: those that competitions have only then."""
+    given; or the events `sequences`. `counts`: they count afterwards. `now`: the time up to which results have expired
+    then; None: none expires by the change. `dates`: those that competitions have only then."""
 
     competition_id: CompetitionId | None = None
     only: Container[CompetitorId] | None = None
@@ -69,7 +69,7 @@ def took_place_at(
 
 
 def now_of(ranking: RankingState, now: datetime) -> datetime:
-    """By when what was due has expired in the ranking: closed ones stand still."""
+    """The time up to which due points have expired in the ranking: closed rankings stand still."""
     return now if ranking.closed_at is None else min(now, ranking.closed_at)
 
 

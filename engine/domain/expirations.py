@@ -148,7 +148,7 @@ class _Expiring:
 
 
 def _summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
-    """For each competitor and unity one line with the sum, be it 0, or several where one cannot hold it."""
+    """One line with the sum for each competitor and unity, even if it is 0; several where one cannot hold it."""
     sums: dict[tuple[CompetitorId, UnityId], int] = {}
     for line in lines:
         named = line.competitor_id, line.unity_id

@@ -16,7 +16,7 @@ from engine.domain.terms import Sort
 DECIMALS_MAX: Final = 6
 
 NONE: Final = "none"
-"""What is written for a total that there is not."""
+"""What is written where there is no total."""
 
 TimeUnit = Literal["s", "ms"]
 """The smallest unit of a time: seconds or milliseconds."""

@@ -148,7 +148,7 @@ class Appender:
         self._queue.add(source)
 
     async def run(self) -> None:
-        """Appends what sources have, for ever."""
+        """Appends what sources have, until it is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             if self._database.is_distributed:
                 await self._sort_by_node(tasks)
@@ -209,7 +209,7 @@ class _Sending:
         self, batch: list[tuple[Source, Block]], requests: int, kept: Kept
     ) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
-        each may have been applied. `requests`: how many there are in all."""
+        each may have been applied. `requests`: their total number."""
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:

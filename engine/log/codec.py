@@ -2,7 +2,7 @@
 
 Pure. The tag stands in a column of its own, the body is JSON text. Tags and field names are never reused, and new
 fields have defaults. Nothing is skipped: what this code does not know is an error, because a fold that overlooks an
-event is quietly wrong for ever.
+event is silently wrong from then on.
 
 PERSONAL FIELDS of an event are stored next to its body, so that they can be erased. The body has a commitment to them,
 and the digests are made of bodies alone:

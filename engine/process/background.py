@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 async def background() -> AsyncIterator[asyncio.TaskGroup]:
     """A task group that lets an error of its body through as it is, not wrapped in a group.
 
-    A task that fails still ends the body, and its error comes out in a group: a process must not go on with a broken
+    A task that fails still ends the body, and its error comes out in a group: a process must not continue with a broken
     background.
     """
     raised: BaseException | None = None

@@ -20,10 +20,10 @@ from typing import Final, TypeVar, cast
 _T = TypeVar("_T")
 
 SHARED_SLICE_SECONDS: Final = 0.0005
-"""How long the work that shares a `TimeSlices` goes on in one round of the event loop, plus the step it is in then.
+"""How long the work that shares a `TimeSlices` runs in one round of the event loop, plus the step it is in then.
 Another request takes some five rounds, and should not wait for more than 20 ms."""
 SLICE_SECONDS_MAX: Final = 0.0005
-"""How long work with a `TimeSlice` goes on at once, plus the item it is at then. Each such work has a
+"""How long work with a `TimeSlice` runs at a time, plus the item it is at then. Each such work has a
 slice in each round."""
 
 

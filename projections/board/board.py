@@ -59,7 +59,7 @@ RankingEvent = (
     | events.RankingShown
     | events.RankingsOrdered
 )
-"""The events that change what there is of rankings, other than points."""
+"""The events that change a ranking itself, as points do not."""
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -107,7 +107,7 @@ class Unity(Struct, kw_only=True):
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
     reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals. If
     it counts results, `totals` has marks (`engine/domain/marks.py`), which its notation makes results of. `expiry`:
-    until when its points count; None: for ever.
+    until when its points count; None: they do not expire.
     """
 
     number: int
@@ -515,7 +515,7 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[Compe
 
 def left_out(board: Board, ranking_id: RankingId, now: datetime | None) -> LeftOut:
     """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes, but for
-    dates. `now`: by when what was due has expired; None: nothing expires."""
+    dates. `now`: the time up to which due points have expired; None: none do."""
     ranking = board.rankings[ranking_id]
     first = reached_first(ranking.criteria)
     expired = expired_on(board, ranking, now)

@@ -64,7 +64,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class CompetitionSums:
-    """Each competitor of a unity has a sum, be it 0, in each competition that a delta of theirs named."""
+    """Each competitor of a unity has a sum, even if it is 0, in each competition that a delta of theirs named."""
 
     def __init__(self) -> None:
         self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}

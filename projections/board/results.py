@@ -137,7 +137,7 @@ class Results:
         self._turn(sequence, False, lambda delta: not wanted(delta))
 
     def has_of(self, competition_id: CompetitionId) -> bool:
-        """Whether the competition gave results, be it that they do not count."""
+        """Whether the competition gave results, even if they do not count."""
         return competition_id in self._competitions
 
     def expire(self, boundary: datetime) -> None:

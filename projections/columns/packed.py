@@ -22,7 +22,8 @@ _COPIED_IN_A_LOOK_UP: Final = 150
 packed: Final = msgspec.msgpack.Encoder().encode
 """An item as `Packed` keeps it."""
 _ITEM_BYTES: Final = 70
-"""The overhead of an item besides its packed bytes and its entry by id: the object, and its place in the order."""
+"""The overhead of an item in addition to its packed bytes and its entry by id: the object, and its place in the
+order."""
 
 _Id = TypeVar("_Id", bound=int)
 _T = TypeVar("_T", bound=Struct)

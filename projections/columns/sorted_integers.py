@@ -20,7 +20,7 @@ _INTEGER_BYTES: Final = 9
 """A number in an array, with the room that arrays keep for more."""
 _WIDE_LEAF_BYTES: Final = LEAF_MAX * 40
 _LEAF_BYTES: Final = 180
-"""The overhead of a leaf besides its numbers: the object, its places in lists, its separator and its count."""
+"""The overhead of a leaf in addition to its numbers: the object, its places in lists, its separator and its count."""
 
 _Leaf: TypeAlias = "array[int] | list[int]"
 

@@ -22,7 +22,8 @@ MOMENTS_BYTES_MAX: Final = 16 * 1024 * 1024
 
 _PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
-"""The overhead of a kept piece besides its own bytes: key, stamp, places in dictionaries, surrounding objects."""
+"""The overhead of a kept piece in addition to its own bytes: key, stamp, places in dictionaries, surrounding
+objects."""
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)

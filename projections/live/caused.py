@@ -43,7 +43,7 @@ class CausedPointsFollower:
         return {sequence: (self._recorded_at[sequence], points) for sequence, points in self._points.items()}
 
     def close(self) -> None:
-        """Stops following. It does no harm to call it again."""
+        """Stops following. Idempotent."""
         if self._follow in self._live.followers:
             self._live.followers.remove(self._follow)
 

@@ -56,7 +56,7 @@ class DuePoints:
         return [one for one in due if board.rankings[one].results is None]
 
     def close(self) -> None:
-        """Stops following. It does no harm to call it again."""
+        """Stops following. Idempotent."""
         if self._follow in self._live.followers:
             self._live.followers.remove(self._follow)
 

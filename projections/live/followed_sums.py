@@ -18,8 +18,8 @@ ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
 
 
 class FollowedSums:
-    """`board` and `sequence` return those of the live, as they are now. So does `now`: by when what was due has
-    expired; None: nothing expires."""
+    """`board` and `sequence` return those of the live, as they are now. So does `now`: the time up to which due
+    points have expired; None: none do."""
 
     def __init__(
         self, board: Callable[[], Board], sequence: Callable[[], Sequence], now: Callable[[], datetime | None]

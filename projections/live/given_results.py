@@ -41,8 +41,8 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
 
 
 class _Reading:
-    """Reads the results of a ranking that count while its board changes. `now`: by when what was due has expired; None:
-    nothing expires. `is_stale`: a date has changed by which results expire."""
+    """Reads the results of a ranking that count while its board changes. `now`: the time up to which due points have
+    expired; None: none do. `is_stale`: a date has changed by which results expire."""
 
     def __init__(self, board: Board, ranking_id: RankingId, now: datetime | None) -> None:
         self.results = Results()

@@ -187,7 +187,7 @@ class LiveTournament:
 
     @property
     def expired_until(self) -> datetime:
-        """By when everything that was due has expired, if points expire."""
+        """The time up to which all due points have expired, if points expire."""
         assert self.recorded_at is not None
         if self._checked is not None and self._checked[0] == self.head.sequence:
             return max(self.recorded_at, self._checked[1])

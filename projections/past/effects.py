@@ -1,6 +1,6 @@
 """What points do to totals as they are kept: sums get deltas, and marks of results change by differences.
 
-Pure. So whoever goes through a history can go back through it, too.
+Pure. So a history can be followed backwards, too.
 """
 
 from collections.abc import Iterator

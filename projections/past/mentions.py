@@ -50,7 +50,7 @@ class Sought(Struct, frozen=True):
     in_bodies: str
 
     def mentions(self, events: Iterable[Mentioning]) -> Iterator[Mention | None]:
-        """The mentions in these events; None where others may go on."""
+        """The mentions in these events; None: a pause for other work."""
         found = re.compile(self.in_texts).search
         for event in events:
             yield None

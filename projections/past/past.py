@@ -115,7 +115,7 @@ class PastBoard(Struct, frozen=True):
 
     @property
     def expired_by(self) -> datetime:
-        """By when what was due has expired."""
+        """The time up to which due points have expired."""
         return self.recorded_at if self.clock is None else self.clock.on
 
 

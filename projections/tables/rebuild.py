@@ -1,7 +1,7 @@
 """Tables folded again from the log, compared with those in use, and put in their place.
 
 The log is folded in memory, up to where the tables stand. Then one transaction that holds the checkpoint compares both.
-If they differ, or are of different folds, the new rows take the place of the old ones. Reads and appends go on
+If they differ, or are of different folds, the new rows take the place of the old ones. Reads and appends continue
 meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed changes nothing
 except snapshots, which are the same for every writer.
 """

@@ -78,7 +78,7 @@ class Waker:
             async with database.connection() as connection:
                 await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
         except (DatabaseUnavailable, PostgresError):
-            self._appended_to |= tournament_ids  # sent again, which does no harm if the workers have heard it
+            self._appended_to |= tournament_ids  # sent again, which is harmless if the workers have heard it
             self._something.set()
 
 

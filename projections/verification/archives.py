@@ -157,9 +157,9 @@ class Entered(Struct, frozen=True, kw_only=True):
 async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable[[int, int], None]) -> Entered:
     """Puts the tournament of an archive into the database. All of it is there when this returns, or nothing is.
 
-    `owner` is a connection with the rights of the schema's owner. Calls `progress` with events inserted and in all.
-    Raises Unreadable and LogDisproved as `archive.read`; LogDisproved if verification finds a difference; Conflict if
-    the tournament or its slug is here; Unacceptable if its last time lies in the future.
+    `owner` is a connection with the rights of the schema's owner. Calls `progress` with the events inserted, and their
+    total. Raises Unreadable and LogDisproved as `archive.read`; LogDisproved if verification finds a difference;
+    Conflict if the tournament or its slug is here; Unacceptable if its last time lies in the future.
     """
     parts = archive.read(lines)
     manifest = next(parts)

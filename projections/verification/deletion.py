@@ -1,4 +1,4 @@
-"""Deletion of a tournament: by the owner of the schema alone, after an export, and noted for ever.
+"""Deletion of a tournament: by the owner of the schema alone, after an export, with a permanent record.
 
 It works on any log, also on one that is broken: it reads no event. One transaction removes everything that belongs to
 the tournament. `deleted_tournament` keeps its id, slug and name, where its log ended, and when it was deleted. So its

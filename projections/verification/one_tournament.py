@@ -332,7 +332,7 @@ class TournamentVerification:
             f"is missing: the block from {block.first_sequence} to {block.last_sequence} has {block.count} events",
         )
 
-    # ── What is kept besides the log ────────────────────────────────────────────────────────────────────
+    # ── What is kept next to the log ────────────────────────────────────────────────────────────────────
 
     async def _begin(self) -> None:
         """Looks up events that were set aside, and the comparisons due at each sequence."""

@@ -1,4 +1,4 @@
-"""Outside digests: heads noted in a file elsewhere, where whoever controls the database cannot change them.
+"""Outside digests: heads noted in a file elsewhere, out of reach of those who control the database.
 
 A file of notes is NDJSON, a line for a tournament's head at some time, only ever appended to:
 
@@ -105,8 +105,8 @@ def _is_torn(file: int) -> bool:
 
 
 async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
-    """Notes the heads that have changed, every `every_seconds`, for ever. A failure becomes a log line and is tried
-    again next time: a service must not stop because its witness cannot write."""
+    """Notes the heads that have changed, every `every_seconds`, until it is cancelled. A failure becomes a log line and
+    is tried again next time: a service must not stop because its witness cannot write."""
     last: dict[TournamentId, tuple[Sequence, str]] | None = None
     while True:
         try:

@@ -76,7 +76,7 @@ class DeclarationShape(Struct, kw_only=True):
 
 
 class ClassificationShape(Struct, kw_only=True):
-    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in all; of
+    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are; of
     a sub-table, how many it has. `on`, if requested: only with the points that had taken place by then."""
 
     criteria: Criteria

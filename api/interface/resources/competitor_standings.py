@@ -30,7 +30,7 @@ unities may show different moments."""
 
 
 class UnityStandingShape(Struct, kw_only=True):
-    """The competitor's line in a unity, at this version of it. `lines`: how many there are in all."""
+    """The competitor's line in a unity, at this version of it. `lines`: how many there are."""
 
     id: int
     name: str

@@ -22,7 +22,7 @@ REIGNS_DEFAULT: Final = 100
 REIGNS_MAX: Final = 1_000
 """Reigns of one page."""
 TOLD_MAX: Final = 100
-"""Competitors whose time at the top is told, and spans in which the clocks differ."""
+"""Competitors whose time at the top is listed, and spans in which the clocks differ."""
 
 ClockName = Literal["log", "world"]
 

@@ -37,7 +37,7 @@ _FORMATS: Final = (StreamFormat.NDJSON, StreamFormat.SSE)
 
 
 class StreamQuestion(Struct, frozen=True, kw_only=True):
-    """What a stream is asked for. `after`: where it goes on; None: at the beginning; "head": with what is new."""
+    """What a stream is asked for. `after`: where it continues; None: at the beginning; "head": with what is new."""
 
     after: Position | str | None = None
     ranking_id: RankingId | None = None
@@ -60,8 +60,8 @@ def format_of(request: HttpRequest) -> StreamFormat:
 
 
 def start_of(request: HttpRequest, question: StreamQuestion) -> Position | str | None:
-    """Where the client wants to go on: the header Last-Event-ID counts before `after`, because a browser that connects
-    again sends it to the same address. Raises Unreadable."""
+    """Where the client wants to continue: the header Last-Event-ID counts before `after`, because a browser that
+    connects again sends it to the same address. Raises Unreadable."""
     text = request.headers.get("Last-Event-ID")
     if not text:
         return question.after

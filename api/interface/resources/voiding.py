@@ -126,7 +126,9 @@ async def foreseen_comparisons(
     with ExitStack() as stack:
         declared = [r for r, ranking in before.items() if ranking.criteria]
         lacking = {r for r in declared if lacks_sums(board.rankings[r])}
-        counts = {r: stack.enter_context(live.classifications.counts(r)) for r in declared}  # before others go on
+        counts = {
+            r: stack.enter_context(live.classifications.counts(r)) for r in declared
+        }  # before other work continues
         for ranking_id, ranking in after.items():
             classified_moves: list[ClassifiedMove] | None = None
             if (counted := counts.get(ranking_id)) is not None:

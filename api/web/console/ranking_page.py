@@ -181,7 +181,7 @@ def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[st
 
 
 def faults_by_line(filling: Filling) -> dict[int, list[str]]:
-    """What is wrong with the points of each competitor: the message of a fault says of whom."""
+    """What is wrong with the points of each competitor: the message of a fault names them."""
     found: dict[int, list[str]] = {}
     for fault in filling.faults:
         if _is_of_lines(fault) and (whose := _WHOSE.search(fault.message)):

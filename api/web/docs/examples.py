@@ -20,7 +20,7 @@ class Example(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A command of a shell that asks for an operation, and what was answered: status, some of the headers, the body.
 
     `about` tells it from other examples of the operation. `keeps` are the ids in the answer that later commands use,
-    by the names of their variables. `cut`: the body goes on.
+    by the names of their variables. `cut`: the body continues.
     """
 
     operation_id: str

@@ -555,7 +555,7 @@ class Client:
         at: Moment | None = None,
         on: date | None = None,
     ) -> Form:
-        """What the competitors of a window got in their `last` so many competitions."""
+        """What the competitors of a window got in their last competitions, `last` of them."""
         query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
 

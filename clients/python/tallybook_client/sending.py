@@ -43,8 +43,8 @@ from tallybook_client.errors import (
 
 CONNECT_SECONDS_MAX: Final = 10.0
 SILENCE_SECONDS_MAX: Final = 30.0
-"""A write is answered within 16 s, a read within 20 s; a long answer goes on from there. A silent stream says something
-every 15 s."""
+"""A write is answered within 16 s, a read within 20 s; a long answer continues from there. A silent stream says
+something every 15 s."""
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=SILENCE_SECONDS_MAX)
 _NOT_SENT: Final = (ClientConnectorError, ConnectionTimeoutError)
 _SETTLED: Final = (NotFound, Conflict, PreconditionFailed, Unacceptable)

@@ -55,8 +55,8 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
 
 
 class Criterion(Struct, frozen=True, omit_defaults=True):
-    """One step of a classification: the totals of a unity; of only the `best` so many competitions, or of those `among`
-    the tied; or `first`: who reached their total first."""
+    """One step of a classification: the totals of a unity; of only as many competitions as `best` says, the best ones;
+    or of those `among` the tied; or `first`: who reached their total first."""
 
     unity: int
     best: int | None = None
@@ -240,7 +240,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 class UnityStandings(Struct, frozen=True, kw_only=True):
-    """`lines`, in a window: how many there are in all."""
+    """`lines`, in a window: how many there are."""
 
     name: str
     version: int

@@ -17,7 +17,7 @@ LINE_BYTES_MAX: Final = 16 * 2**20
 
 class Recorded(Struct, frozen=True, kw_only=True):
     """An event of the log. `kind` is its name (`PointsAdded`), `data` all that it says; a field that is absent has its
-    default. `id`: go on after it."""
+    default. `id`: continue after it."""
 
     id: str
     kind: str
