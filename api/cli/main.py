@@ -158,7 +158,7 @@ _command(
     Delete a tournament: its log, tables, snapshots, keys and webhooks; tokens that are for it alone are revoked.
 
     Export it first: the archive must match its current state. Without --yes the command only shows what would be
-    deleted. The database keeps a record of it for ever: id, slug, name, last event, digest, and time of deletion. No
+    deleted. The database keeps a permanent record: id, slug, name, last event, digest, and time of deletion. No
     other tournament can have its slug. `tallybook tournament import` brings it back. Needs a login that owns the
     schema.
     """,

@@ -53,7 +53,7 @@ class PageQuestion(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.page is not None and self.after is not None:
             faults = [Fault("page", "cannot be sent with after"), Fault("after", "cannot be sent with page")]
-            raise Unreadable("The query names both a page and an item to go on after; send one of them.", faults)
+            raise Unreadable("The query names both a page and an item to continue after; send one of them.", faults)
 
     @property
     def is_page(self) -> bool:

@@ -191,7 +191,7 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
     if ranking is None:
         return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
     if not is_folded(ranking):
-        raise Unacceptable(f"Passages are told of at most {PASSAGE_TOTALS_MAX:,} totals: competitors times unities.")
+        raise Unacceptable(f"Passages are shown for at most {PASSAGE_TOTALS_MAX:,} totals: competitors times unities.")
     return await in_time_slices(told(found, ranking))
 
 

@@ -353,7 +353,7 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
     _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=len(command.items))
     _refuse_taken_twice([item.competition_id for item in command.items])
     if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
-        raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in all")])
+        raise unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in total")])
     return _each(command.items, lambda item: add_competition(state, item))
 
 

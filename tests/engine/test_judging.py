@@ -599,7 +599,7 @@ def test_the_competitions_of_one_request_name_10_000_participants_and_no_more() 
     assert len(decide(CROWDED, competitions(PARTICIPANTS_MAX - 1, 1))) == 2
     with pytest.raises(Unacceptable) as refusal:
         decide(CROWDED, competitions(PARTICIPANTS_MAX - 1, 2))
-    assert refusal.value.faults == (Fault("items", "must name at most 10000 participants in all"),)
+    assert refusal.value.faults == (Fault("items", "must name at most 10000 participants in total"),)
 
 
 def test_the_deltas_of_all_rankings_are_counted_together(board: Board) -> None:

@@ -268,7 +268,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 _RANKINGS_NAME,
                 _RANKINGS_DELTAS,
-                f"JSON text: for each ranking its participants_delta; in all at most {DELTAS_MAX:,} deltas within "
+                f"JSON text: for each ranking its participants_delta; in total at most {DELTAS_MAX:,} deltas within "
                 f"±{DELTA_MAX:,}; all of them are applied, or none",
                 required=True,
                 argument="rankings",

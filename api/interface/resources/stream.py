@@ -156,7 +156,7 @@ _KINDS: Final = FieldType(
 _SPEEDS: Final = FieldType(_speed, {"type": "integer", "minimum": 1, "maximum": SPEED_MAX})
 _TICKET: Final = FieldType(str, {"type": "string"})
 
-AFTER: Final = Field("after", _AFTER, 'goes on after this event: its id, or its sequence; "head": only what is new')
+AFTER: Final = Field("after", _AFTER, 'continue after this event: its id, or its sequence; "head": new events only')
 EVENTS: Final = Stream(
     "events",
     "Stream the events as they are committed",

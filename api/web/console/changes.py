@@ -504,7 +504,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"freeze": "now"},
         asked=(),
-        warning="The public goes on seeing what is there now, and nothing that comes, until it is revealed.",
+        warning="The public keeps seeing the present state, and nothing later, until you reveal it.",
     ),
     Change(
         path="/publication/freeze-at",

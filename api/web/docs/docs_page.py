@@ -23,7 +23,7 @@ _LEAD: Final = (
     "tells who stands where, now or at any moment of the past, and why."
 )
 _ABOUT_EXAMPLES: Final = (
-    "The examples go on with the table above, in a shell that has its variables. Their answers were recorded from a "
+    "The examples continue with the table above, in a shell that has its variables. Their answers were recorded from a "
     "running service."
 )
 _STEPS: Final = (
@@ -41,7 +41,7 @@ _STEPS: Final = (
         "choose: send the request again with the same key, and nothing is added twice.",
     ),
     ("Read the standings", "showStandings", "They are always current. All times are UTC, also those that say no zone."),
-    ("Ask why", "explain", "Why is Ben second? Because of these events, which are kept for ever."),
+    ("Ask why", "explain", "Why is Ben second? Because of these events, which are permanent."),
 )
 """How a first table comes to be: a heading, an operation, and what to know of it."""
 _SETUP: Final = """HOST=http://localhost:8080
