@@ -1,4 +1,4 @@
--- The log: what has happened in each tournament, in one order, permanently.
+-- The log: what has happened in each tournament, in one order, for ever.
 --
 -- The baseline has one file for each subject. Until the first release, edit these files instead of adding migrations.
 --

@@ -1,11 +1,11 @@
-"""Brings a database's schema to what this code expects, and checks whether it is there.
+"""Migrates a database's schema to the version that this code expects, and checks whether it has it.
 
-Several processes may start at once: one applies, the others wait their turn. They poll the lock because a session
-that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY` in the session that has the
-lock would wait for that snapshot for ever.
+Several processes may start at the same time: one applies migrations, the others wait their turn. They poll the lock,
+because a session that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY` in the
+session that has the lock would wait for that snapshot indefinitely.
 
-A migration's file may say which older code runs on with it: `-- Oldest code that runs on it: NNNN`, where NNNN is the
-last migration that the older code brings along. The register keeps that number for code that does not have the file.
+A migration's file may say which older code still runs with it: `-- Oldest code that runs on it: NNNN`, where NNNN is
+the last migration that the older code ships. The register keeps that number for code that does not have the file.
 """
 
 import asyncio
@@ -115,14 +115,14 @@ class Migration(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True):
-    """What the register of a database says of a migration."""
+    """The entry of a migration in the register of a database."""
 
     sha256: str
     oldest: int | None = None
 
 
 def shipped() -> list[Migration]:
-    """The migrations that this code brings along, in order."""
+    """The migrations that this code ships, in order."""
     found = [
         Migration.of_file(file.name, file.read_bytes())
         for file in files("migrations").iterdir()

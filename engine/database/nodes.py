@@ -1,10 +1,10 @@
-"""Which node of a distributed database has a tournament, for what is sent straight to it.
+"""Finds the node of a distributed database that has a tournament, for statements sent directly to it.
 
-A statement for several tournaments of one node, sent to that node, is executed and committed there, as by a PostgreSQL
-of its own. Sent anywhere else it would be committed in two phases.
+A statement for several tournaments on one node, sent to that node, is executed and committed there, as by a separate
+PostgreSQL. Sent to any other node, it would be committed in two phases.
 
-Nothing depends on what is remembered here: any node answers any statement. A tournament that has moved costs its old
-node a little more until it is looked up again.
+Correctness does not depend on the remembered nodes, because any node answers any statement. If a tournament has moved,
+its old node has a little more work until the tournament is looked up again.
 """
 
 import time
@@ -27,17 +27,16 @@ _logger = structlog.get_logger()
 
 
 class Nodes:
-    """The nodes of tournaments, as far as one process knows them."""
+    """The nodes of tournaments known to one process."""
 
     def __init__(self, connection: Callable[[], AbstractAsyncContextManager[Connection]]) -> None:
-        """`connection`: one that can be asked where they are. Its trouble is DatabaseUnavailable."""
+        """`connection`: a connection for looking nodes up. Its errors are DatabaseUnavailable."""
         self._connection = connection
         self._found: dict[TournamentId, Node] = {}
         self._found_until = 0.0
 
     async def of(self, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
-        """The node of each tournament, except of those whose node is unknown. If it cannot be asked for now, the last
-        known one."""
+        """The node of each tournament, except those whose node is unknown. If the look-up fails, the last known one."""
         now = time.monotonic()
         if now >= self._found_until:
             self._found_until = now + REMEMBERED_SECONDS

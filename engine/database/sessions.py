@@ -1,13 +1,13 @@
-"""Sessions of PostgreSQL: what is set in each, whether it took effect, and whether the session is ours alone.
+"""Sessions of PostgreSQL: sets their settings, checks that these took effect, and detects shared sessions.
 
-The service's guarantees rest on settings of its sessions: the role, the timeouts, where tables are looked for. The
-start-up message does not carry them, because poolers refuse it then, or silently drop them. A statement sets them in
-each new session. Another statement, in a transaction of its own, checks that they are there.
+The service's guarantees depend on settings of its sessions: the role, the timeouts, the search path. The start-up
+message does not carry them, because poolers would refuse it or silently drop them. A statement sets them in each new
+session. Another statement, in a separate transaction, checks that they took effect.
 
 The service cannot work with a pooler that lends a session for one transaction at a time (PgBouncer's transaction mode):
-settings and prepared statements would be those of others, and a change could be made with all rights of the login and
-without any timeout. The server's processes give such a pooler away: either one process answers two clients, or
-another process than before answers one client.
+settings and prepared statements would be those of other clients, and a change could be made with all rights of the
+login and without any timeout. The process ids of the server reveal such a pooler: either one process answers two
+clients, or different processes answer one client.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ from engine.domain.errors import StartupRefused
 POSTGRES_MAJOR_MIN: Final = 15
 """The SQL of this program needs this version or later."""
 ROUNDS: Final = 5
-"""How many other clients, one after the other, a session is compared with."""
+"""The number of other clients, one after another, that a session is compared with."""
 SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."

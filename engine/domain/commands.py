@@ -1,11 +1,11 @@
 """What may be asked of a tournament: one frozen struct per kind of request, imperative.
 
 Pure. Commands are well-typed but not yet judged: names may be empty, competitors unknown, rankings closed. A command
-that creates something brings the new id along, so judging needs no source of ids.
+that creates something carries the new id, so judging needs no source of ids.
 
-A field of a change has three values: UNSET leaves what is there, None empties it, anything else takes its place. A
-field that does not take None cannot be emptied: the creation demands it, too. In all other commands a field whose
-default is None was not given.
+In a change, UNSET leaves the field's value, None empties it, and anything else replaces it. A field that does not take
+None cannot be emptied: creation requires it, too. In all other commands, None as a default means that the field was not
+given.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Counts, Ra
 
 
 class CommandBase(Struct, frozen=True, kw_only=True):
-    """`makes`: the event that it leads to, where that has just the fields of the command."""
+    """`makes`: the event that it leads to, if that event has exactly the fields of the command."""
 
     makes: ClassVar[type[Event] | None] = None
 
@@ -91,7 +91,7 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
 
 
 class ExpirePoints(CommandBase, frozen=True, kw_only=True):
-    """Has points expire that are due, in the open rankings."""
+    """Expires the points that are due in open rankings."""
 
 
 class CreateRanking(CommandBase, frozen=True, kw_only=True):
@@ -185,8 +185,8 @@ CausedPoints = Mapping[Sequence, PointsAdded]
 
 
 class VoidCompetition(CommandBase, frozen=True, kw_only=True):
-    """`caused`: the competition's points, at the state that the command is judged against. None: the desk fills them
-    in. `only`: refuse it if the competition holds points of other events than these; None: whatever it holds."""
+    """`caused`: the competition's points in the state that the command is judged against. None: the desk fills them in.
+    `only`: refuse the command if the competition holds points of any other event; None: accept any points."""
 
     competition_id: CompetitionId
     caused: CausedPoints | None = None
@@ -221,9 +221,8 @@ Revalue = VoidCompetition | UnvoidCompetition | StrikeCompetitors | UnstrikeComp
 
 
 class NamedEvent(Struct, frozen=True):
-    """An event that a command names, and its sender. `points`: those of the whole request that added the points which
-    the event adds or reverses, by sequence, ascending; empty: it does neither. `recorded_at`: when these were
-    recorded."""
+    """An event that a command names, and its sender. `points`: if the event adds or reverses points, all events of the
+    request that added them, by sequence, ascending; empty: it does neither. `recorded_at`: when these were recorded."""
 
     event: Event
     actor: ActorId
@@ -232,8 +231,8 @@ class NamedEvent(Struct, frozen=True):
 
 
 class ReversePoints(CommandBase, frozen=True, kw_only=True):
-    """Undoes the points that the event `sequence` added, or redoes those that it undid. The first of the events that
-    this leads to is about the ranking. `only_of`: refuse the event of any other sender; None: of nobody. `named`: the
+    """Undoes the points that the event `sequence` added, or redoes those that it undid. The first resulting event is
+    about the ranking. `only_of`: refuse the event unless this actor sent it; None: accept any sender. `named`: the
     event, read from the log; None: the desk fills it in."""
 
     ranking_id: RankingId
@@ -265,19 +264,19 @@ class OrderRankings(CommandBase, frozen=True, kw_only=True):
 
 
 class NextReveal(Struct, frozen=True):
-    """`last`: where the next competition that gave points after the event `held` ends. None: there is none."""
+    """`last`: the last event of the next competition that gave points after the event `held`. None: there is none."""
 
     held: Sequence | None
     last: Sequence | None
 
 
 class ChangePublication(CommandBase, frozen=True, kw_only=True):
-    """Changes what the public sees, in one of three ways. `published`: whether it sees the tournament at all. `freeze`:
-    at which event that is held; "now": where it is. `reveal`: to which event what is held moves on; "next": through the
-    next competition; "all": it is held no longer.
+    """Changes what the public sees, in one of three ways. `published`: whether the public sees the tournament at all.
+    `freeze`: the event to hold the public end at; "now": at the current one. `reveal`: the event to move the held
+    public end to; "next": to the end of the next competition; "all": release it.
 
-    `head`: the last sequence of the log that the command is judged against. None: the desk fills it in; likewise
-    `next_reveal` for "next".
+    `head`: the last sequence of the log that the command is judged against. None: the desk fills it in. It also fills
+    in `next_reveal` for "next".
     """
 
     published: bool | None = None

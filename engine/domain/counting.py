@@ -17,8 +17,9 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """What judging needs where points expire. `now`: everything due by then has expired in the state; `until`: what the
-    command is to have expired as well. `given`: points that may count otherwise by the command, with the time of each.
+    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `until`: the time
+    up to which the command expires points; None: it expires none. `given`: points that the command may make count or
+    stop counting, each with the time at which it was recorded.
     """
 
     now: datetime
@@ -35,9 +36,9 @@ class LacksResults(Exception):
 
 
 class Afterwards(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts after a change otherwise than before it: the competition, for `only` these competitors if they are
-    given; or the events `sequences`. `counts`: they count afterwards. `now`: the time up to which results have expired
-    then; None: none expires by the change. `dates`: those that competitions have only then."""
+    """What a change makes count or stop counting: a competition, for `only` these competitors if they are given, or the
+    events `sequences`. `counts`: whether they count afterwards. `now`: the time up to which results have expired
+    afterwards; None: the change expires none. `dates`: dates of competitions that are in force only afterwards."""
 
     competition_id: CompetitionId | None = None
     only: Container[CompetitorId] | None = None
@@ -51,7 +52,7 @@ AS_NOW: Final = Afterwards()
 
 
 def declared_date(state: State, competition_id: CompetitionId | None) -> datetime | None:
-    """The date of the competition; None: none was declared, or there is no competition."""
+    """The declared date of the competition. None: it has none, or there is no competition."""
     competition = None if competition_id is None else state.competitions.get(competition_id)
     return competition.started_at if competition is not None and competition.is_dated else None
 
@@ -62,25 +63,27 @@ def took_place_at(
     competition_id: CompetitionId | None,
     dates: Mapping[CompetitionId, datetime | None] = {},
 ) -> datetime:
-    """When points took place that were recorded then. `dates`: those of competitions that are not as in `state`."""
+    """The time at which points recorded at `recorded_at` took place. `dates`: dates of competitions that override those
+    in `state`."""
     if competition_id is not None and competition_id in dates:
         return dates[competition_id] or recorded_at
     return declared_date(state, competition_id) or recorded_at
 
 
 def now_of(ranking: RankingState, now: datetime) -> datetime:
-    """The time up to which due points have expired in the ranking: closed rankings stand still."""
+    """The time up to which due points have expired in the ranking: not after its closing, because nothing expires in a
+    closed ranking."""
     return now if ranking.closed_at is None else min(now, ranking.closed_at)
 
 
 def over_by(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
-    """The unities in which points of the ranking that took place then have expired by now."""
+    """The unities of the ranking in which points that took place at `took_place` have expired by `now`."""
     expiries = {unity_id: ranking.unities[unity_id].expiry for unity_id in ranking.special}
     return {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
 
 
 def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) -> events.PointsAdded:
-    """The points of those competitors who are wanted."""
+    """The points, with the lines of wanted competitors only."""
     return msgspec.structs.replace(
         points,
         deltas=tuple([delta for delta in points.deltas if wanted(delta.competitor_id)]),
@@ -89,7 +92,7 @@ def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) 
 
 
 def of_unities(points: events.PointsAdded, wanted: Callable[[UnityId], bool]) -> events.PointsAdded:
-    """The points in those unities that are wanted."""
+    """The points, with the lines in wanted unities only."""
     return msgspec.structs.replace(
         points,
         deltas=tuple([delta for delta in points.deltas if wanted(delta.unity_id)]),
@@ -98,7 +101,7 @@ def of_unities(points: events.PointsAdded, wanted: Callable[[UnityId], bool]) ->
 
 
 def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
-    """Those of the points that count unless they are undone."""
+    """The points, with only the lines that a voiding or striking does not prevent from counting."""
     if points.competition_id is None:
         return points
     competition = state.competitions[points.competition_id]
@@ -109,7 +112,7 @@ def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
 
 
 def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, now: datetime) -> events.PointsAdded:
-    """The points, recorded then, without those that have expired by now."""
+    """The points, recorded at `recorded_at`, without the lines that have expired by `now`."""
     ranking = state.rankings[points.ranking_id]
     if not ranking.special:
         return points
@@ -126,8 +129,8 @@ def total_of_results(
     afterwards: Afterwards = AS_NOW,
     given_back: Iterable[ResultLine] = (),
 ) -> int | None:
-    """The total of a competitor in a unity that counts results, of these `results` of the ranking. `given_back`: those
-    that count afterwards and do not count now."""
+    """The total of a competitor in a unity that counts results, from the ranking's `results`; None: no result counts.
+    `given_back`: results that count afterwards but not now."""
     undone, competition_id = state.rankings[ranking_id].undone, afterwards.competition_id
     expiry = None if afterwards.now is None else state.rankings[ranking_id].unities[unity_id].expiry
     for one in results.of(unity_id, competitor_id, given_back):
@@ -161,8 +164,8 @@ TotalsOfResults = Mapping[tuple[UnityId, CompetitorId], Total]
 def totals_after(
     state: State, points: commands.CausedPoints, afterwards: Afterwards, starting: commands.CausedPoints
 ) -> TotalsOfResults:
-    """The totals of all who have a result in one of these events, whose lines start or stop counting. `starting`: those
-    that start. Raises LacksResults."""
+    """The totals of all competitors with a result in `points`, the events whose lines start or stop counting.
+    `starting`: the events whose lines start. Raises LacksResults."""
     rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
     results = {one: state.rankings[one].results for one in rankings.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
@@ -181,16 +184,16 @@ def totals_after(
 
 
 def totals_of(results: Iterable[Delta], totals: TotalsOfResults) -> tuple[Total, ...]:
-    """Those of the competitors and unities of these results, each once."""
+    """The totals of the competitors and unities that these results name, each once."""
     return tuple([totals[named] for named in dict.fromkeys((d.unity_id, d.competitor_id) for d in results)])
 
 
 def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
-    """The deltas, or with -1 their opposites."""
+    """The deltas, or their opposites if `sign` is -1."""
     return tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in deltas])
 
 
 def closed_among(state: State, points: Iterable[events.PointsAdded | events.PointsExpired]) -> str:
-    """The closed ones of the rankings that these points were added in, as text."""
+    """The ids of the closed rankings among those of these points, as text."""
     touched = dict.fromkeys(one.ranking_id for one in points)
     return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])

@@ -93,7 +93,7 @@ class NotFound(Refusal):
 
 
 def existing(those: Mapping[_K, _V], what: str, name: _K) -> _V:
-    """What a tournament has of this name. Raises NotFound, which calls it `what`."""
+    """The item of a tournament with this name. Raises NotFound, which calls it `what`."""
     found = those.get(name)
     if found is None:
         raise NotFound.of(what, name)
@@ -105,7 +105,7 @@ class Conflict(Refusal):
 
 
 class QuotaReached(Refusal):
-    """`faults` say each bound, and how much of it is used."""
+    """`faults` name each bound and its current use."""
 
     code = "quota_reached"
 
@@ -114,7 +114,7 @@ class QuotaReached(Refusal):
 
 
 class TokenQuotaReached(Refusal):
-    """As QuotaReached, of all that the token has written."""
+    """As QuotaReached, for everything that the token has written."""
 
     code = "token_quota_reached"
 
@@ -148,8 +148,8 @@ class Unavailable(TallybookError):
 
 
 class QueueFull(Unavailable):
-    """`expected_seconds`: how long the request would have waited. `still` says how long the next one like it would
-    wait; 0: it would be accepted."""
+    """`expected_seconds`: how long the request would have waited. `still` returns how long a similar request would wait
+    now; 0: it would be accepted."""
 
     code = "queue_full"
     MESSAGE: ClassVar[str] = "Too many requests are waiting; this attempt changed nothing, try again shortly."
@@ -252,7 +252,7 @@ class OutcomeUnknown(TallybookError):
 
 
 class TournamentDefect(TallybookError):
-    """A defect that one tournament's request met. It was logged and counted where it was met."""
+    """A defect met by a request of one tournament. It was logged and counted where it occurred."""
 
     code = "defect"
 
@@ -284,7 +284,7 @@ class LogUnreadable(TallybookError):
 
 
 class LogForked(TallybookError):
-    """The log does not continue from `sequence` as it was read before: its history was replaced."""
+    """The log no longer continues from `sequence` as it was read before: its history was replaced."""
 
     code = "log_forked"
 

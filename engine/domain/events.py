@@ -1,9 +1,9 @@
 """What has happened in a tournament: one frozen struct per kind of fact, past tense, never changed.
 
 Pure. An event holds everything that its folds need, ids and times included, so folding it needs no clock and no
-look-up. In a change, a field that is UNSET was left as it was; None, or an empty value, emptied it. In any other
-event, a field that has its default was not part of what happened. `engine/log/codec.py` writes events down.
-`projections/board/board.py` says what they mean.
+look-up. In a change, UNSET leaves a field as it was; None or an empty value empties it. In any other event, a field
+with its default value was not given. `engine/log/codec.py` encodes events. `projections/board/board.py` defines their
+effects.
 """
 
 from datetime import datetime
@@ -45,7 +45,7 @@ Result = str | dict[_Competitor, str]
 
 COLOR_DEFAULT: Final = "000000"
 PERSONAL: Final = ("name", "tags", "color")
-"""What events tell of a competitor as a person."""
+"""The personal fields of events about a competitor."""
 Commitment = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
 
@@ -54,16 +54,17 @@ Touchable = Literal["competitor", "competition", "ranking", "unity", "publicatio
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """What all events share: they are frozen, and their stored form omits fields that have their defaults. They cannot
+    """The base of all events. They are frozen, and their stored form omits fields that have their defaults. They cannot
     be part of a reference cycle, so the garbage collector skips them: a replay makes millions.
 
-    `structural`: a command that was judged before this event might be judged otherwise after it. A block that was
-    judged before such an event of another process is judged again. `exact`: it depends on every event before it, points
-    too. It is appended only at the very sequence it was judged at. `creates`: the fields that hold ids of what it
-    creates. `personal`: the fields that tell of a person. They follow all others, because they are stored apart
-    (`engine/log/codec.py`). `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored.
-    Never changed, never used again; empty: it is never stored. `touches`: what it changes of the things whose ids it
-    names. Lists, totals and orders that it changes as well are in `touch` of `projections/tables/tables.py`.
+    `structural`: a command judged before this event might be judged differently after it. If another process appends
+    such an event first, the block is judged again. `exact`: it depends on every event before it, including points, and
+    is appended only at the sequence it was judged at. `creates`: the fields that hold the ids of what it creates.
+    `personal`: the fields about a person. They follow all others, because they are stored apart
+    (`engine/log/codec.py`). `tag`: the name it is stored under, written out so that renaming a class changes nothing
+    stored. A tag is never changed or reused; an event with an empty tag is never stored. `touches`: the kinds of things
+    that it changes among those whose ids it names. `touch` in `projections/tables/tables.py` adds the lists, totals and
+    orders that it changes.
     """
 
     structural: ClassVar[bool] = False
@@ -82,7 +83,7 @@ class TournamentOpened(EventBase, frozen=True, kw_only=True):
 
 
 class TournamentRenamed(EventBase, frozen=True, kw_only=True):
-    """The tournament has another name. Its slug stays."""
+    """The tournament has a new name. Its slug stays the same."""
 
     tag = "TournamentRenamed"
     touches = ()
@@ -90,8 +91,8 @@ class TournamentRenamed(EventBase, frozen=True, kw_only=True):
 
 
 class PresentationChanged(EventBase, frozen=True, kw_only=True):
-    """How the tournament presents itself. `logo`: a PNG in base64. None: the default of a zone, language or colour, and
-    no logo."""
+    """How the tournament presents itself. `logo`: a PNG in base64. None resets the zone, language or colour to its
+    default, and removes the logo."""
 
     tag = "PresentationChanged"
     touches = ("publication",)
@@ -103,7 +104,7 @@ class PresentationChanged(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
-    """`commitment`: what is left of the personal fields, which were erased; UNSET: they are there. So of a change."""
+    """`commitment`: what remains of erased personal fields; UNSET: they are not erased. The same holds for a change."""
 
     tag = "CompetitorRegistered"
     touches = ("competitor",)
@@ -118,7 +119,7 @@ class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorChanged(EventBase, frozen=True, kw_only=True):
-    """Structural because of the parent: two changes, each harmless alone, could close a circle."""
+    """Structural because of the parent: two changes that are harmless separately could form a circle."""
 
     tag = "CompetitorChanged"
     touches = ("competitor",)
@@ -163,7 +164,8 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
-    have expired by it; points that count otherwise by it follow in a PointsExpired."""
+    have expired by the old one. A PointsExpired follows for points that stop or start counting because of the
+    change."""
 
     tag = "CompetitionChanged"
     touches = ("competition",)
@@ -200,7 +202,7 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
-    """`participants` is the whole list from now on."""
+    """`participants` is the whole new list."""
 
     tag = "RankingModified"
     touches = ("ranking",)
@@ -224,9 +226,8 @@ class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
 
 
 class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
-    """First `removed` leave the ranking, then `added` come to its end. Removing a competitor outside the ranking, or
-    adding one already in it, changes nothing. Structural, also when it only adds, so that ENROLLED_MAX holds
-    exactly."""
+    """First `removed` leave the ranking, then `added` join at its end. Removing a competitor outside the ranking, or
+    adding one already in it, changes nothing. Structural even when it only adds, so that ENROLLED_MAX holds exactly."""
 
     tag = "ParticipantsChanged"
     touches = ("ranking",)
@@ -267,11 +268,11 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
 
 
 class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """One of the chain of criteria that orders a ranking's competitors: their totals in a unity, by its sort.
+    """One criterion in the chain that orders a ranking's competitors: their totals in a unity, by its sort.
 
-    `best`: how many of a competitor's results in competitions count, the best ones; points given without a competition
-    always count. `among` "tied": only points from competitions of the tied competitors count
-    (`projections/board/classification.py`). `first`: who reached their total first stands before.
+    `best`: how many of a competitor's best results in competitions count; points given without a competition always
+    count. `among` "tied": only points from competitions among the tied competitors count
+    (`projections/board/classification.py`). `first`: a competitor who reached the total earlier stands ahead.
     """
 
     unity_id: _Unity
@@ -281,8 +282,8 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class ClassificationDeclared(EventBase, frozen=True, kw_only=True):
-    """The criteria by which a ranking is classified from now on. Empty: none are declared any more, and the main unity
-    alone decides. Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
+    """The criteria by which a ranking is classified from now on. Empty: the declaration ends, and only the main unity
+    decides. Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "ClassificationDeclared"
     touches = ("ranking",)
@@ -314,11 +315,11 @@ class Total(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):
-    """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said.
-    `part` (i, n): they are the i-th of the n events of one request, which stand one after the other; None: the request
-    led to this event alone. `results`: those in unities that count results; `deltas` has the others.
+    """`competition_id` None: a free modification. `reason`: what the points are for, in words; None: none was given.
+    `part` (i, n): this is the i-th of n consecutive events of one request; None: the request led to this event only.
+    `results`: the lines in unities that count results; `deltas`: all others.
 
-    The competition stands before the deltas, because an index looks for it in the first characters (`CAUSE_HEAD` of
+    The competition stands before the deltas, because an index looks for it in the first characters (`CAUSE_HEAD` in
     `engine/log/codec.py`)."""
 
     tag = "PointsAdded"
@@ -332,13 +333,13 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):
-    """Takes back or gives back, line by line, the points of the event `reverses`, a `PointsAdded` of the same ranking
-    and the same competition.
+    """Takes back or restores, line by line, the points of the event `reverses`, a `PointsAdded` of the same ranking and
+    competition.
 
-    `undone` True: because the event was undone; False: because it was redone. `struck` True: because competitors were
-    struck from that competition; False: because they were unstruck. Both None: because it was voided or unvoided. It
-    has only the lines that start or stop counting by this, perhaps none. One that does not undo or redo follows its
-    cause in the same block. Structural because a voiding reverses only what is not undone.
+    `undone`: True if the event was undone, False if it was redone. `struck`: True if competitors were struck from the
+    competition, False if they were unstruck. Both None: the competition was voided or unvoided. The event has only the
+    lines that start or stop counting, perhaps none. Unless it undoes or redoes points, it follows its cause in the same
+    block. Structural because a voiding reverses only points that are not undone.
 
     `totals`: for each competitor with a result that starts or stops counting, the total after the whole request.
     """
@@ -356,11 +357,11 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
 
 
 class PointsExpired(EventBase, frozen=True, kw_only=True):
-    """What has expired by the time `boundary` counts no longer: for each competitor and unity, the sum is taken back.
-    If it follows a changed date, what has not expired by that counts again.
+    """Points that have expired by `boundary` no longer count: it takes back their sum for each competitor and unity.
+    After a changed date, it also restores points that, by the new date, have not expired.
 
     `totals`: for each competitor with a result that starts or stops counting, the total after the whole request.
-    Structural because a reversal does not take back what has expired."""
+    Structural because a reversal does not take back expired points."""
 
     tag = "PointsExpired"
     touches = ()
@@ -377,18 +378,18 @@ Points = PointsAdded | PointsReversed | PointsExpired
 
 
 def changed_by(event: Points) -> tuple[Delta | Total, ...]:
-    """Its lines, whose competitors and unities are those of the totals that it changes."""
+    """The lines of the event. Their competitors and unities identify the totals that it changes."""
     more = event.results if isinstance(event, PointsAdded) else event.totals
     return (*event.deltas, *more) if more else event.deltas
 
 
 def root(sequence: Sequence, event: Points) -> Sequence:
-    """The sequence of the `PointsAdded` that `event`, the event `sequence`, is about: its own, or what it reverses."""
+    """The sequence of the `PointsAdded` behind `event`, the event `sequence`: its own, or the one that it reverses."""
     return event.reverses if isinstance(event, PointsReversed) else sequence
 
 
 class CompetitionVoided(EventBase, frozen=True, kw_only=True):
-    """The competition no longer counts: what it caused is reversed in the same block, and no new points can name it."""
+    """The competition no longer counts: its points are reversed in the same block, and no new points can name it."""
 
     tag = "CompetitionVoided"
     touches = ("competition",)
@@ -398,7 +399,7 @@ class CompetitionVoided(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
-    """The competition counts again: what it caused is given back in the same block."""
+    """The competition counts again: its points are restored in the same block."""
 
     tag = "CompetitionUnvoided"
     touches = ("competition",)
@@ -408,8 +409,8 @@ class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorsStruck(EventBase, frozen=True, kw_only=True):
-    """The competition counts no longer for these competitors: what it gave them is reversed in the same block, and no
-    new points for it can name them."""
+    """The competition no longer counts for these competitors: the points that it gave them are reversed in the same
+    block, and no new points for it can name them."""
 
     tag = "CompetitorsStruck"
     touches = ("competition",)
@@ -420,7 +421,8 @@ class CompetitorsStruck(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitorsUnstruck(EventBase, frozen=True, kw_only=True):
-    """The competition counts for these competitors again: what it gave them is given back in the same block."""
+    """The competition counts for these competitors again: the points that it gave them are restored in the same
+    block."""
 
     tag = "CompetitorsUnstruck"
     touches = ("competition",)
@@ -449,7 +451,7 @@ class RankingReopened(EventBase, frozen=True, kw_only=True):
 
 
 class RankingHidden(EventBase, frozen=True, kw_only=True):
-    """The public sees nothing of the ranking from now on, at no moment, whatever is published or frozen."""
+    """From now on, the public sees nothing of the ranking at any moment, whatever is published or frozen."""
 
     tag = "RankingHidden"
     touches = ("ranking", "publication")
@@ -458,7 +460,7 @@ class RankingHidden(EventBase, frozen=True, kw_only=True):
 
 
 class RankingShown(EventBase, frozen=True, kw_only=True):
-    """A ranking that was hidden is as public as the others again."""
+    """A hidden ranking is as public as the others again."""
 
     tag = "RankingShown"
     touches = ("ranking", "publication")
@@ -491,8 +493,8 @@ class TournamentUnpublished(EventBase, frozen=True, kw_only=True):
 
 
 class PublicationFrozen(EventBase, frozen=True, kw_only=True):
-    """What the public sees is held at the event `at`. Exact, because what it has seen must not be hidden again, and
-    each event that is appended meanwhile is seen."""
+    """The public end is held at the event `at`. Exact, because the public sees each event that is appended meanwhile,
+    and nothing it has seen may be hidden again."""
 
     tag = "PublicationFrozen"
     touches = ("publication",)
@@ -502,8 +504,7 @@ class PublicationFrozen(EventBase, frozen=True, kw_only=True):
 
 
 class PublicationRevealed(EventBase, frozen=True, kw_only=True):
-    """What the public sees is held at the event `to` from now on, which is later than before. None: it is held no
-    longer."""
+    """The public end is held at the event `to` from now on, which is later than before. None: it is no longer held."""
 
     tag = "PublicationRevealed"
     touches = ("publication",)
@@ -512,8 +513,8 @@ class PublicationRevealed(EventBase, frozen=True, kw_only=True):
 
 
 class EventSetAside(EventBase, frozen=True, kw_only=True):
-    """The event `sequence`, before this one, could not be folded. It has no effect, at any moment or for any reader.
-    `digest` is the digest, in hexadecimal, of the block that holds it."""
+    """The earlier event `sequence` could not be folded. It has no effect at any moment, for any reader. `digest`: the
+    digest, in hexadecimal, of the block that holds it."""
 
     tag = "EventSetAside"
     touches = ()
@@ -524,7 +525,7 @@ class EventSetAside(EventBase, frozen=True, kw_only=True):
 
 
 class Ignored(EventBase, frozen=True, kw_only=True):
-    """Stands for an event that was set aside: nothing happened. Reading the log makes it; it is never stored."""
+    """Stands in for an event that was set aside: nothing happened. Created when the log is read, and never stored."""
 
     touches = ()
 

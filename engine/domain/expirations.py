@@ -1,4 +1,4 @@
-"""Which points stop counting because they have expired, or count again because they have not.
+"""Which points stop counting because they have expired, or count again because they no longer have.
 
 Pure: part of `judging.decide_at`. Each ranking gets one PointsExpired.
 """
@@ -35,7 +35,7 @@ from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingI
 def expired_at_once(
     state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
 ) -> tuple[Event, ...]:
-    """What expires at once of points that are added."""
+    """The expiry of those added points that have already expired."""
     date = declared_date(state, competition_id)
     if date is None:
         return ()
@@ -48,7 +48,7 @@ def expired_at_once(
 
 
 def expired_by(state: State, times: ExpiryTimes, rankings: Items[RankingId]) -> tuple[Event, ...]:
-    """What expires in these rankings by `times.until`, of the points that `times` has."""
+    """The expiry, in these rankings, of those points in `times` that expire by `times.until`."""
     assert times.until is not None
     expiring = _Expiring(state)
     for sequence, (recorded_at, points) in times.given.items():
@@ -61,15 +61,15 @@ def expired_by(state: State, times: ExpiryTimes, rankings: Items[RankingId]) -> 
 
 
 def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
-    """What expires because the date of a competition is another, and what counts again because of that.
+    """The events for points that expire, or count again, because the date of a competition changed.
 
-    Raises Conflict if that is so in a closed ranking.
+    Raises Conflict if such points are in a closed ranking.
     """
     if changed.started_at is UNSET:
         return ()
     date = changed.started_at
     if date == state.competitions[changed.competition_id].created_at:
-        date = None  # it stands for none
+        date = None  # means that none is declared
     expiring = _Expiring(state)
     for sequence, (recorded_at, points) in times.given.items():
         ranking = state.rankings[points.ranking_id]
@@ -92,7 +92,7 @@ _NOT_YET: Final = Sequence(0)
 
 
 class _Expiring:
-    """The lines that stop counting because they have expired, or start because they have not."""
+    """Collects the lines that stop counting because they have expired, or start because they no longer have."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -104,11 +104,11 @@ class _Expiring:
         return [points for _, points in (*self._stopping, *self._starting)]
 
     def stop(self, sequence: Sequence, points: events.PointsAdded, over: Container[UnityId]) -> None:
-        """The points of this event that count stop doing so in the unities `over`."""
+        """Adds the counting lines of this event in the unities `over`: they stop counting."""
         self._take(self._stopping, sequence, points, over)
 
     def start(self, sequence: Sequence, points: events.PointsAdded, back: Container[UnityId]) -> None:
-        """Those that would count start doing so in the unities `back`."""
+        """Adds the lines of this event in the unities `back` that nothing else prevents from counting: they start."""
         self._take(self._starting, sequence, points, back)
 
     def _take(
@@ -123,7 +123,7 @@ class _Expiring:
             taken.append((sequence, its))
 
     def decided(self, boundary: datetime, afterwards: Afterwards) -> tuple[Event, ...]:
-        """One for each ranking. Raises LacksResults."""
+        """One PointsExpired for each ranking. Raises LacksResults."""
         starting = dict(self._starting)
         deltas: dict[RankingId, list[Delta]] = {}
         results: dict[RankingId, list[Delta]] = {}
@@ -148,7 +148,7 @@ class _Expiring:
 
 
 def _summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
-    """One line with the sum for each competitor and unity, even if it is 0; several where one cannot hold it."""
+    """For each competitor and unity, one line with the sum, even if it is 0, or several if one line cannot hold it."""
     sums: dict[tuple[CompetitorId, UnityId], int] = {}
     for line in lines:
         named = line.competitor_id, line.unity_id

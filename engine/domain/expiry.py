@@ -1,8 +1,8 @@
 """How long points count, in a unity whose points expire.
 
-Pure. Points count until their age reaches what the unity `lasts`, by the world's clock; then they expire at its next
-boundary. All boundaries are in UTC: of a minute, of a day, of a week on Monday. Each boundary of a week is one of a
-day, and each of a day is one of a minute.
+Pure. Points count until their age, by the world's clock, reaches the `lasts` of the unity. They expire at the unity's
+next boundary. All boundaries are in UTC: the start of a minute, of a day, or of a week on Monday. Each week boundary is
+also a day boundary, and each day boundary is also a minute boundary.
 """
 
 import re
@@ -30,11 +30,11 @@ class ExpiresOn(StrEnum):
 
     @property
     def length(self) -> timedelta:
-        """From one boundary to the next."""
+        """The time from one boundary to the next."""
         return _LENGTHS[self]
 
     def boundary(self, moment: datetime) -> datetime:
-        """The last boundary up to this moment."""
+        """The last boundary that is not after `moment`."""
         return moment - (moment - _MONDAY) % self.length
 
 
@@ -47,7 +47,8 @@ _LENGTHS: Final = {
 
 @lru_cache(maxsize=1_000)
 def duration(text: str) -> timedelta | None:
-    """The duration that this text of ISO 8601 says in weeks, days, hours and minutes; None: none, or too long."""
+    """The ISO 8601 duration in `text`, in weeks, days, hours and minutes. None: it is not one, is zero, or is too
+    long."""
     found = _DURATION.fullmatch(text)
     if found is None:
         return None
@@ -57,24 +58,25 @@ def duration(text: str) -> timedelta | None:
 
 
 class Expiry(Struct, frozen=True):
-    """Until when points of a unity count. `lasts`: as it was declared."""
+    """How long points of a unity count. `lasts`: the duration as declared. `on`: the boundaries at which they
+    expire."""
 
     lasts: str
     on: ExpiresOn
 
     @property
     def age(self) -> timedelta:
-        """The age from which on they do not."""
+        """The age from which points no longer count."""
         found = duration(self.lasts)
         assert found is not None
         return found
 
     def boundary(self, moment: datetime) -> datetime:
-        """The last boundary up to this moment."""
+        """The last boundary that is not after `moment`."""
         return self.on.boundary(moment)
 
     def expires_at(self, took_place: datetime) -> datetime:
-        """The boundary at which points that took place then expire."""
+        """The boundary at which points that took place at `took_place` expire."""
         try:
             end = took_place + self.age
             last = self.boundary(end)
@@ -83,12 +85,12 @@ class Expiry(Struct, frozen=True):
             return _NEVER
 
     def over_up_to(self, now: datetime) -> datetime:
-        """Points that took place up to then have expired by now."""
+        """The latest time at which points can have taken place and have expired by `now`."""
         try:
             return self.boundary(now) - self.age
         except OverflowError:
             return _EVER
 
     def is_over(self, took_place: datetime, now: datetime) -> bool:
-        """Whether points that took place then have expired by now."""
+        """Whether points that took place at `took_place` have expired by `now`."""
         return self.expires_at(took_place) <= now

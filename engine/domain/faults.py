@@ -47,7 +47,7 @@ def unacceptable(faults: list[Fault]) -> Unacceptable:
 
 
 def within(place: str, faults: Iterable[Fault]) -> list[Fault]:
-    """The faults of what stands at this place of a field."""
+    """The faults, each with its field placed below `place`."""
     return [Fault(f"{place}.{fault.field}", fault.message) for fault in faults]
 
 
@@ -59,7 +59,7 @@ def name_faults(field: str, name: str | None | UnsetType) -> list[Fault]:
 def taken_faults(
     field: str, name: str | UnsetType, ranking: RankingState, its_own: UnityId | None = None
 ) -> list[Fault]:
-    """The fault of a unity's name that another unity of the ranking than `its_own` has."""
+    """The fault of a unity's name that another unity of the ranking, other than `its_own`, already has."""
     if name is UNSET:
         return []
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
@@ -176,7 +176,8 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
     if isinstance(result, str):
         try:
             text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
-            # json.loads keeps repeated keys, and msgspec the last of them: fewer competitors than pairs are a repeat.
+            # With this hook json.loads keeps repeated keys; msgspec keeps the last one. So unequal lengths show a
+            # repeat.
             if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
                 return None, [Fault("result", "names a competitor more than once")]
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -188,7 +189,7 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
             ]
     if len(result) > PARTICIPANTS_MAX:
         return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
-    known = set(participants)  # a tuple would be searched once for each competitor of the result
+    known = set(participants)  # a tuple would be scanned for each competitor
     faults = [
         Fault("result", f"competitor {competitor_id} is not a participant")
         for competitor_id in result

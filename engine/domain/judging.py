@@ -1,10 +1,10 @@
-"""How requests are judged: what each leads to, in the state that a tournament is in.
+"""How commands are judged: the events that each leads to in the current state of a tournament.
 
     decide(state, command) → events      raises a Refusal, or IdTaken
 
-Pure: a function of its arguments alone. It reads of the state only what the protocols in `state.py` name. `faults.py`
-says what can be wrong with fields, and `counting.py` which points count; `reversals.py` and `expirations.py` judge what
-has points stop counting.
+Pure: a function of its arguments only. It reads only the parts of the state that the protocols in `state.py` name.
+`faults.py` finds faults of fields, and `counting.py` decides which points count. `reversals.py` and `expirations.py`
+judge changes that make points stop counting.
 """
 
 from collections import Counter
@@ -69,16 +69,16 @@ _N = TypeVar("_N", str, str | None, str | UnsetType)
 
 
 class NothingDue(Exception):
-    """No points expire by a command that has points expire."""
+    """A command that expires points found none that are due."""
 
 
 def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
-    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open, closed or hidden, a
-    competition's being voided or not, points' being undone or not, or the tournament's being published or frozen or
-    not, forbids it; Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields,
-    or if a limit would be exceeded; IdTaken if an id that it brings exists already.
+    Raises NotFound if it addresses something that does not exist; Conflict if the current state forbids it: whether a
+    ranking is open, closed or hidden, a competition voided, points undone, or the tournament published or frozen;
+    Forbidden if it is about the event of another sender; Unacceptable with every fault of its fields, or if it would
+    exceed a limit; IdTaken if an id that it carries exists already.
     """
     match command:
         case commands.AddPoints():
@@ -151,8 +151,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
-    """As `decide`, where points expire: what expires by the command, or counts again, is recorded with it. Raises
-    NothingDue too."""
+    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it.
+    Also raises NothingDue."""
     match command:
         case commands.AddPoints() | commands.AddPointsToRankings():
             added = decide(state, command)
@@ -200,7 +200,7 @@ def _with_results(
     reason: str | None,
     part: tuple[int, int] | None = None,
 ) -> events.PointsAdded:
-    """Points in a ranking that has unities of results."""
+    """The event that adds points in a ranking with unities that count results."""
     sums: list[Delta] = []
     results: list[Scored] = []
     for delta in deltas:
@@ -308,7 +308,7 @@ def _register_competitors(state: State, command: commands.RegisterCompetitors) -
 
 
 def register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
-    """As `decide`, however many competitors there are."""
+    """As `decide`, without the limit on the number of competitors."""
     tags = _all_stripped(command.tags)
     faults = [
         *name_faults("name", command.name),
@@ -358,7 +358,7 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
 
 
 def add_competition(state: State, command: commands.AddCompetition) -> Event:
-    """As `decide`, however many competitions there are."""
+    """As `decide`, without the limit on the number of competitions."""
     result, result_faults = judged_result(command.result, command.participants)
     faults = [
         *participant_faults(state, command.participants),
@@ -639,11 +639,11 @@ def _refuse_beyond_head(field: str, sequence: Sequence, head: Sequence) -> None:
         raise unacceptable([Fault(field, f"must be at most {head}: the log of this tournament ends there")])
 
 
-# ── What decisions have in common ───────────────────────────────────────────────────────────────────────
+# ── Shared by decisions ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _each(items: tuple[_T, ...], judge: Callable[[_T], Event]) -> tuple[Event, ...]:
-    """What `judge` makes of each item. Raises Unacceptable with the faults of all items, each within its own."""
+    """The event that `judge` returns for each item. Raises Unacceptable with the faults of all items, named by item."""
     if not items:
         raise unacceptable([Fault("items", "must hold at least one item")])
     if len(items) > ITEMS_MAX:
@@ -698,7 +698,7 @@ def _stripped(name: _N) -> _N:
 
 
 def _instead(empty: _T, value: _T | None | UnsetType) -> _T | UnsetType:
-    """The value of a change, with what creation makes of a field that is left out in place of None."""
+    """The value of a change. None becomes `empty`, the value that creation gives to an omitted field."""
     return empty if value is None else value
 
 

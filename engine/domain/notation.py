@@ -1,8 +1,8 @@
 """How the numbers of a unity are written for people: as decimals or as times.
 
 Pure. Points are whole numbers of a smallest unit everywhere: in events, in tables, and in the interface. A notation
-says how pages and texts show them, and how people type them: 125 is `12.5` with one decimal, and `2:05` as a time in
-seconds. `api/web/static/words.js` writes the same in a browser.
+defines how pages and texts show them, and how people type them: 125 is `12.5` with one decimal, and `2:05` as a time in
+seconds. `api/web/static/words.js` does the same in a browser.
 """
 
 import re
@@ -16,34 +16,34 @@ from engine.domain.terms import Sort
 DECIMALS_MAX: Final = 6
 
 NONE: Final = "none"
-"""What is written where there is no total."""
+"""The text for a missing total."""
 
 TimeUnit = Literal["s", "ms"]
 """The smallest unit of a time: seconds or milliseconds."""
 
 DIGITS_READ_MAX: Final = 20
-"""Digits of a number that is read: more than any total has."""
+"""The maximum number of digits that are read: more than any total has."""
 
 
 class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
-    """`decimals`: how many digits stand after the point. `time`: hours, minutes and seconds are written instead.
-    `results`: totals are results of this sort, kept as marks (`marks.py`); None: they are sums."""
+    """`decimals`: the number of digits after the point. `time`: numbers are written as hours, minutes and seconds
+    instead. `results`: totals are results of this sort, stored as marks (`marks.py`); None: they are sums."""
 
     decimals: int = 0
     time: TimeUnit | None = None
     results: Sort | None = None
 
     def shown(self, total: int) -> int | None:
-        """The total that is shown where this one is kept; None: there is none, since no result counts."""
+        """The total to show for a stored one; None: there is none, because no result counts."""
         return total if self.results is None else result_of(total, self.results)
 
     def kept(self, total: int | None) -> int:
-        """The total that is kept where this one is shown."""
+        """The stored form of a shown total."""
         return (total or 0) if self.results is None else mark_of(total, self.results)
 
     def text(self, number: int | None) -> str:
-        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`. None, the total
-        of those who have no result: `none`."""
+        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`. None,
+        the total of a competitor without a result, is `none`."""
         if number is None:
             return NONE
         sign, size = "-" if number < 0 else "", abs(number)
@@ -64,7 +64,7 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def fault(self) -> str:
-        """What is said of a text that is not a number in this notation."""
+        """The message for a text that is not a number in this notation."""
         if self.time is not None:
             return f"must be a time, such as 2:03:17{'.4' if self.time == 'ms' else ''}, 3:05 or 45"
         if self.decimals == 0:
@@ -72,7 +72,7 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
         return f"must be a number with at most {self.decimals} decimal{'s' * (self.decimals > 1)}, such as 12.5"
 
     def _size(self, text: str) -> int | None:
-        """The number that a text without a sign stands for; None: for none."""
+        """The number that a text without a sign represents; None: it is not a number."""
         digits = 0 if self.time == "s" else 3 if self.time == "ms" else self.decimals
         whole, point, rest = text.partition(".")
         first, *parts = [whole] if self.time is None else whole.split(":")
@@ -87,7 +87,7 @@ class Notation(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 WHOLE: Final = Notation()
-"""That of a unity for which nothing was declared."""
+"""The notation of a unity that declares none."""
 
 _PER_SECOND: Final[dict[TimeUnit, int]] = {"s": 1, "ms": 1000}
 _MINUS: Final = ("-", "\N{MINUS SIGN}")  # pages show the second one, so it is pasted

@@ -1,6 +1,6 @@
 """Whether bytes are a PNG that every browser shows (ISO/IEC 15948).
 
-Pure. Nothing here keeps pixels: they are inflated a few rows at a time, and at most as many as the header says.
+Pure. Pixels are not kept: they are inflated a few rows at a time, up to the number that the header gives.
 """
 
 import struct
@@ -20,13 +20,13 @@ _INDEXED: Final = 3
 _GRAY: Final = (0, 4)
 _COLORS_MAX: Final = 256
 _PASSES: Final = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-"""Where the pixels of each pass of an interlaced picture begin, and how far they are apart."""
+"""For each pass of an interlaced picture: where its pixels begin, and the distance between them."""
 _FILTERS: Final = bytes(range(5))
 _INFLATED_BYTES: Final = 65_536
 
 
 class Png(Struct, frozen=True):
-    """What a whole PNG says of itself, and its pixels as they are compressed."""
+    """The header fields of a whole PNG, and its compressed pixels."""
 
     width: int
     height: int
@@ -37,8 +37,8 @@ class Png(Struct, frozen=True):
 
     @property
     def has_its_pixels(self) -> bool:
-        """Whether the pixels are those of a picture of this size, no more and no fewer. Takes the longer the more
-        there are."""
+        """Whether the compressed data has exactly the pixels of a picture of this size. The time grows with their
+        number."""
         inflate, rest = zlib.decompressobj(), self.compressed
         try:
             for row_bytes, rows in self._parts():
@@ -51,7 +51,7 @@ class Png(Struct, frozen=True):
             return False
 
     def _parts(self) -> Iterator[tuple[int, int]]:
-        """Of each part that is inflated at once: the bytes of a row, its filter included, and the number of rows."""
+        """For each part that is inflated at once: the bytes of a row, including its filter, and the number of rows."""
         bits = self.depth * _CHANNELS[self.color_type]
         for left, top, across, down in _PASSES if self.is_interlaced else ((0, 0, 1, 1),):
             width, height = -((left - self.width) // across), -((top - self.height) // down)
@@ -62,7 +62,7 @@ class Png(Struct, frozen=True):
 
 
 def png_of(data: bytes) -> Png | None:
-    """The PNG that these bytes are, with nothing after it; None: they are none. Its pixels are not looked at."""
+    """The PNG that the bytes consist of; None: they are not one, or something follows it. Does not check its pixels."""
     if not data.startswith(_SIGNATURE):
         return None
     chunks, at = [], len(_SIGNATURE)

@@ -1,6 +1,7 @@
-"""How a tournament presents itself: what may be its zone, its language, its accent colour and its logo. Pure.
+"""How a tournament presents itself: the valid values of zone, language, accent colour and logo. Pure.
 
-Which zones there are depends on the data of a machine, so that is asked where a request is read (`api/http/zones.py`).
+Which zones exist depends on the time zone data of the machine, so `api/http/zones.py` checks that when it reads a
+request.
 """
 
 import binascii
@@ -17,7 +18,7 @@ LOGO_BYTES_MAX: Final = 12_288
 LOGO_PIXELS_MAX: Final = 1_024
 """Width and height of a logo."""
 LOGO_DEPTH_MAX: Final = 8
-"""Bits of each colour of a logo. So judging one, which inflates its pixels, takes some 10 ms at most."""
+"""Bits of each colour of a logo. Judging inflates its pixels, which takes at most some 10 ms with this limit."""
 ZONE_DEFAULT: Final = "UTC"
 
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,3}", re.ASCII)
@@ -25,12 +26,12 @@ _COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}", re.ASCII)
 
 
 def zone_fault(zone: str) -> str | None:
-    """What is wrong with `zone` as the name of a time zone, or None. There need be no such zone."""
+    """What is wrong with the form of `zone` as the name of a time zone, or None. The zone need not exist."""
     return None if _ZONE.fullmatch(zone) else "must be the name of a time zone, such as Europe/Berlin"
 
 
 def language_fault(language: str) -> str | None:
-    """What is wrong with `language` as that of a board, or None."""
+    """What is wrong with `language` as the language of a board, or None."""
     return None if language in LANGUAGES else f"must be one of {', '.join(LANGUAGES)}"
 
 

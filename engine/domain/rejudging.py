@@ -1,14 +1,14 @@
-"""Whether an event of a log could have been made: events are judged once more, by the rules that judged the commands.
+"""Whether an event of a log could have been made: events are judged again by the rules that judged the commands.
 
     impossible(state, sequence, event) → why not, or None
 
-Pure. There is one statement of the rules, `judging.decide`. From an event follows the command that it came from. If
-`decide` returns another event for that command, or refuses it, then no process of this program has recorded this event.
-Only the event itself is judged here, by the state before it; what a voiding must reverse is checked where logs are
-verified (`projections/verification/block_checks.py`).
+Pure. `judging.decide` is the only statement of the rules. Each event determines the command that led to it. If `decide`
+refuses that command, or returns another event for it, no process of this program can have recorded the event. This file
+judges only the event itself, by the state before it; `projections/verification/block_checks.py` checks what a voiding
+must reverse.
 
-RULES is the version of the rules. Each block holds the version that it was judged by (the column `rules`). A rule that
-becomes stricter raises RULES and holds for blocks of the new version only, so that no older log becomes wrong.
+RULES is the version of the rules. Each block holds the version that it was judged by (the column `rules`). If a rule
+becomes stricter, RULES is raised, and the new rule holds only for blocks of the new version. So older logs stay valid.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ _COMMANDS: Final[dict[type[Event], type[Any]]] = {
 
 
 def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
-    """Why `event` cannot have been made in `state`, as the event `sequence`. None: it can."""
+    """Why `event` cannot have been made in `state` as the event `sequence`. None: it can."""
     try:
         decided = _decided(state, sequence, event)
     except IdTaken:
@@ -52,9 +52,9 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
 
 
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:
-    """What judging makes of the command that leads to `event`. Raises a Refusal, and IdTaken."""
+    """The event that judging returns for the command behind `event`. Raises a Refusal, and IdTaken."""
     match event:
-        case events.PointsAdded():  # by far the most
+        case events.PointsAdded():  # first, because most events are these
             if event.part is not None and event.part[0] > event.part[1]:
                 raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
             if event.results:

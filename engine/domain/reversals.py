@@ -1,6 +1,6 @@
-"""What voiding and striking lead to, and undoing points, with the opposite of each.
+"""The events that result from voiding, striking and undoing, and from the opposite of each.
 
-Pure: part of `judging.decide`. Each reversed event with points leads to a PointsReversed of its own.
+Pure: part of `judging.decide`. Each reversed event with points gets a PointsReversed of its own.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def void_competition(
 
 
 def holds_others(state: State, command: commands.VoidCompetition) -> bool:
-    """Whether the competition holds points of other events than `only`. Those that were undone do not count."""
+    """Whether the competition holds points of events other than `only`, apart from undone ones."""
     caused, only = command.caused or {}, command.only or ()
     return any(
         sequence not in only and sequence not in state.rankings[points.ranking_id].undone
@@ -85,8 +85,8 @@ def _reversals(
     only: Iterable[CompetitorId] | None = None,
     struck: bool | None = None,
 ) -> list[Event]:
-    """One event for each of `caused` that is not undone, with the lines of `only` these competitors, or of all that
-    are not struck, including those that have left the ranking. `takes_back`: the points; otherwise they are given back.
+    """One event for each of `caused` that is not undone. It has the lines of `only` these competitors, or else of all
+    that are not struck, including those that have left the ranking. `takes_back` False: the points are restored.
 
     Raises Conflict if one of the rankings is closed, Unacceptable beyond REVERSED_LINES_MAX, and LacksResults.
     """
@@ -156,7 +156,7 @@ def reverse_points(
 
 
 def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, commands.CausedPoints]:
-    """Whether the command undoes points or redoes them, and which. Raises a Refusal if it can do neither."""
+    """Whether the command undoes points, rather than redoing them, and which. Raises a Refusal if it can do neither."""
     assert command.named is not None
     number, event, roots = command.sequence, command.named.event, command.named.points
     if not isinstance(event, events.PointsAdded | events.PointsReversed) or not roots:

@@ -12,7 +12,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 
 
 class CompetitorState(Protocol):
-    """`erased` is the event that erased it; None or 0: none has yet."""
+    """`erased`: the event that erased it; None or 0: it is not erased."""
 
     @property
     def parent_id(self) -> CompetitorId | None: ...
@@ -21,8 +21,8 @@ class CompetitorState(Protocol):
 
 
 class CompetitionState(Protocol):
-    """`voided_at` is None while the competition counts; `struck` has the competitors for whom it does not.
-    `started_at`: its date, if it `is_dated`; else `created_at`."""
+    """`voided_at` is None while the competition counts. `struck`: the competitors for whom it does not count.
+    `started_at`: its date if it `is_dated`, else `created_at`."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
@@ -65,8 +65,8 @@ ResultLine = tuple[Sequence, int, int]
 
 
 class ResultsState(Protocol):
-    """The results of a ranking. `of` has those of a competitor in a unity, with the lines `given_back`; the total is
-    the first of them that counts. Those that do not count may be missing."""
+    """The results of a ranking. `of` returns those of a competitor in a unity, with the lines `given_back`. The first
+    one that counts is the total. Results that do not count may be missing."""
 
     def of(
         self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
@@ -74,10 +74,10 @@ class ResultsState(Protocol):
 
 
 class RankingState(Protocol):
-    """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
-    one first; `undone` has the events whose points are undone, each with the event that undid it. `of_results` has the
-    unities that count results, and `results` these, or None where they must be read from the log first. `special` has
-    the unities that count results, and those whose points expire."""
+    """`closed_at` is None while the ranking is open. `participants` finds a competitor without a scan. `unities` has
+    the main one first. `undone` maps each event whose points are undone to the event that undid it. `of_results`: the
+    unities that count results. `results`: their results; None: read them from the log first. `special`: the unities
+    that count results, and those whose points expire."""
 
     @property
     def closed_at(self) -> datetime | None: ...
@@ -96,8 +96,8 @@ class RankingState(Protocol):
 
 
 class PublicationState(Protocol):
-    """`frozen_at` is None while what the public sees is not held; `seen` has the last sequence that it has seen of a
-    log with this head; `hidden` has the rankings that it does not see."""
+    """`frozen_at` is None while the public end is not held. `seen` returns the last sequence that the public has seen
+    of a log with this head. `hidden`: the rankings that the public does not see."""
 
     @property
     def hidden(self) -> Collection[RankingId]: ...

@@ -1,6 +1,6 @@
-"""The words of the domain: ids, closed sets, and every limit on what may be said.
+"""The terms of the domain: ids, closed sets of values, and limits on content.
 
-Pure. A limit stands here if a decision depends on it. Limits of transport stand where they are enforced.
+Pure. Every limit that a decision depends on is here. Limits of transport are next to the code that enforces them.
 """
 
 import re
@@ -28,7 +28,8 @@ class Sort(StrEnum):
 
 
 class Counts(StrEnum):
-    """What a total of a unity is made of: all that was added (`sum`), the best result (`best`) or the last (`last`)."""
+    """How a unity's totals are made: from all points added (`sum`), the best result (`best`) or the last one
+    (`last`)."""
 
     SUM = "sum"
     BEST = "best"
@@ -77,7 +78,7 @@ ID_MAX: Final = 9_223_372_036_854_775_807
 
 
 def name_fault(text: str) -> str | None:
-    """What is wrong with `text` as the name of anything, or None."""
+    """What is wrong with `text` as a name, or None."""
     if not text.strip():
         return "must not be empty"
     if len(text) > NAME_CHARACTERS_MAX:

@@ -4,17 +4,17 @@
                      ▲                                                     │
                      └──── meanwhile the next requests gather ◄────────────┘
 
-While one commit is on its way, the next batch gathers. So batches grow with the load, and a lone request waits for
-nobody: there are no timers. If many blocks wait, a batch of them goes (`batch_size`). A tournament has at most one
+While one commit is on its way, the next batch gathers. So batches grow with the load, and a single request does not
+wait: there are no timers. If many blocks wait, only some of them are sent (`batch_size`). A tournament has at most one
 block under way. If another process holds the lock of a tournament, or its block cannot be sent together with others,
-the block goes alone on a lane of its own and delays nobody.
+the block is sent alone on a lane of its own and delays no other.
 
-Each node of a distributed database has a queue, lanes and connections of its own, and its commits are sent straight to
-it. While a node cannot be connected to, the blocks of its tournaments go alone, by way of the node at the address of
-the process. So a lost node delays no other one.
+Each node of a distributed database has its own queue, lanes and connections, and its commits are sent directly to it.
+While a node refuses connections, the blocks of its tournaments are sent alone, through the node at the address of the
+process. So a lost node does not delay the others.
 
 An outcome is never guessed. If the connection was lost, the block is sent again under the same append_id until the
-database says what became of it. Until then nothing else of that tournament is sent.
+database reports the outcome. Until then no other block of that tournament is sent.
 """
 
 import asyncio
@@ -45,15 +45,15 @@ BATCH_BLOCKS_MAX: Final = 256
 BATCH_MIN: Final = 8
 """A batch below this size is not divided."""
 FLOOD: Final = 128
-"""If this many blocks wait, all of them go, and after a commit of this many the next one leaves at once: a round of the
-event loop takes long then, and requests that come meanwhile might find no room."""
+"""If this many blocks wait, all are sent, and after a commit of this many the next one starts immediately: rounds of
+the event loop are then long, and requests that come meanwhile might find no room."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone to one node at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
-"""Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
+"""Attempts with a block that is certainly not applied yet. Each waits up to the session's lock_timeout."""
 UNSEEN_BYTES_MAX: Final = 256 * 1024
-"""How many bytes of other processes' blocks the answer to one commit contains, in equal shares for its blocks. Decoding
-and folding them takes some milliseconds. If there are more, the log is read."""
+"""Bytes of other processes' blocks in the answer to one commit, in equal shares for its blocks. Decoding and folding
+them takes some milliseconds. If there are more, the log is read."""
 _PAUSE_SECONDS: Final = 0.1
 
 _logger = structlog.get_logger()
@@ -74,7 +74,7 @@ class Source(Protocol):
     def tournament_id(self) -> TournamentId: ...
 
     def next_block(self) -> Block | None:
-        """Judges what waits. None: there is nothing to append after all."""
+        """Judges the waiting requests. None: there is nothing to append after all."""
 
     async def judged_under_lock(self, connection: Connection) -> Block | None:
         """Judges its last block again, which is exact and was overtaken. It reads the log over this connection, whose
@@ -86,16 +86,17 @@ class Source(Protocol):
 
 
 def batch_size(waiting: int, sent_last: int) -> int:
-    """How many of those that wait go next: half of the waiting and of those sent last, whose clients soon send again.
+    """The number of waiting sources to send next: half of the sum of those waiting and those sent last, whose clients
+    will soon send again.
 
-    If all went, most clients would fall into step and stay there. There would be little to read, judge and answer while
-    their batch is committed, and nothing to commit while they are answered.
+    If all were sent, most clients would fall into step and stay there. There would be little to read, judge and answer
+    during a commit, and nothing to commit during the answers.
     """
     return waiting if waiting >= FLOOD else max(BATCH_MIN, (waiting + sent_last + 1) // 2)
 
 
 class _Queue:
-    """Sources that have something, in the order they came: `ready`."""
+    """`ready`: sources that have something to append, in order of arrival."""
 
     def __init__(self) -> None:
         self.ready: dict[Source, None] = {}
@@ -126,7 +127,7 @@ class _Queue:
         return sources
 
     def everything(self, most: int | None = None) -> list[Source]:
-        """The sources in the order they came, no more than `most`."""
+        """The sources in order of arrival, no more than `most`."""
         sources = list(islice(self.ready, most))
         for source in sources:
             del self.ready[source]
@@ -137,7 +138,7 @@ _BY_TOURNAMENT: Final = attrgetter("tournament_id")
 
 
 class Appender:
-    """Sends blocks. `run` works until it is cancelled. Let the sources run dry before you cancel it."""
+    """Sends blocks. `run` works until it is cancelled. Let the sources run dry before cancelling it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -171,7 +172,7 @@ class Appender:
 
 
 class _Sending:
-    """Sends what is in the queue of one node, of which a plain database has one. `run` works until it is cancelled."""
+    """Sends the blocks in the queue of one node (a plain database is one node). `run` works until it is cancelled."""
 
     def __init__(self, database: Database, queue: _Queue, tasks: asyncio.TaskGroup) -> None:
         self._database = database
@@ -275,7 +276,7 @@ class _Sending:
                 goes_on = isinstance(failure.error, DATABASE_TROUBLE if is_last else _MAY_PASS)
                 if failure.blames_block or not goes_on:
                     # If the block is to blame, every sending that reached the database was refused like this one. If
-                    # something else is (a right that was revoked, a row that is there already), this says nothing
+                    # something else is (a revoked right, an existing row), this says nothing
                     # about a sending that was lost.
                     _logger.error("append_rejected", **facts)
                     rejected = failure.blames_block or not maybe_applied
@@ -317,7 +318,7 @@ class _Sending:
         except UnconfirmedCommit as error:
             _logger.error("commit_unconfirmed", warning=str(error))
             return [OutcomeUnknown() for _ in blocks]
-        except Exception as error:  # a defect that one block meets must not end what appends for all
+        except Exception as error:  # a defect in one block must not end the appender for all
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
             raise _SendingFailed(error, connected=connected, maybe_applied=sent, blames_block=blames_block) from error
 

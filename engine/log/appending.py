@@ -1,11 +1,11 @@
 """All appends to the log of events in PostgreSQL.
 
-An essay at the function `append_block` in `migrations/0001_log.sql` says what the database promises: sequences without
-gaps in the order of commits, one way to append, one chain of digests. This module puts that into Python values. It adds
-one thing, which only the client can know: whether a commit was confirmed.
+The comment at the function `append_block` in `migrations/0001_log.sql` describes what the database guarantees:
+sequences without gaps in the order of commits, one way to append, one chain of digests. This module maps that to Python
+values. It adds one fact that only the client can know: whether a commit was confirmed.
 
-Times are UTC, digests 32 bytes. Functions take a connection and do not translate driver errors: the appender tells them
-apart.
+Times are UTC, and digests are 32 bytes. Functions take a connection and do not translate driver errors; the appender
+distinguishes them.
 """
 
 import os
@@ -31,7 +31,7 @@ from engine.process import failpoints
 from engine.process.tracing import RequestSpan
 
 # Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number, tag or
-# JSON text has either in it. Making arrays, or executing one statement per block, takes the driver many times as long.
+# JSON text contains either. Arrays, or one statement per block, would take the driver many times as long.
 # The name stands first because pg_stat_activity shows the first thousand characters.
 _APPEND: Final = """
     SELECT /* append_block */
@@ -113,9 +113,9 @@ _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What one request asks to have recorded: whole or not at all, once per idempotency key.
+    """The events that one request records: all or none, and once per idempotency key.
 
-    `exact`: it may be appended only at the very sequence it was judged at, even if its events do not demand that.
+    `exact`: it may be appended only at the sequence it was judged at, even if its events do not require that.
     `refusals`: the tournament's number of refusals when the request came in. If its key has been refused since, it is
     not recorded (see `refuse_keys`).
     """
@@ -144,11 +144,11 @@ os.register_at_fork(after_in_child=_RANDOM.seed)  # or two processes would draw 
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
-    All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural, so no request depends on what another of the block changes. A request
-    that is exact, or whose first event is, has a block of its own. `spans` are those of the requests that are traced.
-    `within`: the last boundary at which points expire and the next, as of the judging; None: none do. The block is
-    recorded from the one up to the other.
+    All of them were judged against the log up to `judged_at`, where its digest was `judged_digest` (None: it is not
+    compared). Only the last may be structural, so no request depends on a change by another one in the block. A request
+    that is exact, or whose first event is, has a block of its own. `spans`: the spans of traced requests. `within`: the
+    last boundary at which points expire and the next one, at the time of judging; None: no points expire. The block can
+    be recorded only from the first up to the second.
     `append_id`, 128 random bits in hexadecimal digits, stays the same when the block is sent again because the answer
     was lost.
     """
@@ -195,8 +195,8 @@ class Appended(Struct, frozen=True, kw_only=True):
 
 
 class OvertakenBy(Struct, frozen=True):
-    """Nothing of a block was recorded, because of something in `unseen`, which leads to the head. (Not of one that is
-    exact: it is NotAppended.OVERTAKEN.)"""
+    """Nothing of a block was recorded, because of an event in `unseen`, which leads to the head. For an exact block the
+    outcome is NotAppended.OVERTAKEN instead."""
 
     unseen: Unseen
 
@@ -212,10 +212,10 @@ class NotAppended(StrEnum):
     """Why a block was not recorded."""
 
     OVERTAKEN = "overtaken"
-    """It was judged against another log, too far behind the head, or before something that it depends on landed. (If
-    the answer contains everything that landed since, the outcome is an OvertakenBy.)"""
+    """It was judged against another log, too far behind the head, or before an event that it depends on was appended.
+    If the answer contains everything appended since, the outcome is an OvertakenBy instead."""
     BUSY = "busy"
-    """The tournament's lock is held, and the call was not to wait."""
+    """The tournament's lock is held, and the call did not ask to wait."""
     UNKNOWN = "unknown"
     """There is no such tournament."""
 
@@ -256,7 +256,7 @@ async def append(
 async def append_exact(
     connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
 ) -> Appended | OvertakenBy | Passed | NotAppended:
-    """Appends one exact block. If it was overtaken, has it judged again under the lock, where nothing can overtake it.
+    """Appends one exact block. If it was overtaken, it is judged again under the lock, where nothing can overtake it.
 
     An append that was overtaken holds the lock until its transaction ends. So `judge_again`, which reads over the same
     connection, sees everything that precedes its block. It returns None if there is nothing to append after all.
@@ -302,7 +302,7 @@ def _noted(connection: Connection) -> Iterator[list[object]]:
     try:
         yield warnings
     finally:
-        with suppress(InterfaceError):  # the connection was lost, and the pool has taken it back already
+        with suppress(InterfaceError):  # the connection was lost, and is already back in the pool
             connection.remove_log_listener(note)
 
 
@@ -411,7 +411,7 @@ def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ..
 
 
 ERASED_FINGERPRINT: Final = b""
-"""In the place of the fingerprint of a request that named somebody who was erased: what has its key is a repeat."""
+"""Replaces the fingerprint of a request that named an erased competitor: any request with its key is a repeat."""
 
 
 class KeyUse(Struct, frozen=True):
@@ -422,8 +422,8 @@ class KeyUse(Struct, frozen=True):
 
 
 class KeyOutcome(Struct, frozen=True):
-    """What became of a key that was to be refused. `used`: the request that has used it, so it is not refused.
-    `refusals`: how many refusals the tournament has had, this one included."""
+    """The outcome of refusing a key. `used`: the request that has used the key, so that it is not refused. `refusals`:
+    the number of refusals in the tournament, including this one."""
 
     used: KeyUse | None
     refusals: int
@@ -432,9 +432,9 @@ class KeyOutcome(Struct, frozen=True):
 async def refuse_keys(
     connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
 ) -> list[KeyOutcome]:
-    """Refuses those keys that no request has used: what was sent with them before is never recorded.
+    """Refuses those keys that no request has used: requests sent with them before are never recorded.
 
-    Returns what became of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
+    Returns the outcome of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
     Raises driver errors, and UnconfirmedCommit: the refusals may not last.
     """
     with _noted(connection) as warnings:
@@ -447,5 +447,5 @@ async def refuse_keys(
 
 
 async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
-    """How many refusals the tournament has had; 0 if there is no such tournament."""
+    """The number of refusals in the tournament; 0 if it does not exist."""
     return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)

@@ -1,11 +1,12 @@
-"""Archives: a tournament's log in a file, as it is stored, to be put into another database.
+"""Archives: a tournament's log in a file, as it is stored, for import into another database.
 
-Pure. An archive is lines of text. Each is a sum, a blank and JSON. The first has the manifest, each of the others a
-block: what is stored of it, and its text (see `digest.block_text`). A sum is the SHA-256 of the sum before it and the
-line's JSON. So the first line that was changed, moved or left out can be named. The manifest says where the last ends.
+Pure. An archive is lines of text. Each is a sum, a blank and JSON. The first line has the manifest, and each other line
+a block: its stored columns, and its text (see `digest.block_text`). A sum is the SHA-256 of the sum before it and the
+line's JSON. So the first line that was changed, moved or left out can be named. The manifest gives the end of the last
+block.
 
-An archive has the idempotency keys that were used, with the fingerprints of their requests. It has no tokens, and no
-keys that were refused: those matter only to requests that are under way to the first database.
+An archive has the used idempotency keys, with the fingerprints of their requests. It has no tokens and no refused keys:
+those matter only to requests under way to the original database.
 """
 
 import codecs
@@ -25,7 +26,7 @@ from engine.log.digest import EventColumns, columns_of
 
 ARCHIVE_FORMAT: Final = "tallybook archive 1"
 ARCHIVE_LINE_BYTES_MAX: Final = 1 << 30
-"""Bytes of a line. PostgreSQL holds no text that is longer, so no block makes a longer line."""
+"""Bytes of a line. PostgreSQL cannot hold a longer text, so no block makes a longer line."""
 _NO_SUM: Final = "0" * 64
 _Integer = Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
 _Place = Annotated[Sequence, Meta(ge=1, le=ID_MAX)]
@@ -33,7 +34,8 @@ _Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the archive holds: a tournament up to `sequence`, where the chain has led to `digest` (hexadecimal)."""
+    """The content of the archive: a tournament up to `sequence`, where the digest of the chain is `digest`
+    (hexadecimal)."""
 
     format: str = ARCHIVE_FORMAT
     tournament_id: Annotated[TournamentId, Meta(ge=1, le=ID_MAX)]
@@ -67,7 +69,7 @@ class ArchivedBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     events: msgspec.Raw
 
     def columns(self) -> EventColumns:
-        """What its text says. Raises msgspec.ValidationError."""
+        """The content of its text. Raises msgspec.ValidationError."""
         return columns_of(bytes(self.events))
 
 
@@ -77,7 +79,7 @@ def raw(text: bytes) -> msgspec.Raw:
 
 
 class Writer:
-    """Makes the lines of an archive, one after the other."""
+    """Makes the lines of an archive, one after another."""
 
     def __init__(self) -> None:
         self._sum = _NO_SUM
@@ -91,9 +93,9 @@ class Writer:
 def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
     """The manifest, then each block, in order.
 
-    Raises Unreadable if it is no archive, or a line of it says what no database could hold; LogDisproved, naming the
-    line, for a line that is not as it was written, for blocks whose chain does not lead to the manifest's digest, and
-    for an archive that ends before that.
+    Raises Unreadable if it is not an archive, or if a line has content that no database could hold; LogDisproved,
+    naming the line, for a line that was changed, for blocks whose chain does not lead to the manifest's digest, and for
+    an archive that ends too early.
     """
     before, number = _NO_SUM, 0
     manifest: Manifest | None = None

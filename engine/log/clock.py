@@ -1,9 +1,9 @@
 """The time of logs against the clock: raises an alarm when a log is ahead of it.
 
 `recorded_at` is the later of the database's clock and the previous block's time, so time never runs backwards in a log.
-If the clock was once in the future, even for a moment, the log's time stands still until the clock has caught up: what
-is appended meanwhile has the time of that moment. There is no way around this: the log never changes, and questions
-about a time are answered by bisecting a log whose times never fall.
+If the clock was ever in the future, even for a moment, the log's time stands still until the clock has caught up:
+blocks appended meanwhile get the time of that moment. This is unavoidable: the log never changes, and questions about a
+time are answered by bisecting a log whose times never fall.
 """
 
 import time

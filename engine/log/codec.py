@@ -1,11 +1,11 @@
 """Events to stored text and back: the tag of each kind, and strict decoding.
 
-Pure. The tag stands in a column of its own, the body is JSON text. Tags and field names are never reused, and new
-fields have defaults. Nothing is skipped: what this code does not know is an error, because a fold that overlooks an
-event is silently wrong from then on.
+Pure. The tag has a column of its own, and the body is JSON text. Tags and field names are never reused, and new fields
+have defaults. Nothing is skipped: unknown tags and fields are errors, because a fold that skips an event is silently
+and permanently wrong.
 
 PERSONAL FIELDS of an event are stored next to its body, so that they can be erased. The body has a commitment to them,
-and the digests are made of bodies alone:
+and digests cover only bodies:
 
     text      {"competitor_id":7,"name":"Ann","tags":["u18"]}               what `encode` makes
     personal  <salt>{"name":"Ann","tags":["u18"]}                           32 random bytes, in 64 hexadecimal digits
@@ -57,7 +57,7 @@ def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
 
 
 SALT_DIGITS: Final = 64
-"""A salt is 32 random bytes, in hexadecimal digits: nobody finds out from a commitment whether a name is right."""
+"""A salt is 32 random bytes, in hexadecimal digits, so that a commitment cannot be used to test guessed names."""
 _COMMITMENT: Final = ',"commitment":"{}"}}'
 _COMMITMENT_CHARACTERS: Final = len(_COMMITMENT.format("0" * 64))
 
@@ -73,7 +73,7 @@ def part(event: Event, text: str, salt: str) -> tuple[str, str]:
 
 
 def part_lines(events: Items[Event], texts: str, new_salt: Callable[[], str]) -> tuple[str, str]:
-    """What `part` makes of each event, given the texts of all, with a new salt each; as lines, too."""
+    """The result of `part` for each event, with a new salt each, given the texts of all; also as lines."""
     pairs = [part(event, text, new_salt()) for event, text in zip(events, texts.split("\n"), strict=True)]
     return "\n".join([body for body, _ in pairs]), "\n".join([personal for _, personal in pairs])
 

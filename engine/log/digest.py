@@ -47,17 +47,17 @@ def block_text(
 
 
 def microseconds(moment: datetime) -> int:
-    """The time in µs since 1970, as a block's text has it."""
+    """The time in µs since 1970, as in the text of a block."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(microseconds: int) -> datetime:
-    """The time in UTC that a block's text has. Raises OverflowError outside the years 1 to 9999."""
+    """The time in UTC for the µs in the text of a block. Raises OverflowError outside the years 1 to 9999."""
     return _EPOCH + microseconds * _MICROSECOND
 
 
 def is_moment(microseconds: int) -> bool:
-    """Whether `moment` can give this time: it is in a year from 1 to 9999."""
+    """Whether `moment` can return this time: whether its year is from 1 to 9999."""
     return _FIRST_US <= microseconds <= _LAST_US
 
 
@@ -67,7 +67,7 @@ def chain(previous: bytes, text: bytes) -> bytes:
 
 
 class EventColumns(Struct, frozen=True, array_like=True):
-    """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
+    """The content of a block's text: every stored field of its events. `keys` None: no event has a key."""
 
     first_sequence: Sequence
     recorded_us: int
@@ -78,7 +78,7 @@ class EventColumns(Struct, frozen=True, array_like=True):
 
 
 def columns_of(text: bytes) -> EventColumns:
-    """What the text of a block says (see `block_text`). Raises msgspec.ValidationError if something in it is null."""
+    """The content of a block's text (see `block_text`). Raises msgspec.ValidationError if a value in it is null."""
     return _decode(text)
 
 

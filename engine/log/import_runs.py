@@ -1,8 +1,7 @@
-"""Which requests an import made.
+"""Finds the requests that an import made.
 
-The fingerprint of a request of an import has the import's name behind its 32 bytes. So the requests of an import are
-found by an index, and an append of anything else pays nothing for it. The requests that undo an import have the name
-with `_UNDONE` behind it.
+The fingerprint of a request of an import has the import's name after its 32 bytes. So an index finds the requests of an
+import, at no cost to other appends. Requests that undo an import have the name followed by `_UNDONE`.
 """
 
 from collections.abc import Collection, Iterable
@@ -51,8 +50,8 @@ _AMONG: Final = """
 
 
 class Run(Struct, frozen=True):
-    """An import: its name, the sequence and the time of its first event, and how many competitions and events with
-    points it has added. `undone`: it was undone, or undoing it has begun."""
+    """An import: its name, the sequence and the time of its first event, and the numbers of competitions and of events
+    with points that it added. `undone`: it was undone, or undoing it has begun."""
 
     name: str
     first: Sequence

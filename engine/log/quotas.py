@@ -1,9 +1,9 @@
-"""Quotas: how much of the log a tournament, or the events of a token, may be. The only SQL on the tables `quota` and
+"""Quotas: bounds on the log of a tournament, or on the events of a token. The only SQL on the tables `quota` and
 `quota_use`.
 
-Use is counted in the log itself. `quota_use` keeps how far that was done, so that only what came later must be read. Of
-a tournament everything counts, of a token what it has written in a tournament since its first change there under a
-quota. A token's removed quota takes these counts along.
+Use is counted from the log. `quota_use` keeps the counts and the event that they reach, so that only later events must
+be read. For a tournament, all events count; for a token, those that it has written in a tournament since its first
+change there under a quota. Removing a token's quota removes its counts.
 
 Functions take a connection and do not translate driver errors.
 """
@@ -77,7 +77,7 @@ _SAVE: Final = """
 
 
 class Amounts(Struct, frozen=True):
-    """Events, the competitors that they register, and their bytes as they are stored."""
+    """Events, the competitors that they register, and their stored bytes."""
 
     events: int = 0
     competitors: int = 0
@@ -125,7 +125,7 @@ async def set_quota(connection: Connection, key: QuotaKey, quota: Quota) -> None
 
 
 async def begin(connection: Connection, tournament_id: TournamentId, token_id: ActorId, at: Sequence) -> None:
-    """Has the events after `at` count, unless counting has begun already."""
+    """Starts counting at the events after `at`, unless counting has already begun."""
     await connection.execute(_BEGIN, tournament_id, token_id, at)
 
 

@@ -1,4 +1,4 @@
-"""The registry of tournaments, and the numbers that are given once in a database.
+"""The registry of tournaments, and the ids that a database assigns only once.
 
 Functions take a connection and do not translate driver errors: callers use `pool.unavailable`.
 """
@@ -19,8 +19,8 @@ from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec, heads
 from engine.log.reading import name_at
 
-# No other tournament ever gets the slug of a deleted one. A slug that is taken must not reach the function: a node
-# whose copy of the registry lacks it would enter it there.
+# No other tournament ever gets the slug of a deleted one. A taken slug must not reach the function: a node whose copy
+# of the registry lacks it would enter it there.
 _OPEN: Final = """
     SELECT CASE
         WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
@@ -63,7 +63,7 @@ _NEXT_IDS_OF_COORDINATOR: Final = """
 
 
 class RegistryEntry(Struct, frozen=True):
-    """A tournament with its present name, and the last sequence of its log."""
+    """A tournament with its current name, and the last sequence of its log."""
 
     tournament_id: TournamentId
     slug: str
@@ -115,14 +115,14 @@ async def tournaments_after(
 
 
 async def _named(connection: Connection, entries: list[RegistryEntry]) -> list[RegistryEntry]:
-    """The entries, with the names that renamed tournaments have now."""
+    """The entries, with the current names of renamed tournaments."""
     rows = await connection.fetch(_RENAMED, [entry.tournament_id for entry in entries])
     renamed = {row["tournament_id"] for row in rows}
     return [entry if entry.tournament_id not in renamed else await _renamed(connection, entry) for entry in entries]
 
 
 async def _renamed(connection: Connection, entry: RegistryEntry) -> RegistryEntry:
-    """The entry with the present name. That of a tournament which has stopped there keeps the first one."""
+    """The entry with the current name. If the tournament has stopped at the renaming, it keeps the first one."""
     try:
         name = await name_at(connection, entry.tournament_id, entry.sequence)
     except LogUnreadable:
@@ -140,13 +140,13 @@ def new_tournament_id() -> TournamentId:
 
 
 async def next_ids(connection: Connection, count: int) -> list[int]:
-    """`count` ids, ascending, for what is in tournaments. Nothing that was drawn in this database has one of them, or
-    will have. Raises DatabaseUnavailable if the node that gives them does not answer."""
+    """`count` ids, ascending, for items of tournaments. Each id is drawn only once in this database. Raises
+    DatabaseUnavailable if the node that assigns them does not answer."""
     return await _next_of("resource_id", connection, count)
 
 
 async def next_webhook_id(connection: Connection) -> int:
-    """An id that no other webhook has or will have. Raises as `next_ids`."""
+    """An id that no other webhook ever has. Raises the errors of `next_ids`."""
     (webhook_id,) = await _next_of("webhook_id", connection, 1)
     return webhook_id
 

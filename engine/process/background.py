@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def background() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group that lets an error of its body through as it is, not wrapped in a group.
+    """A task group that raises an error of its body unchanged, not wrapped in a group.
 
-    A task that fails still ends the body, and its error comes out in a group: a process must not continue with a broken
-    background.
+    A failing task still ends the body, and its error is raised in a group, because a process must not continue without
+    a background task.
     """
     raised: BaseException | None = None
     try:

@@ -1,10 +1,10 @@
-"""Points at which a process can be told to die, to test what happens to its unfinished work.
+"""Points at which a process can be made to die, to test the effect on its unfinished work.
 
     TALLYBOOK_FAIL_AT=append-sent       dies when it reaches that point
     TALLYBOOK_FAIL_AT=append-sent:7     dies when it reaches that point for the 7th time
 
-It dies by SIGKILL, so nothing is tidied up. Without the variable a point costs a look at an empty dictionary. Only the
-processes of a service read the variable, when they start.
+It dies by SIGKILL, so it cleans up nothing. Without the variable, a point costs a look-up in an empty dictionary. Only
+the processes of a service read the variable, when they start.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Point(StrEnum):
     APPEND = "append"
     """Before a batch goes to the database."""
     APPEND_SENT = "append-sent"
-    """After it has left for the database, before its answer is read."""
+    """After the append is sent to the database, before its answer is read."""
     APPEND_COMMITTED = "append-committed"
     """After the database has confirmed the commit, before any client is answered."""
     FOLD_CLAIMED = "fold-claimed"
@@ -42,7 +42,7 @@ class Point(StrEnum):
 
 
 _left: dict[Point, int] = {}
-"""How many more times the process reaches a point until it dies there; empty unless armed."""
+"""How many more times the process reaches each point until it dies there; empty unless armed."""
 
 
 def arm() -> None:
@@ -66,7 +66,7 @@ def reached(point: Point) -> None:
 
 
 def reached_next(point: Point) -> None:
-    """The process will be at `point` in the next round of its event loop, when what it writes now has left."""
+    """The process will be at `point` in the next round of its event loop, after its current writes have been sent."""
     if _left:
         asyncio.get_running_loop().call_soon(_count_down, point)
 

@@ -1,4 +1,4 @@
-"""Frees large structures in small steps: freeing a million objects at once holds the event loop up for tens of
+"""Frees large structures in small steps, because freeing a million objects at once blocks the event loop for tens of
 milliseconds."""
 
 import asyncio

@@ -1,15 +1,15 @@
-"""How fast a queue moves: the waiting time that a newcomer can expect."""
+"""The pace of a queue: how long a new request can expect to wait."""
 
 from collections import deque
 from statistics import median
 from typing import Final
 
 EXPECTED_SECONDS_MAX: Final = 2.0
-"""A request is taken if it is expected to wait no longer than this for its turn."""
+"""A request is accepted if it is expected to wait no longer than this for its turn."""
 WAITED_SECONDS_MAX: Final = 3.0
-"""One that has waited longer when its turn comes is refused, if many wait behind it."""
+"""A request that has waited longer when its turn comes is refused if many wait behind it."""
 PACE_SAMPLES: Final = 9
-"""A single stall does not change their median; five slower ones do."""
+"""The number of measurements kept: a single stall does not change their median; five slower ones do."""
 
 
 class QueuePace:

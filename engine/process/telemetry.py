@@ -196,18 +196,18 @@ _counted: Final[dict[Count, list[float]]] = {}
 
 
 def observer(histogram: Histogram) -> Callable[[float], None]:
-    """What notes a value, which `histogram` counts at the next `settle`: counting each at once would take longer than
-    judging a command does. For processes that settle ten times a second, as a desk does."""
+    """A function that notes a value, which `histogram` counts at the next `settle`: counting each immediately would
+    take longer than judging a command. For processes that settle ten times a second, as a desk does."""
     return _observed.setdefault(histogram, []).append
 
 
 def adder(counter: Count) -> Callable[[float], None]:
-    """What notes a number, by which `counter` grows at the next `settle`, for the same reason."""
+    """A function that notes a number, which is added to `counter` at the next `settle`, for the same reason."""
     return _counted.setdefault(counter, []).append
 
 
 def settle() -> None:
-    """Counts what was observed and counted. Call it some times a second, and before figures are shown."""
+    """Counts all noted values and numbers. Call it some times a second, and before figures are shown."""
     for counter, numbers in _counted.items():
         if numbers:
             counter.inc(sum(numbers))
@@ -219,7 +219,7 @@ def settle() -> None:
 
 
 def observe_all(histogram: Histogram, values: Items[float]) -> None:
-    """Does what `Histogram.observe` would do for each of `values`, at the price of one or two of them.
+    """Does what `Histogram.observe` would do for each of `values`, in the time of one or two calls.
 
     The library has no such method, so this uses its private parts; a test compares it with `Histogram.observe`.
     """
@@ -282,8 +282,8 @@ class Lines:
 
 
 def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines:
-    """Has structlog write one JSON object a line to `stream`, or to standard error; to a terminal, lines for people.
-    Returns the `Lines` in between."""
+    """Configures structlog to write one JSON object a line to `stream` or standard error; to a terminal, lines for
+    people. Returns the `Lines` in between."""
     lines = Lines(stream or sys.stderr.buffer, level)
     structlog.configure(
         processors=[lines.render],

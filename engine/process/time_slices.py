@@ -1,4 +1,4 @@
-"""Time slices of the event loop: long work gives way to the rest of the process about every half millisecond.
+"""Time slices of the event loop: long work yields to the rest of the process about every half millisecond.
 
 `TimeSlice` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
 
@@ -8,8 +8,8 @@
         if time_slice.over:
             await time_slice.give_way()
 
-All answers of a process share a `TimeSlices`, however many are made at once: together they have one slice in each
-round of the loop.
+All answers of a process share one `TimeSlices`, however many are made at the same time: together they get one slice in
+each round of the loop.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from typing import Final, TypeVar, cast
 _T = TypeVar("_T")
 
 SHARED_SLICE_SECONDS: Final = 0.0005
-"""How long the work that shares a `TimeSlices` runs in one round of the event loop, plus the step it is in then.
+"""How long the work that shares a `TimeSlices` runs in one round of the event loop, plus the rest of the current step.
 Another request takes some five rounds, and should not wait for more than 20 ms."""
 SLICE_SECONDS_MAX: Final = 0.0005
-"""How long work with a `TimeSlice` runs at a time, plus the item it is at then. Each such work has a
-slice in each round."""
+"""How long work with a `TimeSlice` runs without a pause, plus the rest of the current item. Each piece of such work
+gets a slice in each round."""
 
 
 class TimeSlice:
-    """Begins when it is made, and again whenever it gave way."""
+    """Begins when created, and again each time after `give_way`."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_SECONDS_MAX
@@ -56,20 +56,20 @@ async def in_time_slices(steps: Generator[None, None, _T]) -> _T:
 
 
 WOKEN_AT_ONCE: Final = 16
-"""How many of hundreds of ready requests continue in one round of the event loop."""
+"""The number of ready requests, of possibly hundreds, that continue in one round of the event loop."""
 WOKEN_PER_SECOND_MIN: Final = 4_000
-"""How many continue in a second at least, even if other work makes rounds long."""
+"""The least number that continue in a second, even if other work makes rounds long."""
 
 
 class Rounds:
-    """Divides those who are to be woken over rounds of the event loop. If hundreds went on in one round, everybody else
-    would wait for all of them, at each step of their own way."""
+    """Distributes tasks to be woken over rounds of the event loop. If hundreds continued in one round, every other task
+    would wait for all of them at each of its own steps."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def leave(self) -> int:
-        """How many may be woken now. Returns in another round each time, to one caller in each."""
+        """The number of tasks that may be woken now. Returns in a new round each time, to one caller per round."""
         async with self._lock:
             began_at = time.perf_counter()
             await asyncio.sleep(0)
@@ -80,9 +80,9 @@ class TimeSlices:
     """Divides the long work of a process into slices, one slice in each round of the event loop, however much such work
     there is. Do the work `async with` this, step by step, until `over`; then leave and enter again.
 
-    The lock is held until a round has passed, so that work that comes to its slice in the same round waits. It is fair,
-    and wakes the next waiter in a later round than the one in which it was released. So between two slices all other
-    work has its turn.
+    The lock is held until a round has passed, so that work that reaches its slice in the same round waits. It is fair,
+    and wakes the next waiter in a later round than the one in which it was released. So all other work gets its turn
+    between two slices.
     """
 
     def __init__(self) -> None:

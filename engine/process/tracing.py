@@ -2,8 +2,8 @@
 
     PUT /tournament/{tournament}/…   a request, from its head to the end of its answer. It belongs to the trace that its
                                      headers name (W3C Trace Context), or begins one.
-    group commit                     one sending of blocks to the log. It begins a trace, since it is of many requests,
-                                     and links to each of them.
+    group commit                     one sending of blocks to the log. It begins a trace, because it serves many
+                                     requests, and links to each of them.
     fold                             one batch of a worker. It begins a trace: the log does not say which request an
                                      event came from.
     delivery                         one message to a webhook, which names it in its headers. It begins a trace.
@@ -11,8 +11,8 @@
 There is none for each event, row or query. Attributes of HTTP have the names of OpenTelemetry's conventions, others are
 those of log lines, after `tallybook.`.
 
-They are made where a tracer provider is configured: if OTEL_TRACES_EXPORTER names an exporter, each process of a
-service has the SDK make one. Otherwise nothing of OpenTelemetry is imported, and a request costs a look at `spans`.
+Spans are made if a tracer provider is configured: if OTEL_TRACES_EXPORTER names an exporter, each process of a service
+creates one with the SDK. Otherwise nothing of OpenTelemetry is imported, and a request only checks `spans`.
 """
 
 import os
@@ -32,20 +32,20 @@ EXPORTER_VARIABLE: Final = "OTEL_TRACES_EXPORTER"
 """Where spans go: names of exporters, with commas between them. Unset, or `none`: nowhere."""
 
 RequestSpan = NewType("RequestSpan", object)
-"""What a link to the span of a request is made of, for those who only carry it."""
+"""The data of a link to the span of a request, opaque to code that only carries it."""
 Attributes = dict[str, str | int]
-"""What a span says when its context ends."""
+"""The attributes that a span gets when its context ends."""
 
 _SERVER_ERROR: Final = 500
 
 spans: "Spans | None" = None
-"""What makes the spans; None: tracing is off."""
+"""The maker of spans; None: tracing is off."""
 _logger = structlog.get_logger()
 
 
 def configure() -> None:
-    """Begins to trace if a tracer provider is configured. What is missing or wrong is logged: no service depends on
-    being traced."""
+    """Begins to trace if a tracer provider is configured. Missing or wrong settings are only logged, because no service
+    depends on tracing."""
     exporters = os.environ.get(EXPORTER_VARIABLE, "none")
     try:
         from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider  # noqa: PLC0415 - of an extra
@@ -67,8 +67,9 @@ def use(provider: "TracerProvider | None") -> None:
 
 
 def _provider_of_sdk(exporters: Iterable[str]) -> "TracerProvider":
-    """A provider that sends what it gets to these exporters, by the names under which they are installed. All else it
-    reads from the environment: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and so on. Raises ImportError and LookupError."""
+    """A provider that sends its spans to these exporters, by the names under which they are installed. It reads all
+    other settings from the environment: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and so on. Raises ImportError and
+    LookupError."""
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - the operator installs it
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
@@ -175,7 +176,7 @@ class Spans:
             finally:
                 error = sys.exception()
                 if error is not None:
-                    # Its text is left out: it may hold what clients have sent.
+                    # Its text is left out, because it may hold data that clients sent.
                     attributes["error.type"] = type(error.__cause__ or error).__qualname__
                 span.set_attributes(attributes)
                 if "error.type" in attributes:

@@ -1,22 +1,22 @@
-"""The board: the state that commands are judged against and answers are made from, and the fold that changes it. Names,
-participants, totals and versions of one tournament.
+"""The board: the state that commands are judged against and answers are made from, and the fold that changes it. It
+has the names, participants, totals and versions of one tournament.
 
-Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors, competitions and rankings
-are frozen and replaced, lists of participants and unities are changed in place. Competitors and competitions are kept
-packed, because there may be a million of them. All but the rankings are in the order of creation, which is that of the
-log.
+Pure: no clock, no I/O. The board is folded in place, because it has one owner. Competitors, competitions and rankings
+are frozen and replaced; lists of participants and unities are changed in place. Competitors and competitions are
+packed, because there may be a million of them. Everything except the rankings is in the order of creation, which is the
+order of the log.
 
-VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name,
-its sort or its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that
-leaves all of that as it was does not raise it.
+VERSIONS. A unity has version 1 when it is created. Every event that names the unity in a delta, or changes its name,
+its sort or its ranking's list of competitors, raises the version by one. No event raises it by more, and a modification
+that changes none of these does not raise it.
 
 REVISED. A competitor, competition or ranking records the sequence of the last event that changed its own fields,
-participants or unities. Points do not count, nor does whatever answers embed in it; a change to equal values does. So
-events alone tell a client whether it has seen the present state; no values need to be compared.
+participants or unities. Points do not count, nor do things that answers embed in it; a change to equal values does. So
+a client knows from events alone whether it has seen the current state, without comparing values.
 
 NUMBER. The place of a competitor, competition, ranking or unity in the order of creation, from 1.
 
-PLACE. That of a ranking in lists of rankings, from 1. It is its number until an event orders them.
+PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,8 +41,8 @@ from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
 FOLD_VERSION: Final = 7
-"""Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made
-again instead of read."""
+"""Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
+are not read, but made again."""
 
 
 RankingEvent = (
@@ -59,13 +59,13 @@ RankingEvent = (
     | events.RankingShown
     | events.RankingsOrdered
 )
-"""The events that change a ranking itself, as points do not."""
+"""The events that change rankings, apart from their points."""
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded. The same holds
-    for the others. `erased`: the event that erased it; 0: one erases it later, and the log has forgotten it already;
-    None: neither."""
+    """`revised`: the sequence of the last event that changed it; `updated_at`: when that was recorded. Competitions and
+    rankings have the same fields. `erased`: the event that erased it; 0: a later event erases it, and its personal
+    fields are already gone from the log; None: it is not erased."""
 
     number: int
     name: str
@@ -79,7 +79,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """`result` is a score; with more than two participants, the performance of each who has one, in their order.
+    """`result`: a score; with more than two participants, the existing performances, in the order of the participants.
     `struck`: the competitors for whom it does not count."""
 
     number: int
@@ -97,17 +97,17 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
     @property
     def is_dated(self) -> bool:
-        """Whether a date was declared: another one than `created_at`, which stands for none."""
+        """Whether a date was declared. `started_at` equals `created_at` if not."""
         return self.started_at != self.created_at
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sums of all competitors that were ever in the ranking's list.
+    """`totals` holds the totals of all competitors that were ever in the ranking's list.
 
-    Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
-    reference that is kept still shows the name and sort that it had. `notation`: how people are shown its totals. If
-    it counts results, `totals` has marks (`engine/domain/marks.py`), which its notation makes results of. `expiry`:
-    until when its points count; None: they do not expire.
+    Points change `totals` and `version` in place. A new name or sort replaces the unity, and the new one keeps both. So
+    a reference to the old one still shows its old name and sort. `notation`: how totals are shown to people. If the
+    unity counts results, `totals` has marks (`engine/domain/marks.py`), and the notation converts them to results.
+    `expiry`: how long its points count; None: permanently.
     """
 
     number: int
@@ -121,19 +121,19 @@ class Unity(Struct, kw_only=True):
 
     @property
     def better(self) -> int:
-        """What makes the better of two totals the smaller one when both are multiplied by it."""
+        """The sign (1 or -1) by which totals are multiplied so that the better one is the smaller."""
         return -1 if self.sort is Sort.DESC else 1
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
-    classification; empty: nothing. `undone` has the sequence of each event whose points are undone, with that of the
-    event that undid them. `of_results` has the unities that count results; `results` is kept current after the first
-    time that one stops counting, until a date changes by which they expire. `special` has these unities, and those
-    whose points expire. `competition_sums` are kept current after the first request for them, until something changes
-    that they do not follow; None: they must be read from the log.
+    """`unities` has the main one first; `participants` are in their order. `criteria`: the declared classification;
+    empty: none. `undone` maps each event whose points are undone to the event that undid them, by sequence.
+    `of_results`: the unities that count results. `results`: kept current from the first time that a result stops
+    counting, until a date by which they expire changes; None: they must be read from the log. `special`: the unities
+    that count results, and those whose points expire. `competition_sums`: kept current from the first request for them,
+    until a change that they do not follow; None: they must be read from the log.
 
-    A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
+    A change replaces the ranking, so a reference kept across a fold still shows the old fields. But both share
     `participants`, the dictionaries `unities` and `undone`, and `competition_sums`, which are changed in place.
     """
 
@@ -155,15 +155,15 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
     @property
     def expires(self) -> bool:
-        """Whether points of one of its unities expire."""
+        """Whether points expire in any of its unities."""
         return any(self.unities[one].expiry is not None for one in self.special)
 
 
 class Revisions(Struct):
-    """How often the competitors, competitions and rankings changed since this board was made. It shows whether a
+    """Counts of changes to competitors, competitions and rankings since this board was made. They show whether a
     rendered answer is still valid.
 
-    Not part of the fold's result: it counts from the moment the board came into memory.
+    Not part of the fold's result: counting starts when the board comes into memory.
     """
 
     competitors: int = 0
@@ -174,7 +174,7 @@ class Revisions(Struct):
     erased: int = 0
     """How often a competitor was erased."""
     parents: int = 0
-    """How often a competitor got or lost a parent."""
+    """How often a competitor gained or lost a parent."""
     ignored: set[Sequence] = field(default_factory=set)
     """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
@@ -193,9 +193,9 @@ class Revisions(Struct):
 
 
 class Board(Struct, kw_only=True):
-    """`voided` has the competitions that do not count, for fast look-up; their `voided_at` says the same. `struck` has
-    the competitors for whom some do not, as these say. `publication` says what the public sees. `expiries` has the
-    unities whose points expire, each with its ranking."""
+    """`voided`: the competitions that do not count, for fast look-up; `voided_at` says the same. `struck`: by
+    competition, the competitors for whom it does not count; `Competition.struck` says the same. `publication`: what the
+    public sees. `expiries`: the unities whose points expire, each with its ranking."""
 
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
@@ -207,7 +207,7 @@ class Board(Struct, kw_only=True):
 
 
 def board_like(board: Board) -> Board:
-    """An empty board, to be filled with one that is nearly equal to `board`: equal items are shared."""
+    """An empty board for content that is nearly equal to `board`. Equal items are shared."""
     return Board(
         competitors=Packed(Competitor, like=board.competitors),
         competitions=Packed(Competition, like=board.competitions),
@@ -336,15 +336,15 @@ def _fold_ranking(board: Board, event: RankingEvent, recorded: Recorded) -> None
 def folding(
     tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
 ) -> Iterator[Recorded]:
-    """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
+    """Folds a run of events into `board`, in place, and yields each once the board shows it. Raises LogUnreadable.
 
-    `revisions` counts the changes; None: nothing rendered is kept, so nobody needs them.
+    `revisions` counts the changes; None: they are not needed, because no rendered answers are kept.
     """
     revisions = Revisions() if revisions is None else revisions
     for recorded in run:
         try:
             fold(board, revisions, recorded)
-        except Exception as error:  # a defect that this event meets stops its tournament, and no other
+        except Exception as error:  # a defect stops this tournament only
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         yield recorded
 
@@ -352,7 +352,7 @@ def folding(
 def fold_all(
     tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
 ) -> None:
-    """`folding`, to the end of the run."""
+    """As `folding`, for the whole run at once."""
     revisions = Revisions() if revisions is None else revisions
     for recorded in run:
         event = recorded.event
@@ -366,11 +366,11 @@ def fold_all(
 
 
 def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
-    """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
+    """Folds points, as `fold` does. `board` needs only the ranking of `event`."""
     ranking = board.rankings[event.ranking_id]
     unities = ranking.unities
     deltas = event.deltas
-    if len(deltas) == 1:  # nearly always; the code for several takes as long as all the rest
+    if len(deltas) == 1:  # nearly always; the general code takes as long as the rest of the function
         delta = deltas[0]
         unity = unities[delta.unity_id]
         unity.totals.add(delta.competitor_id, delta.amount)
@@ -385,7 +385,7 @@ def add_points(board: Board, sequence: Sequence, event: events.Points) -> None:
 
 
 def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: events.PointsAdded) -> None:
-    """Does what `fold` does with the results of points, after `add_points`."""
+    """Folds the results of points, as `fold` does after `add_points`."""
     ranking = board.rankings[event.ranking_id]
     for delta in event.results:
         take_result(ranking, delta)
@@ -399,7 +399,7 @@ def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: 
 
 
 def take_result(ranking: Ranking, result: events.Delta) -> None:
-    """Changes the total by a further result."""
+    """Updates the total by a new result."""
     unity = ranking.unities[result.unity_id]
     before = unity.totals.get(result.competitor_id)
     after = mark_after(before, result.amount, unity.counts, unity.sort)
@@ -409,14 +409,15 @@ def take_result(ranking: Ranking, result: events.Delta) -> None:
 def _raise_versions(
     ranking: Ranking, before: Iterable[events.Delta], more: Iterable[events.Delta | events.Total]
 ) -> None:
-    """Raises the versions of the unities of the lines `more`, but for those of the lines `before`."""
+    """Raises the versions of the unities in the lines `more`, except those in the lines `before`."""
     for unity_id in {line.unity_id for line in more} - {line.unity_id for line in before}:
         ranking.unities[unity_id].version += 1
 
 
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
-    """As `add_points`. The sums of competitions are dropped if it undoes or redoes points: what is undone has no part
-    in them, not even a sum of 0; and if it changes since when a result is the total."""
+    """As `add_points`, for reversals. Drops the sums of competitions if the event undoes or redoes points, because they
+    leave out undone points, even as a sum of 0; if points of the ranking expire; and if the event changes when a total
+    that decides by `first` was reached."""
     ranking = _give_totals(board, sequence, event)
     if event.totals and ranking.results is not None:
         ranking.results.reverse(event, counts=counts_after(board, event))
@@ -432,7 +433,7 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
 
 
 def expire_points(board: Board, sequence: Sequence, event: events.PointsExpired) -> None:
-    """As `reverse_points`: what has expired has no part in the sums of competitions."""
+    """As `reverse_points`, for expiry. Drops the sums of competitions, because they leave out expired points."""
     ranking = _give_totals(board, sequence, event)
     if ranking.results is not None:
         ranking.results.expire(event.boundary)
@@ -452,7 +453,7 @@ def _give_totals(board: Board, sequence: Sequence, event: events.PointsReversed 
 
 
 def counts_after(board: Board, event: events.PointsReversed) -> bool:
-    """Whether the lines that the event is about, which was just recorded, count after it."""
+    """Whether the lines of the event count after it. The event must be the last one folded."""
     if event.undone is not None:
         return not event.undone
     if event.struck is not None:
@@ -461,17 +462,18 @@ def counts_after(board: Board, event: events.PointsReversed) -> bool:
 
 
 def give_results(board: Board, ranking_id: RankingId, results: Results) -> None:
-    """Makes the fold keep these results current. They must be those of the ranking on `board`."""
+    """Gives the ranking these results, which the fold then keeps current. They must match the ranking on `board`."""
     board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], results=results)
 
 
 def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
-    """Makes the fold keep these sums of competitions current. They must match the ranking on `board`."""
+    """Gives the ranking these sums of competitions, which the fold then keeps current. They must match the ranking on
+    `board`."""
     board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], competition_sums=sums)
 
 
 def _revise(board: Board, ranking_id: RankingId, recorded: Recorded, **changes: object) -> None:
-    """Replaces the ranking that `recorded` changes by one with these `changes`, noted as revised by it."""
+    """Applies `changes` to the ranking, and marks it as revised by `recorded`."""
     board.rankings[ranking_id] = msgspec.structs.replace(
         board.rankings[ranking_id], updated_at=recorded.recorded_at, revised=recorded.sequence, **changes
     )
@@ -491,7 +493,7 @@ def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvo
 
 
 def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUnstruck, recorded: Recorded) -> None:
-    """Folds who is struck. Sums of competitions are dropped, since what is struck has no part in them."""
+    """Folds a striking or unstriking. Drops the sums of competitions, because they leave out struck competitors."""
     competition = board.competitions[event.competition_id]
     struck = tuple([one for one in competition.struck if one not in event.competitors])
     if isinstance(event, events.CompetitorsStruck):
@@ -506,7 +508,7 @@ def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUn
 
 
 def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[CompetitorId, ...]) -> None:
-    """Has `board.struck` say what the competition says."""
+    """Brings `board.struck` into line with the competition's `struck`."""
     if struck:
         board.struck[competition_id] = frozenset(struck)
     else:
@@ -514,8 +516,8 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[Compe
 
 
 def left_out(board: Board, ranking_id: RankingId, now: datetime | None) -> LeftOut:
-    """What has no part in the sums of competitions of a ranking. It stays as it is when the board changes, but for
-    dates. `now`: the time up to which due points have expired; None: none do."""
+    """The points that the sums of competitions of a ranking leave out. Apart from dates, later changes of the board do
+    not affect it. `now`: the time up to which due points have expired; None: nothing expires."""
     ranking = board.rankings[ranking_id]
     first = reached_first(ranking.criteria)
     expired = expired_on(board, ranking, now)
@@ -524,7 +526,7 @@ def left_out(board: Board, ranking_id: RankingId, now: datetime | None) -> LeftO
 
 
 def expired_on(board: Board, ranking: Ranking, now: datetime | None) -> "ExpiredOn | None":
-    """What has expired of the points of the ranking by now; None: nothing does."""
+    """The points of the ranking that have expired by `now`; None: its points do not expire."""
     if not ranking.expires:
         return None
     assert now is not None
@@ -557,7 +559,7 @@ class ExpiredOn:
 
 
 def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:
-    """The unities in which those stand before who reached their total first."""
+    """The unities in which a competitor who reached the total earlier stands ahead."""
     return frozenset([criterion.unity_id for criterion in criteria if criterion.first])
 
 
@@ -588,13 +590,13 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
 
 
 def erase(board: Board, competitor_id: CompetitorId) -> None:
-    """Makes the competitor what it is at every moment before the event that erases it. So a board is the same whether
-    it was folded before or after that event was appended."""
+    """Erases the competitor on a board before the event that does so. So such a board is the same whether it was folded
+    before or after that event was appended."""
     board.competitors[competitor_id] = forgotten(competitor_id, board.competitors[competitor_id])
 
 
 def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor:
-    """The competitor, as `erase` has it."""
+    """The competitor after `erase`."""
     return msgspec.structs.replace(
         competitor,
         name=f"#{competitor_id}",
@@ -671,7 +673,7 @@ def _own_fields(
     ),
     now: datetime,
 ) -> Mapping[str, object]:
-    """What `event` changes of the ranking's own fields, as they are after it."""
+    """The ranking's own fields that `event` changes, with their new values."""
     match event:
         case events.RankingInformationChanged():
             return _information(ranking, event)
@@ -725,27 +727,27 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
 
 
 def notation_of(decimals: int, time: TimeUnit | None, counts: Counts, sort: Sort) -> Notation:
-    """How the totals of a unity are shown."""
+    """The notation of a unity with this declaration."""
     return Notation(decimals, time, None if counts is Counts.SUM else sort)
 
 
 def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
-    """Those of the unities that count results."""
+    """The unities that count results."""
     return frozenset([unity_id for unity_id, unity in unities.items() if unity.counts is not Counts.SUM])
 
 
 def special(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
-    """Those of the unities that count results, or whose points expire."""
+    """The unities that count results, or whose points expire."""
     return frozenset([u for u, unity in unities.items() if unity.counts is not Counts.SUM or unity.expiry is not None])
 
 
 def expiry_of(lasts: str | None, expires_on: ExpiresOn | None) -> Expiry | None:
-    """Until when points count in a unity that was declared so."""
+    """The expiry of a unity with this declaration; None: its points do not expire."""
     return None if lasts is None or expires_on is None else Expiry(lasts, expires_on)
 
 
 def note_expiry(board: Board, ranking_id: RankingId, unity_id: UnityId) -> None:
-    """Has `board.expiries` say what the unity says."""
+    """Enters the unity's expiry in `board.expiries`, if it has one."""
     expiry = board.rankings[ranking_id].unities[unity_id].expiry
     if expiry is not None:
         board.expiries[unity_id] = ranking_id, expiry
@@ -772,7 +774,8 @@ def _change_participants(board: Board, event: events.ParticipantsChanged, record
 
 
 def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> Result | None:
-    """Performances in the order of the participants: the tables could not give back the order they were sent in."""
+    """The result, with performances in the order of the participants: tables do not keep the order they were sent
+    in."""
     if not isinstance(result, dict):
         return result
     return {competitor_id: result[competitor_id] for competitor_id in participants if competitor_id in result}
@@ -782,5 +785,5 @@ _T = TypeVar("_T")
 
 
 def _set(said: _T | UnsetType, before: _T) -> _T:
-    """`said`, or `before` if nothing was said."""
+    """`said`, or `before` if `said` is UNSET."""
     return before if said is UNSET else said

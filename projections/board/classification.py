@@ -1,24 +1,24 @@
 """Classification: the competitors of a ranking in the order of a chain of criteria.
 
-THE RULE. Competitors are ordered by the first criterion; those who are equal in it by the second; and so on. Those who
-are equal in all share a position, which is 1 + the number of lines above them (1, 2, 2, 4), and stand in the order of
-enrolment. A criterion compares totals of a unity, by the unity's sort.
+THE RULE. Competitors are ordered by the first criterion, competitors equal in it by the second, and so on. Competitors
+equal in all criteria share a position, which is 1 + the number of lines above them (1, 2, 2, 4), and are in the order
+of enrolment. A criterion compares totals of a unity, by the unity's sort.
 
 BEST. With `best: N`, a competitor's value is their points without a competition plus their N best sums in competitions,
-or all of them if they have fewer. A competition is one of theirs once a delta of theirs names it, even if it adds up to
-0. A voided competition never is.
+or all of them if there are fewer. A competition belongs to a competitor if a delta of theirs names it, even if the sum
+is 0. A voided competition belongs to nobody.
 
-AMONG THE TIED. With `among: tied`, only those competitions count that have two or more members of the tied group among
-their participants. Consecutive such criteria are a block. The group that is tied on reaching a block stays the group
-for every criterion in it. If the block splits it, each smaller group that is still tied starts the block again, among
-its own members. If not, the group continues after the block.
+AMONG THE TIED. With `among: tied`, a competition counts only if two or more members of the tied group are among its
+participants. Consecutive criteria of this kind form a block. The group that is tied on reaching a block stays the same
+for every criterion in it. If the block splits the group, each smaller group that is still tied starts the block again,
+among its own members. If not, the group continues after the block.
 
-FIRST. With `first: true`, a competitor's value is the sequence of the event since which their total has been what it
-is, and the lower value is better; 0: it has not changed. For a unity that counts results, that is the event of the
-result: of those that count, the first of the best ones, or the first of the equal ones at the end.
+FIRST. With `first: true`, a competitor's value is the sequence of the last event that changed their total; 0: none has.
+The lower value is better. In a unity that counts results, it is the event of the result: among the results that count,
+the first of the best ones, or the first of the equal ones at the end.
 
-So each run over a block ends the group, makes it smaller, or moves past the block, and the procedure terminates. The
-values of a line are those of the last run over each criterion, None where the line stood alone before it.
+So each run over a block splits the group completely, makes it smaller, or moves past the block, and the procedure
+terminates. The values of a line are those of the last run over each criterion; None: the line was no longer tied.
 
 Pure.
 """
@@ -42,7 +42,7 @@ from projections.board.competition_sums import SumsByCompetition
 
 class Classified(Struct, frozen=True, gc=False):
     """One competitor's line. `values` has one for each criterion; None: it was not needed. `decided_by`: the number,
-    from 0, of the criterion that parts the line from the one above it; None: nothing does, or it is the first."""
+    from 0, of the criterion that separates the line from the one above it; None: none does, or it is the first line."""
 
     competitor_id: CompetitorId
     position: int
@@ -51,8 +51,8 @@ class Classified(Struct, frozen=True, gc=False):
 
 
 class Counted:
-    """What the values of a ranking's criteria are counted from: the ranking as it is on its board. `lacks_sums`:
-    whether it needs its sums of competitions first."""
+    """The source of the values of a ranking's criteria: the ranking on its board. `lacks_sums`: whether the ranking
+    needs its sums of competitions first."""
 
     def __init__(self, board: Board, ranking: Ranking) -> None:
         self._unities = ranking.unities
@@ -67,12 +67,12 @@ class Counted:
         return self._unities[unity_id].totals.get(competitor_id)
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
-        """What a competitor got in each competition, voided ones too, as it is when this is called."""
+        """A competitor's sums in each competition at the call, including voided ones."""
         assert self._sums is not None
         return self._sums.of(unity_id, competitor_id)
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
-        """Since which event a competitor has had this total, as it is when this is called."""
+        """The event since which a competitor has had their total, at the call."""
         assert self._sums is not None
         return self._sums.reached(unity_id, competitor_id)
 
@@ -80,17 +80,17 @@ class Counted:
         return competition_id in self._voided
 
     def participants(self, competition_id: CompetitionId) -> Items[CompetitorId]:
-        competition = self._competitions.get(competition_id)  # none: its event was set aside
+        competition = self._competitions.get(competition_id)  # None: its event was set aside
         return () if competition is None else competition.participants
 
 
 def in_force(ranking: Ranking) -> tuple[Criterion, ...]:
-    """The criteria that a ranking is classified by: those that were declared, or the main unity alone."""
+    """The criteria that a ranking is classified by: the declared ones, or only the main unity."""
     return ranking.criteria or (Criterion(unity_id=next(iter(ranking.unities))),)
 
 
 def leading(criteria: Items[Criterion]) -> int:
-    """How many leading criteria are plain totals."""
+    """The number of leading criteria that are plain totals."""
     return len(list(takewhile(compares_totals, criteria)))
 
 
@@ -105,12 +105,12 @@ def by_totals_alone(criteria: Items[Criterion]) -> bool:
 
 
 def value_notations(ranking: Ranking, criteria: Items[Criterion]) -> list[Notation]:
-    """How people are shown the values of these criteria."""
+    """The notations of the values of these criteria."""
     return [WHOLE if one.first else ranking.unities[one.unity_id].notation for one in criteria]
 
 
 def lacks_sums(ranking: Ranking) -> bool:
-    """Whether values of its criteria are made from sums of competitions, which it does not have."""
+    """Whether its criteria need sums of competitions that it does not have."""
     return ranking.competition_sums is None and not by_totals_alone(ranking.criteria)
 
 
@@ -124,11 +124,11 @@ def classified(
     decided_by: int | None = None,
     sums_max: int | None = None,
 ) -> Generator[None, None, "ClassifiedGroup"]:
-    """The lines of a group, which stands in the order of enrolment, in time slices. Nobody may
-    change the group meanwhile.
+    """The lines of a group, given in the order of enrolment, in time slices. The group must not change meanwhile.
 
-    `after`: in how many criteria the group is equal, all of them without `best` and `among`. `above`: the number of
-    lines above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max` sums.
+    `after`: the number of criteria in which the group is equal, all without `best` and `among`. `above`: the number of
+    lines above it. `decided_by`: that of its first line. Raises TooMuchWork if it would examine more than `sums_max`
+    sums.
     """
     members, rest = array("q"), iter(group)
     while run := list(islice(rest, _STEP_SORTED)):
@@ -138,8 +138,8 @@ def classified(
 
 
 class ClassifiedGroup:
-    """The lines of a group, in order. They are stored as columns, and lines are made on demand. So a hundred thousand
-    cost the garbage collector nothing, and are freed at once."""
+    """The lines of a group, in order. They are stored as columns, and made on demand. So a hundred thousand lines cost
+    the garbage collector nothing, and are freed immediately."""
 
     def __init__(self, competitor_ids: "array[int]", criteria_count: int) -> None:
         # Members have numbers, from 0, in the order of enrolment.
@@ -177,7 +177,7 @@ class ClassifiedGroup:
         return found
 
     def place(self, competitor_id: CompetitorId) -> Generator[None, None, int]:
-        """The place of one of the group in its order, from 0, in time slices."""
+        """A member's place in the order of the group, from 0, in time slices."""
         member = yield from _index(self.competitor_ids, competitor_id)
         return (yield from _index(self.order, member))
 
@@ -209,13 +209,13 @@ class _Tied(Struct, gc=False):
 
 
 _Column: TypeAlias = "array[int] | list[int]"
-"""A list where a value is beyond 64 bits."""
+"""An array, or a list if a value is beyond 64 bits."""
 _Value = Callable[[CompetitorId], Generator[None, None, int]]
 _Counting = Callable[[SumsByCompetition], Generator[None, None, list[int]]]
 """Selects the sums that count."""
 _STEP_COMPETITORS: Final = 200
 _STEP_SORTED: Final = 1_000
-"""Competitors who are sorted in one step. The runs are merged then, so there must not be too many of them."""
+"""Competitors that are sorted in one step. The runs are then merged, so there must not be too many of them."""
 _STEP_SOUGHT: Final = 20_000
 _STEP_SUMS: Final = 1_000
 
@@ -232,7 +232,7 @@ class _Classifying:
     def group(self, after: int, above: int, decided_by: int | None) -> Generator[None, None, ClassifiedGroup]:
         group = self._group
         yield from self._begin(after)
-        waiting = [_Tied(0, len(group), after, decided_by)]  # the last is the next; no recursion, so any depth
+        waiting = [_Tied(0, len(group), after, decided_by)]  # a stack instead of recursion, for any depth
         while waiting:
             tied = waiting.pop()
             if tied.end - tied.start > 1 and tied.reached < len(self._criteria):
@@ -248,7 +248,7 @@ class _Classifying:
         return group
 
     def _begin(self, after: int) -> Generator[None, None, None]:
-        """Puts all into the order of enrolment, with their values of the criteria in which they are equal."""
+        """Enters all members in the order of enrolment, with their values of the criteria in which they are equal."""
         group = self._group
         for start in range(0, len(group), _STEP_SORTED):
             group.order.extend(range(start, min(start + _STEP_SORTED, len(group))))
@@ -263,7 +263,7 @@ class _Classifying:
                     yield
 
     def _give(self, number: int, member: int, value: int) -> None:
-        """Gives a member their value of a criterion; those of the ones before they have."""
+        """Sets a member's value of a criterion. The values of earlier criteria are already set."""
         self._group.valued[member] = number + 1
         try:
             self._group.values[number][member] = value
@@ -288,7 +288,7 @@ class _Classifying:
         return parts
 
     def _parts_of_block(self, tied: _Tied, end: int) -> Generator[None, None, list[_Tied]]:
-        """The groups that a block of criteria, from the one reached to before `end`, parts this one into."""
+        """The groups into which a block of criteria, from the one reached to before `end`, splits this one."""
         begin, group = tied.reached, self._group
         competitor_ids = set[CompetitorId]()
         for place, member in enumerate(group.order[tied.start : tied.end], start=1):
@@ -308,7 +308,7 @@ class _Classifying:
         return parts
 
     def _parts(self, tied: _Tied, number: int, value: _Value) -> Generator[None, None, list[_Tied]]:
-        """The groups that a criterion parts this one into, the better first."""
+        """The groups into which a criterion splits this one, better ones first."""
         if tied.end - tied.start == 1:
             return [tied]
         group, members = self._group, self._group.order[tied.start : tied.end]
@@ -403,7 +403,7 @@ class _Classifying:
                     among = (c for c in self._counted.participants(competition_id) if c in tied)
                     is_met = len(list(islice(among, 2))) == 2
                     known[competition_id] = is_met and not self._counted.is_voided(competition_id)
-                    yield  # after each: it may have thousands of participants
+                    yield  # after each competition: it may have thousands of participants
             yield
             return [given for competition_id, given in zip(*sums, strict=True) if known[competition_id]]
 
@@ -411,5 +411,5 @@ class _Classifying:
 
 
 def _end_of_block(criteria: Items[Criterion], begin: int) -> int:
-    """The number of the first criterion behind the block that begins there."""
+    """The number of the first criterion after the block that begins there."""
     return next((n for n in range(begin, len(criteria)) if criteria[n].among is None), len(criteria))

@@ -1,11 +1,11 @@
-"""The lines of a classification, computed as far as they are asked for.
+"""The lines of a classification, computed only as far as requests need them.
 
-Totals alone put most competitors in their order: an order by the leading criteria, those without `best` and `among`, is
-kept current (`order.py`). If all criteria are leading, lines are read from it. Otherwise the other criteria are
-computed only for tied groups that a request touches. So a few lines cost about the same in a ranking of any size,
-unless other criteria have to split a large group, or the first one has `best`.
+Totals decide the order of most competitors: an order by the leading criteria, those without `best` and `among`, is kept
+current (`order.py`). If all criteria are leading, lines are read from it. Otherwise the other criteria are computed
+only for tied groups that a request touches. So a few lines cost about the same in a ranking of any size, unless other
+criteria have to split a large group, or the first one has `best`.
 
-Pure. The first step takes everything it needs from the order. Later steps only read `counted`, which must not change
+Pure. The first step takes everything needed from the order. Later steps only read `counted`, which must not change
 until the end.
 """
 
@@ -33,7 +33,7 @@ from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 from projections.columns.enrolment import Enrolment, HeldList
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
-"""Sums of competitions that one question may look at."""
+"""Sums of competitions that one question may examine."""
 _STEP_COMPETITORS: Final = 2_000
 _STEP_LINES: Final = 100
 """Lines whose values are looked up in one step: up to 20 each."""
@@ -50,9 +50,9 @@ class _Level(Struct, frozen=True):
 
 
 class _Taken(Struct, frozen=True):
-    """Lines of an order by all criteria: those from offset `start` to before `stop`. `position`: of the first of them,
-    if it shares it with the line above; else None. `competitor_ids` begins with the line above them, if there is one,
-    and ends with the one below."""
+    """Lines of an order by all criteria, from offset `start` to before `stop`. `position`: the position of the first of
+    them if it shares it with the line above; else None. `competitor_ids` begins with the line above them and ends with
+    the line below, if there are such lines."""
 
     competitor_ids: Items[CompetitorId]
     start: int
@@ -66,8 +66,8 @@ class _Taken(Struct, frozen=True):
 
 
 class ClassifiedLines:
-    """`order` is by the `leading` criteria; None: there are none. `known` keeps the groups that were computed, by
-    how many lines are above them, for as long as nothing changes."""
+    """`order`: the order by the `leading` criteria; None: there are none. `known`: the computed groups, by the number
+    of lines above them, kept as long as nothing changes."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class ClassifiedLines:
 
     @classmethod
     def in_steps(cls, board: Board, ranking: Ranking) -> Generator[None, None, "ClassifiedLines"]:
-        """The lines of a ranking that does not change while they are used, with pauses for other work."""
+        """The lines of a ranking that does not change while they are used. Pauses for other work."""
         criteria = in_force(ranking)
         order = None
         if unities := [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]:
@@ -100,7 +100,7 @@ class ClassifiedLines:
         return self._length
 
     def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
-        """The lines with all values that are totals, needed or not, for tables in which people compare them."""
+        """The lines with all values that are totals, needed or not, for tables that people compare."""
         totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if compares_totals(one)]
         found = []
         for line in lines:
@@ -119,7 +119,7 @@ class ClassifiedLines:
         return (yield from self._run(levels, start, stop))
 
     def around(self, competitor_id: CompetitorId, span: int) -> Generator[None, None, list[Classified] | None]:
-        """The line of a competitor, with the given numbers of lines above and below it; None: they are not enrolled."""
+        """The line of a competitor, with the given numbers of lines above and below it; None: not enrolled."""
         if self._order is not None and self._totals_alone:
             offset = self._order.offset(competitor_id)
             return None if offset is None else (yield from self.run(max(offset - span, 0), offset + span + 1))
@@ -150,7 +150,7 @@ class ClassifiedLines:
             return (yield from self._few(frozenset(competitor_ids)))
         sought = set[CompetitorId]()
         levels = self._levels_among(self._order, sought)
-        next(levels, None)  # takes hold of all lines
+        next(levels, None)  # fixes the state of all lines
         for start in range(0, len(competitor_ids), _STEP_COMPETITORS):
             yield
             sought.update(competitor_ids[start : start + _STEP_COMPETITORS])
@@ -166,7 +166,7 @@ class ClassifiedLines:
     def _sought(
         self, levels: Iterable[_Level | None], sought: Collection[CompetitorId]
     ) -> Generator[None, None, list[Classified]]:
-        """The lines of those sought in these groups, in order; None in place of a group is a pause."""
+        """The lines of the sought competitors in these groups, in order. None in place of a group is a pause."""
         found: list[Classified] = []
         for level in levels:
             yield
@@ -193,7 +193,7 @@ class ClassifiedLines:
     # ── Totals alone ────────────────────────────────────────────────────────────────────────────────────
 
     def _read_off(self, all_taken: Iterable[_Taken]) -> Generator[None, None, list[Classified]]:
-        """The lines that were taken, one after the other."""
+        """The lines that were taken, one after another."""
         found: list[Classified] = []
         for taken in all_taken:
             values = []
@@ -209,7 +209,7 @@ class ClassifiedLines:
         return found
 
     def _placed(self, taken: _Taken, values: Items[Items[int]]) -> Iterator[Classified]:
-        """The lines that are asked for, from the values of all who were taken."""
+        """The requested lines, from the values of all competitors taken."""
         position, count = taken.position, len(self._criteria)
         above = _compared(*values[:2]) if taken.first < taken.start < taken.stop else 0
         for offset in range(taken.start, taken.stop):
@@ -243,7 +243,7 @@ class ClassifiedLines:
         return [self._level(one_of_each[as_good]) for as_good in sorted(one_of_each)]
 
     def _levels_among(self, order: OrderedLines, sought: Collection[CompetitorId]) -> Iterator[_Level | None]:
-        """The groups that those sought belong to, in order, all lines as they are in the first step; None: a pause."""
+        """The groups of the sought competitors, in order, in the state of the first step. None is a pause."""
         group: list[CompetitorId] = []
         above, is_sought = 0, False
         last_above: CompetitorId | None = None
@@ -271,7 +271,7 @@ class ClassifiedLines:
         )
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
-        """The groups of the lines between two offsets. Without pauses, because others would change the order."""
+        """The groups of the lines between two offsets. Takes no pauses, because the order could change in one."""
         if self._order is None:
             yield _Level(self._enrolment.held(), 0, None, None)
             return
@@ -314,7 +314,7 @@ class ClassifiedLines:
         )
 
     def _group(self, level: _Level) -> Generator[None, None, ClassifiedGroup]:
-        """The lines of more than one, as they are known, or computed."""
+        """The lines of a group of more than one: the known ones, or else computed."""
         group = self._known.get(level.above)
         if group is None:
             group = self._known[level.above] = yield from classified(
@@ -335,7 +335,7 @@ class ClassifiedLines:
         return Classified(line.competitor_id, line.position, tuple(values), line.decided_by)
 
     def _single(self, level: _Level) -> Classified:
-        """The line of a competitor tied with nobody, with the values that separate it from its neighbours."""
+        """The line of a competitor who is not tied, with the values that separate it from its neighbours."""
         (competitor_id,) = level.competitor_ids
         needed = 1 + max(-1 if by is None else by for by in (level.decided_by, level.parted_below_by))
         values = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:needed]]
@@ -352,6 +352,7 @@ def _taken(order: OrderedLines, start: int, stop: int) -> _Taken:
 
 
 def _compared(one: Items[int], other: Items[int]) -> int:
-    """How many criteria are needed to part lines with these values; one more than there are: none parts them."""
+    """The number of criteria needed to separate lines with these values. If no criterion does, it is one more than
+    there are."""
     differing = (number for number, (its, others) in enumerate(zip(one, other, strict=True), start=1) if its != others)
     return next(differing, len(one) + 1)

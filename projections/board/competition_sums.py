@@ -1,20 +1,19 @@
-"""What the competitors of a ranking got in each competition: the sums of the deltas that name a competition.
+"""Sums of competitions: for each competitor of a ranking and each competition, the sum of the deltas that name both.
 
-Pure. Deltas without a competition are not included, nor are events whose points are undone, nor points of
-competitors struck from their competition. A competition that is voided keeps its sum here, which its reversals have
-brought to 0; `Board.voided` tells which do not count. Where points expire, those that have are not included, nor are
-those of voided competitions; after an event that takes points back or gives them back, they are counted again.
+Pure. The sums leave out deltas without a competition, undone points, and points of competitors struck from their
+competition. A voided competition keeps its sum, which its reversals have brought to 0; `Board.voided` tells which ones
+do not count. In unities whose points expire, the sums also leave out expired points and points of voided competitions;
+after an event that takes back or restores points, they are counted from the log again.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
-no table and no snapshot has them. They are counted from the log at the first request, and kept current from then on.
+no table or snapshot has them. They are counted from the log at the first request, and kept current from then on.
 
-For each unity and competitor there is one run of pairs: competition, sum, competition, sum …, ascending by
-competition. Ids ascend over time, so the pair that changes is nearly always the last one or a new one at the end; any
-other is found by bisection. Measured, a pair takes 20 bytes where a competitor has 40 of them, and 160 where each has
-only one.
+For each unity and competitor there is one run of pairs: competition, sum, competition, sum …, ascending by competition.
+Ids ascend over time, so the pair that changes is nearly always the last one, or a new one at the end; any other is
+found by bisection. Measured, a pair takes 20 bytes if a competitor has 40 of them, and 160 if each has only one.
 
 There may be hundreds of thousands of runs. They are bytes, because the garbage collector visits every array, even one
-of numbers, and a collection holds up all requests.
+of numbers, and a collection delays all requests.
 """
 
 import struct
@@ -34,7 +33,7 @@ SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
 """Competitions, ascending by id, and a competitor's points in each."""
 
 _Pairs: TypeAlias = bytearray | list[int]
-"""As bytes, or as a list of numbers where a sum is beyond 64 bits."""
+"""Bytes, or a list of numbers if a sum is beyond 64 bits."""
 _PAIR: Final = struct.Struct("=qq")
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
@@ -42,18 +41,18 @@ _REACHED_BYTES: Final = 130
 
 
 class Expired(Protocol):
-    """What has expired of the points of a ranking."""
+    """The expired points of a ranking."""
 
     def without(self, recorded: Recorded, points: Points, voided: Collection[CompetitionId]) -> Points:
-        """The points of the event, in unities where they expire only those that it added, that have not expired, and
-        that no voided competition gave."""
+        """The points of the event. In unities whose points expire, only points that it added, if they have not expired
+        and no voided competition gave them."""
         ...
 
 
 class LeftOut(Struct, frozen=True):
-    """What has no part in the sums of a ranking: the events whose points are `undone`, and the competitors `struck`
-    from competitions. `first`: the unities for which it is kept since when totals are what they are; if one of them
-    counts results, those of `voided` competitions have no part in that. `expired` knows what has; None: nothing does.
+    """The points that the sums of a ranking leave out: those of `undone` events, and of competitors `struck` from
+    competitions. `first`: the unities for which the sums also track when totals were reached; if one of them counts
+    results, this tracking leaves out `voided` competitions. `expired`: finds expired points; None: no points expire.
     """
 
     undone: Collection[Sequence] = ()
@@ -64,7 +63,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class CompetitionSums:
-    """Each competitor of a unity has a sum, even if it is 0, in each competition that a delta of theirs named."""
+    """In each unity, a competitor has a sum, even if it is 0, for each competition that a delta of theirs named."""
 
     def __init__(self) -> None:
         self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}
@@ -86,13 +85,13 @@ class CompetitionSums:
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
     def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
-        """A competitor's sums in one unity, as they are when this is called; none for one who has none."""
+        """A competitor's sums in one unity at the call; empty if there are none."""
         pairs = self._of(unity_id, competitor_id)
         numbers = array("q", pairs) if isinstance(pairs, bytearray) else pairs
         return cast(Items[CompetitionId], numbers[::2]), numbers[1::2]
 
     def sum(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId) -> int | None:
-        """A competitor's sum in one competition; None: they have none."""
+        """A competitor's sum in one competition; None: there is none."""
         pairs = self._of(unity_id, competitor_id)
         if not pairs:
             return None
@@ -106,8 +105,8 @@ class CompetitionSums:
         return _number(self._of(unity_id, competitor_id))
 
     def named(self, sums_max: int) -> Generator[None, None, set[CompetitionId] | None]:
-        """The competitions in which there are sums; None: there are more than `sums_max` sums. With pauses for other
-        work, in which nothing may be counted."""
+        """The competitions that have sums; None: there are more than `sums_max` sums. Pauses for other work. Nothing
+        may be counted meanwhile."""
         if self._pairs_count > sums_max:
             return None
         named: set[CompetitionId] = set()
@@ -118,13 +117,13 @@ class CompetitionSums:
         return named
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
-        """The event since which a competitor has had their total in a unity for which that is kept; 0: it has never
+        """The event since which a competitor has had their total in one of the `first` unities; 0: it has never
         changed."""
         return self._reached[unity_id].get(competitor_id, 0)
 
     @property
     def first(self) -> Set[UnityId]:
-        """The unities for which it is kept since when totals are what they are."""
+        """The unities for which it is tracked when totals were reached."""
         return self._reached.keys()
 
     @property
@@ -144,8 +143,8 @@ class CompetitionSums:
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, sequence: Sequence, points: Points, struck: Collection[CompetitorId] = ()) -> None:
-        """Adds the deltas of the event `sequence` of the ranking, without the `struck` competitors. In a unity that
-        was `declared` to count results, what is kept is the mark of the best or last in a competition."""
+        """Adds the deltas of the event `sequence` of the ranking, without the `struck` competitors. In a unity that was
+        `declared` to count results, the mark of the best or last result in a competition is kept instead."""
         if self._reached:
             self._note_sums(sequence, points)
             if isinstance(points, PointsAdded):
@@ -153,7 +152,7 @@ class CompetitionSums:
         self._count(points, struck)
 
     def count_again(self, recorded: Recorded, points: Points, without: LeftOut) -> None:
-        """As `count`, of an event from before the moment at which this is left out."""
+        """As `count`, for an event before the moment for which these points are left out."""
         sequence, competition_id = recorded.sequence, points.competition_id
         struck = () if competition_id is None else without.struck.get(competition_id, ())
         is_undone = root(sequence, points) in without.undone
@@ -167,7 +166,7 @@ class CompetitionSums:
             self._count(points, struck)
 
     def keep_first(self, unities: Iterable[UnityId]) -> None:
-        """Keeps from the next event on since when totals of these unities are what they are."""
+        """From the next event on, tracks when totals of these unities were reached."""
         for unity_id in unities:
             self._reached.setdefault(unity_id, {})
 
@@ -207,7 +206,7 @@ class CompetitionSums:
             self._of_results[unity_id] = counts, sort
 
     def shown(self, unity_id: UnityId, amount: int) -> int:
-        """What people are shown where this is kept."""
+        """The shown form of a stored sum."""
         if unity_id not in self._of_results:
             return amount
         return result_of(amount, self._of_results[unity_id][1]) or 0
@@ -240,7 +239,7 @@ class CompetitionSums:
         competition_id: CompetitionId,
         amount: int,
     ) -> None:
-        """Adds to a pair that is there, or to a new one at any place."""
+        """Adds to an existing pair, or to a new one at any place."""
         pairs = of_unity[competitor_id]
         place = _place(pairs, competition_id)
         if place == _number(pairs) or _pair(pairs, place)[0] != competition_id:
@@ -257,8 +256,8 @@ class CompetitionSums:
 def counting(
     sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], without: LeftOut
 ) -> Generator[None, None, None]:
-    """Counts those of the events that change points of the ranking, step by step, and takes note of its unities.
-    `without`: what is left out at the moment that the sums are of."""
+    """Counts the events that change points of the ranking, step by step, and notes its unities. `without`: the points
+    to leave out at the moment that the sums show."""
     sums.keep_first(without.first)
     for recorded in events:
         event = recorded.event
@@ -286,7 +285,7 @@ def _pair(pairs: _Pairs, place: int) -> tuple[int, int]:
 
 
 def _place(pairs: _Pairs, competition_id: CompetitionId) -> int:
-    """How many pairs stand before that of a competition."""
+    """The number of pairs before the pair of a competition."""
     last = _number(pairs) - 1
     if _pair(pairs, last)[0] == competition_id:
         return last
@@ -294,7 +293,7 @@ def _place(pairs: _Pairs, competition_id: CompetitionId) -> int:
 
 
 def _insert(pairs: _Pairs, place: int, competition_id: CompetitionId) -> None:
-    """Makes room for a pair there, with a sum of 0."""
+    """Inserts a pair there, with a sum of 0."""
     if isinstance(pairs, bytearray):
         at = place * _PAIR.size
         pairs[at:at] = _PAIR.pack(competition_id, 0)
@@ -303,7 +302,7 @@ def _insert(pairs: _Pairs, place: int, competition_id: CompetitionId) -> None:
 
 
 def _give(pairs: _Pairs, place: int, competition_id: CompetitionId, total: int) -> None:
-    """Raises `struct.error` if there is no room for so large a sum."""
+    """Raises `struct.error` if the sum does not fit."""
     if isinstance(pairs, bytearray):
         _PAIR.pack_into(pairs, place * _PAIR.size, competition_id, total)
     else:

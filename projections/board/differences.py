@@ -1,7 +1,7 @@
 """Where two values of one kind differ: the paths to every part that is not the same.
 
-Pure. Compares structs by fields, dictionaries by keys and tuples by places, as deep as they go. So a new field is
-compared as well. A path reads as Python would: `rankings[7].unities[9].totals[3]`.
+Pure. Compares structs by fields, dictionaries by keys and tuples by places, at any depth. So new fields are compared
+automatically. A path is written as in Python: `rankings[7].unities[9].totals[3]`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ _Value = TypeVar("_Value")
 
 
 class Unlike(Struct, frozen=True):
-    """One part that differs, and what it is on both sides, as text. "nothing": it is not there."""
+    """One part that differs, with its values on both sides as text. "nothing": it is missing."""
 
     path: str
     expected: str
@@ -37,10 +37,10 @@ NOTHING: Final = "nothing"
 
 
 class Unmatched(Generic[_Key, _Value]):
-    """Compares two runs of values chunk by chunk. It keeps only the values that have not met their equal yet: few, if
-    both runs are in much the same order.
+    """Compares two runs of values chunk by chunk. It keeps only values whose counterpart has not come yet: few, if both
+    runs are in nearly the same order.
 
-    `key` tells of which thing a value is.
+    `key` identifies the item that a value describes.
     """
 
     def __init__(self, key: Callable[[_Value], _Key]) -> None:
@@ -114,7 +114,7 @@ def _of_tuples(expected: tuple[object, ...], found: tuple[object, ...], path: st
 
 
 def _of_enrolments(expected: Enrolment, found: Enrolment, path: str) -> Iterator[Unlike]:
-    """The differences of the lists; where these are the same, those of the places."""
+    """The differences of the lists; if these are equal, those of the places."""
     lists = list(_of_tuples(tuple(expected), tuple(found), path))
     yield from lists or _of_tuples(tuple(expected.places), tuple(found.places), f"{path}.places")
 

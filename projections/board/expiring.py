@@ -1,7 +1,6 @@
-"""What counts in the unities of a ranking whose points expire, by the rule: neither undone, voided nor struck, and not
-expired by a time.
+"""The lines that count in the unities of a ranking whose points expire: not undone, voided or struck, and not expired.
 
-Pure. Totals are folds, of what expired as well. This counts them from the points alone.
+Pure. Totals are folds of events, including expiry. This file finds the same from the points and their age only.
 """
 
 from collections.abc import Collection, Generator, Iterator
@@ -24,8 +23,8 @@ def expiries_of(ranking: Ranking) -> dict[UnityId, Expiry]:
 
 
 def expiring_lines(board: Board, ranking: Ranking, recorded: Recorded) -> Iterator[tuple[Delta, datetime, datetime]]:
-    """The deltas and results of an event in unities whose points expire, of those that count on the board but for their
-    age: each with the times when it took place and when it expires."""
+    """The deltas and results of an event in unities whose points expire, if they count on the board apart from their
+    age. Each comes with the time when it took place and the time when it expires."""
     event = recorded.event
     if (
         not isinstance(event, PointsAdded)
@@ -43,7 +42,7 @@ def expiring_lines(board: Board, ranking: Ranking, recorded: Recorded) -> Iterat
 
 
 def dated_between(board: Board, after: datetime, until: datetime) -> Generator[None, None, list[CompetitionId]]:
-    """The competitions with a date after one time, up to another. Pauses for other work."""
+    """The competitions with a declared date later than `after` and not later than `until`. Pauses for other work."""
     found: list[CompetitionId] = []
     for first in range(1, len(board.competitions) + 1, _STEP_COMPETITIONS):
         run = board.competitions.run(first, first + _STEP_COMPETITIONS - 1)

@@ -1,11 +1,11 @@
 """The forest of competitors as nested sets: level, lft and rgt from parents.
 
-Pure. A competitor is known by its number, which counts from 1; siblings, and roots, stand in the order of numbers.
+Pure. Competitors are identified by their numbers, from 1. Siblings and roots are in the order of numbers.
 
-The forest is kept as a tour: each competitor, all that are below it, and the competitor again, negative. So `lft` and
-`rgt` are the two places where it stands. The tour is stored in leaves; for each competitor, the leaves of its two
-places are known, and `Tallies` tell how much is in the leaves before. So a query, a new competitor and a move cost a
-search in a leaf and log₂ of the number of leaves. A move also costs what it moves.
+The forest is kept as a tour: each competitor, all competitors below it, and the competitor again as a negative number.
+`lft` and `rgt` are its two places in the tour. The tour is stored in leaves. The leaves of both places are known for
+each competitor, and `Tallies` count the entries in the leaves before. So a query, a new competitor and a move each cost
+a search in a leaf and log₂ of the number of leaves. A move also costs time for everything that it moves.
 """
 
 from array import array
@@ -38,7 +38,7 @@ class NestedSetBounds(Struct, frozen=True):
 
 
 class Forest:
-    """The competitors 1, 2, 3 … Parents are given as numbers too; 0: none, it is a root. Made empty."""
+    """The competitors 1, 2, 3 … Parents are numbers, too; 0: the competitor is a root. Empty when created."""
 
     def __init__(self) -> None:
         self._parents = array("i", (0,))  # the first is above all roots
@@ -105,7 +105,7 @@ class Forest:
             raise Impossible("a circle of parents")
 
     def frozen(self) -> "Forest":
-        """A read-only copy with the present bounds."""
+        """A read-only copy with the current bounds."""
         frozen = Forest()
         frozen._parents = self._parents
         frozen._levels, frozen._begins, frozen._ends = self._levels[:], self._begins[:], self._ends[:]
@@ -152,7 +152,8 @@ class Forest:
         self._insert(node, parent, array("i", (node, -node)))
 
     def move(self, node: int, parent: int) -> None:
-        """Gives a competitor another parent, who must not be below it, or none. All below it move as well."""
+        """Gives a competitor another parent, which must not be below it, or none. All competitors below it move as
+        well."""
         if parent == self._parents[node]:
             return
         stops = self._cut(node)
@@ -209,7 +210,7 @@ class Forest:
         return stops
 
     def _replace(self, first: int, end: int, stops: "array[int]") -> None:
-        """Puts `stops` in place of the leaves that stand from `first` to before `end` in the order."""
+        """Replaces the leaves from `first` to before `end` in the order by `stops`."""
         free = self._order[first:end]
         taken = []
         size = len(stops) if len(stops) <= LEAF_STOPS_MAX else -(-len(stops) // -(-len(stops) // _LEAF_FILLED))
@@ -232,7 +233,7 @@ class Forest:
         self._counts = Tallies(len(self._leaves[leaf]) for leaf in self._order)
 
     def _drop(self, leaf: int) -> None:
-        """Gives the last leaf the number of this one, which is no longer used."""
+        """Frees the number of this leaf, and gives it to the last leaf."""
         last = self._leaves.pop()
         if leaf < len(self._leaves):
             self._leaves[leaf] = last

@@ -1,6 +1,6 @@
 """The lines of one unity in order while its totals change: position, line at an offset, and runs of lines.
 
-This is one of the forms of the position rule, whose sentence stands in `standing.py`. Each operation costs about log n.
+This is one form of the position rule, which `standing.py` states. Each operation costs about log n.
 
 A line is one whole number: its total, negated where needed so that better ones are smaller, and in the lowest
 PLACE_BITS the competitor's place in the enrolment. So ascending numbers are the order of standings, equal totals
@@ -34,7 +34,7 @@ _STEP_COMPETITORS: Final = 512
 
 
 class Finer(Protocol):
-    """What orders those who are equal: a unity."""
+    """A unity that orders equal lines."""
 
     @property
     def totals(self) -> Totals: ...
@@ -43,8 +43,9 @@ class Finer(Protocol):
 
 
 class OrderedLines:
-    """The lines of the competitors of `enrolment`, by their `totals`; equal ones by the `finer` columns, so that only
-    those share a position who are equal in all. Takes some 9 bytes for each of many, and 90 where there are finer ones.
+    """The lines of the competitors of `enrolment`, by their `totals`, and equal ones by the `finer` columns. Only lines
+    that are equal in all of these share a position. With many lines, a line takes some 9 bytes, or 90 with finer
+    columns.
 
     When a competitor's total or place has changed, `replace` the line before the next query. When all places have been
     assigned again, make a new order.
@@ -59,7 +60,7 @@ class OrderedLines:
     def in_steps(
         cls, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()
     ) -> Generator[None, None, "OrderedLines"]:
-        """Builds it from the state of the first step, with pauses for other work."""
+        """Builds the order from the state of the first step. Pauses for other work."""
         order = cls.__new__(cls)
         order._begin(enrolment, totals, sort, finer)
         columns = [(unity.totals.column[:], unity.sort) for unity in finer]
@@ -78,7 +79,7 @@ class OrderedLines:
 
     @property
     def outdated(self) -> bool:
-        """Whether places have been assigned again since it was made. Then make a new one."""
+        """Whether places have been assigned again since the order was made. If so, make a new one."""
         return self._generation != self._enrolment.generation
 
     def line(self, competitor_id: CompetitorId) -> int | None:
@@ -86,7 +87,7 @@ class OrderedLines:
         return line_of(competitor_id, self._enrolment, self._totals, self._sort, self._finer)
 
     def position(self, line: int | None) -> int | None:
-        """The position of this line; None: of no line."""
+        """The position of this line; None if there is no line."""
         return None if line is None else position_after(self._lines.smaller(line >> PLACE_BITS << PLACE_BITS))
 
     def between(self, one: int, other: int, most: int) -> list[CompetitorId]:
@@ -101,7 +102,7 @@ class OrderedLines:
         return [CompetitorId(places[line & _PLACE]) for line in lines]
 
     def count_between(self, one: int, other: int) -> int:
-        """How many competitors have a total that is one of the two or lies between them."""
+        """The number of competitors whose totals are one of the two or lie between them."""
         start, stop = self._between(one, other)
         return stop - start
 
@@ -115,12 +116,12 @@ class OrderedLines:
         return ((one < other) - (one > other)) * _sign(self._sort)
 
     def standing(self, competitor_id: CompetitorId) -> Standing | None:
-        """A competitor's line of the standings; None: they are not enrolled."""
+        """A competitor's line of the standings; None: the competitor is not enrolled."""
         position = self.position(self.line(competitor_id))
         return None if position is None else Standing(competitor_id, position, self._totals[competitor_id])
 
     def offset(self, competitor_id: CompetitorId) -> int | None:
-        """How many lines stand before that of a competitor; None: they are not enrolled."""
+        """The number of lines before a competitor's line; None: the competitor is not enrolled."""
         line = self.line(competitor_id)
         return None if line is None else self._lines.smaller(line)
 
@@ -135,7 +136,7 @@ class OrderedLines:
         return placed(Standing, lines, start + 1, Standing(competitor_id, position, total))
 
     def level(self, line: int) -> tuple[int, int]:
-        """The offsets from which and before which all lines are as good as this one."""
+        """The first offset of the lines that are as good as this one, and the offset after the last of them."""
         as_good = line >> PLACE_BITS
         return self._lines.smaller(as_good << PLACE_BITS), self._lines.smaller(as_good + 1 << PLACE_BITS)
 
@@ -145,7 +146,7 @@ class OrderedLines:
         return [(line, CompetitorId(places[line & _PLACE])) for line in self._lines.run(start, stop)]
 
     def competitors(self, start: int, stop: int) -> Items[CompetitorId]:
-        """Those whose lines stand from offset `start` to before `stop`, fewer if there are no more."""
+        """The competitors whose lines are from offset `start` to before `stop`, fewer if there are no more."""
         places = self._enrolment.places
         run = array("q", [places[line & _PLACE] for line in self._lines.run(start, stop)])
         return cast(Items[CompetitorId], run)
@@ -155,7 +156,7 @@ class OrderedLines:
         return HeldLines(self._lines.parts(start, stop), self._enrolment.places[:], stop - start)
 
     def in_runs(self) -> Iterator[list[Standing]]:
-        """All lines, as they are when the first run is asked for."""
+        """All lines, as they are when the first run is requested."""
         lines, places, above = self._lines.copy(), self._enrolment.places[:], None
         for start in range(0, len(lines), _RUN_LINES):
             run = unpacked(lines.run(start, start + _RUN_LINES), places, self._sort)
@@ -171,8 +172,7 @@ class OrderedLines:
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def replace(self, before: int | None, now: int | None) -> None:
-        """Puts the line `now` in place of the line `before`. None: there is none. Raises KeyError if `before` is not
-        here."""
+        """Replaces the line `before` by the line `now`; None: there is none. Raises KeyError if `before` is missing."""
         if before == now:
             return
         if before is not None:
@@ -183,7 +183,7 @@ class OrderedLines:
     def replace_all(
         self, competitor_ids: Iterable[CompetitorId], before: Iterable[int | None]
     ) -> Generator[None, None, None]:
-        """Replaces the lines of the competitors by their present ones, with pauses for other work."""
+        """Replaces the given lines of the competitors by their current ones. Pauses for other work."""
         for number, (competitor_id, line) in enumerate(zip(competitor_ids, before, strict=True), start=1):
             self.replace(line, self.line(competitor_id))
             if number % _STEP_CHANGES == 0:
@@ -254,5 +254,5 @@ def _joined(sign: int) -> Callable[[int, int], int]:
 
 
 def _sign(sort: Sort) -> int:
-    """What makes the better total the smaller one."""
+    """The sign (1 or -1) by which totals are multiplied so that the better one is the smaller."""
     return -1 if sort is Sort.DESC else 1

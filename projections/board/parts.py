@@ -1,7 +1,7 @@
-"""A board as bytes, in parts of about PART_BYTES, because that of a million competitors takes some 100 MB.
+"""A board as bytes, in parts of about PART_BYTES, because a board of a million competitors takes some 100 MB.
 
-Pure. A part is a list of runs, in MessagePack. Those of a ranking follow each other: it, its places, then each unity
-with its column. Competitors and competitions are as they are in memory.
+Pure. A part is a list of runs, in MessagePack. The runs of a ranking are consecutive: the ranking, its places, then
+each unity with its column. Competitors and competitions are packed as in memory.
 """
 
 import sys
@@ -34,7 +34,7 @@ from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
 PART_BYTES: Final = 1024 * 1024
-"""Bytes of a part, and at most as many more as one run takes."""
+"""Bytes of a part. It may exceed this by up to one run."""
 
 
 class _Publication(Struct, tag="publication", array_like=True):
@@ -48,7 +48,7 @@ class _Publication(Struct, tag="publication", array_like=True):
 
 
 class _Competitors(Struct, tag="competitors", array_like=True):
-    """A run of competitors, packed as in memory; likewise of competitions."""
+    """A run of competitors or of competitions, packed as in memory."""
 
     ids: list[CompetitorId]
     packed: list[Raw]
@@ -90,7 +90,7 @@ class _Unity(Struct, tag="unity", array_like=True):
 
 
 class _Totals(Struct, tag="totals", array_like=True):
-    """A run of the sums of the last unity, as places are, or as text where one needs more than 64 bits."""
+    """A run of the sums of the last unity, encoded like places, or as text if one of them needs more than 64 bits."""
 
     totals: bytes | list[str]
 
@@ -171,7 +171,7 @@ def _runs_of_ids(items: Packed[_Id, _Item]) -> Iterator[list[_Id]]:
 
 def take_part(part: bytes, board: Board) -> Iterator[None]:
     """Adds a part to a board that has the parts before it, step by step. Raises MsgspecError, ValueError, TypeError or
-    LookupError if it is none."""
+    LookupError if the bytes are not a part."""
     for raw in _undecoded(part):
         run = _run(raw)
         match run:
@@ -185,7 +185,7 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                 )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):
-                    _competitor(packed)  # raises an error if it is none
+                    _competitor(packed)  # raises an error if it is not valid
                     board.competitors.put(competitor_id, bytes(packed))
             case _Competitions():
                 for competition_id, packed in zip(run.ids, run.packed, strict=True):

@@ -1,11 +1,11 @@
 """What the public sees of a tournament: a log that ends at one of its events.
 
-Pure. THE PUBLIC END. While a tournament is published, the public sees what its events up to the *public end* make, and
-nothing else: every public page, stream, picture and ETag is computed as if the log ended there. Normally the public end
-is the head. A freeze holds it; a reveal moves it forward, or ends the freeze. Nothing that was shown is hidden again:
-while a tournament is published, its public end never falls.
+Pure. THE PUBLIC END. While a tournament is published, the public sees only the state after its events up to the *public
+end*: every public page, stream, picture and ETag is computed as if the log ended there. Normally the public end is the
+head. A freeze holds it; a reveal moves it forward, or ends the freeze. Nothing that was shown is hidden again: while a
+tournament is published, its public end never falls.
 
-HIDDEN. Of a ranking that is hidden the public sees nothing, wherever its log ends, and at no moment.
+HIDDEN. The public sees nothing of a hidden ranking at any moment, wherever its log ends.
 """
 
 from collections.abc import Iterable
@@ -32,8 +32,8 @@ PublicationEvent = (
 
 
 class Presentation(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """How the tournament presents itself. None: as every other. `logo`: the event that has it. `listed`: whether the
-    service's first page leads to the board."""
+    """How the tournament presents itself. None: the default of the service. `logo`: the event that has it. `listed`:
+    whether the service's first page links to the board."""
 
     zone: str = ZONE_DEFAULT
     language: str | None = None
@@ -42,7 +42,7 @@ class Presentation(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
     listed: bool = False
 
     def after(self, sequence: Sequence, event: events.PresentationChanged) -> "Presentation":
-        """What it is after the event of this sequence."""
+        """The presentation after the event of this sequence."""
         changes: dict[str, object] = {
             name: said for name in ("language", "accent", "listed") if (said := getattr(event, name)) is not UNSET
         }
@@ -54,9 +54,10 @@ class Presentation(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tr
 
 
 class Publication(Struct, frozen=True, kw_only=True, gc=False):
-    """`frozen_at`: the event at which the public end is held. None: it is not; a tournament that is not published can
-    be frozen too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished;
-    0: never. `hidden`: the rankings that the public does not see. `presentation`: how it looks."""
+    """`frozen_at`: the event at which the public end is held. None: it is not held. An unpublished tournament can be
+    frozen, too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished; 0:
+    it never was. `hidden`: the rankings that the public does not see. `presentation`: how the tournament presents
+    itself."""
 
     published: bool = False
     frozen_at: Sequence | None = None
@@ -65,8 +66,8 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
     presentation: Presentation = Presentation()
 
     def public_end(self, head: Sequence) -> Sequence | None:
-        """The last event that the public sees of a log that ends at `head`. None: it sees nothing, as the tournament is
-        not published.
+        """The last event that the public sees of a log that ends at `head`. None: it sees nothing, because the
+        tournament is not published.
 
         For a live: `live.board.publication.public_end(live.head.sequence)`. Always use the board at the head: an
         earlier one does not contain a later freeze.
@@ -80,7 +81,7 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
         return max(self.seen_before, self.public_end(head) or Sequence(0))
 
     def after(self, sequence: Sequence, event: PublicationEvent) -> "Publication":
-        """What it is after the event of this sequence."""
+        """The publication after the event of this sequence."""
         match event:
             case events.TournamentPublished():
                 return msgspec.structs.replace(self, published=True)
@@ -101,11 +102,12 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class NextRevealSearch:
-    """Finds the next competition that gave points after the event `held`, and where these end. It `take`s the events
-    that follow, in order, until it is `over` or there are no more. `held` None: nothing is held, and none is found.
+    """Finds the next competition that gave points after the event `held`, and the last of these points. It `take`s the
+    events that follow, in order, until it is `over` or no events are left. `held` None: nothing is held, and no
+    competition is found.
 
-    The points of a competition end where it is voided or counts again. The points that this gives are revealed by a
-    step of their own.
+    The points of a competition end before an event that voids, unvoids, strikes or unstrikes. The reversals after that
+    event are revealed by a step of their own.
     """
 
     def __init__(self, held: Sequence | None) -> None:

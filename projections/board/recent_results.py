@@ -1,10 +1,10 @@
-"""Form: what competitors got in each of their last competitions, in one unity.
+"""Form: the points that competitors got in each of their last competitions, in one unity.
 
-THE ORDER. Competitions stand in the order of the times at which they started, `started_at`. Where no time was given,
-that is when the competition was added. Those of one time stand in the order of their creation.
+THE ORDER. Competitions are in the order of `started_at`, the time at which they started. If none was given, it is the
+time at which the competition was added. Competitions with the same time are in the order of their creation.
 
-A competition is one of a competitor's once a delta of theirs that is not undone names it, even if it adds up to 0. A
-voided one never is, nor is one whose own event was set aside, because its time is unknown.
+A competition belongs to a competitor if a delta of theirs that is not undone names it, even if the sum is 0. A voided
+competition belongs to nobody. Neither does one whose own event was set aside, because its time is unknown.
 
 Pure.
 """
@@ -24,22 +24,22 @@ _STEP_SUMS: Final = 1_000
 
 
 class CompetitionSum(Struct, frozen=True, gc=False):
-    """What a competitor got in a competition."""
+    """A competitor's points in a competition."""
 
     competition_id: CompetitionId
     sum: int
 
 
 def looked_at(sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId]) -> int:
-    """How many sums the recent results of the competitors are made from, including those of voided competitions."""
+    """The number of sums examined for the recent results of the competitors, including those of voided competitions."""
     return sum([sums.number(unity_id, competitor_id) for competitor_id in competitor_ids])
 
 
 def forms(
     board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
 ) -> Generator[None, None, dict[CompetitorId, list[CompetitionSum]]]:
-    """The last `count` sums of each competitor, or fewer if there are fewer, the newest last. Shows the state of the
-    first step, with pauses for other work."""
+    """The `last` sums of each competitor, or fewer if there are fewer, the newest last. Shows the state of the first
+    step. Pauses for other work."""
     taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
     named: set[CompetitionId] = set()
     for competition_ids, _ in taken.values():

@@ -1,11 +1,11 @@
-"""The results of a ranking: for each competitor and unity that counts results, in the order in which they make totals.
+"""The results of a ranking: one list for each competitor and unity that counts results, in order of precedence.
 
-Pure. The total is the first of them that counts. A result is a whole number here: by it, they are in order, and it has
-all there is to know but the competition. Only reversals need the results, and they may be many. So no table and no
-snapshot has them. They are read from the log at the first reversal, and kept current from then on. Those that do not
-count are not among them then, so that a total is found as fast where a hundred thousand better ones do not count.
+Pure. The total is the first result that counts. Each result is packed into one whole number, which sorts in that order
+and holds everything but the competition. There may be many results, and only reversals need them, so no table or
+snapshot holds them. They are read from the log at the first reversal, and kept current from then on. Results that do
+not count are left out, so that finding a total takes no longer if a hundred thousand better results do not count.
 
-Where they expire, they do so by the dates that competitions have now. If a date changes, they are read again.
+Results expire by the current dates of their competitions. If a date changes, they are read again.
 """
 
 from bisect import bisect_left, insort
@@ -37,13 +37,13 @@ _LINE_BITS: Final = DELTAS_MAX.bit_length()
 _AT_BITS: Final = 63 + _LINE_BITS
 _RESULT_BITS: Final = RESULT_MAX.bit_length() + 1
 _LIST_MAX: Final = 1_000
-"""Results of one competitor that are kept as a list; more stand in leaves."""
+"""The most results of one competitor that are kept as a list. Beyond it, they are kept in leaves."""
 _RESULT_BYTES: Final = 390
 _COMPETITOR_BYTES: Final = 200
 
 
 class CountingUnity(Protocol):
-    """A unity, with what makes the better of two results the smaller when both are multiplied by it."""
+    """A unity. `better`: the sign (1 or -1) by which results are multiplied so that the better one is the smaller."""
 
     @property
     def counts(self) -> Counts: ...
@@ -57,7 +57,7 @@ CountingUnities = Mapping[UnityId, CountingUnity]
 
 
 class Given(Struct, frozen=True, gc=False):
-    """A result, as judging looks at it."""
+    """A result, as judging needs it."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -66,7 +66,7 @@ class Given(Struct, frozen=True, gc=False):
 
 
 class Results:
-    """Those of one ranking. Changed in place."""
+    """The results of one ranking. Changed in place."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[UnityId, CompetitorId], list[int] | SortedIntegers] = {}
@@ -74,14 +74,14 @@ class Results:
         self._signs: dict[UnityId, int] = {}
         self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
         self._competitions: set[CompetitionId] = set()
-        self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when which results do
+        self._expiring: list[tuple[datetime, Sequence, UnityId]] = []  # a heap: when, which event, which unity
         self._count = 0
 
     def of(
         self, unity_id: UnityId, competitor_id: CompetitorId, given_back: Iterable[ResultLine] = ()
     ) -> Iterator[Given]:
-        """A competitor's results in one unity, with the lines `given_back`: the best first and, of equal ones, the
-        earliest; or the last first."""
+        """A competitor's results in one unity, with the lines `given_back`. The best result comes first, and the
+        earliest among equal ones; if the last result counts, the last one comes first."""
         numbers: Iterable[int] = self._numbers.get((unity_id, competitor_id), ())
         is_last, sign = self._counts.get(unity_id) is Counts.LAST, self._signs.get(unity_id, 1)
         back = sorted([self._number(unity_id, *line) for line in given_back])
@@ -95,7 +95,7 @@ class Results:
             yield Given(sequence, recorded_at, event.competition_id, result)
 
     def named(self) -> Iterable[tuple[UnityId, CompetitorId]]:
-        """In which unities who has results."""
+        """The pairs of unity and competitor that have results."""
         return self._numbers.keys()
 
     @property
@@ -111,8 +111,8 @@ class Results:
         event: PointsAdded,
         took_place: datetime | None = None,
     ) -> None:
-        """Adds the results of the event `sequence` of the ranking, which has these unities. `took_place`: when, so that
-        they go when they `expire`; None: they stay."""
+        """Adds the results of the event `sequence` of the ranking, which has these unities. `took_place`: the time from
+        which they age, so that `expire` removes them; None: they stay."""
         self._given[sequence] = recorded_at, event
         if event.competition_id is not None:
             self._competitions.add(event.competition_id)
@@ -128,12 +128,13 @@ class Results:
                     heappush(self._expiring, (expiry.expires_at(took_place), sequence, unity_id))
 
     def reverse(self, event: PointsReversed, *, counts: bool) -> None:
-        """Adds those of the lines that the event is about, if they count from then on, or takes them away."""
+        """Adds the lines that the event restores if they count from then on; otherwise removes the lines that it takes
+        back."""
         turned = {(line.unity_id, line.competitor_id) for line in event.totals}
         self._turn(event.reverses, counts, lambda delta: (delta.unity_id, delta.competitor_id) in turned)
 
     def leave_out(self, sequence: Sequence, wanted: Callable[[Delta], bool]) -> None:
-        """Takes away those of the lines of the event `sequence` that are not wanted."""
+        """Removes the lines of the event `sequence` that are not wanted."""
         self._turn(sequence, False, lambda delta: not wanted(delta))
 
     def has_of(self, competition_id: CompetitionId) -> bool:
@@ -141,7 +142,7 @@ class Results:
         return competition_id in self._competitions
 
     def expire(self, boundary: datetime) -> None:
-        """Takes away what expires by then."""
+        """Removes the results that expire by `boundary`."""
         while self._expiring and self._expiring[0][0] <= boundary:
             _, sequence, unity_id = heappop(self._expiring)
             self._turn(sequence, False, lambda delta, its=unity_id: delta.unity_id == its)  # type: ignore[misc]
@@ -163,7 +164,7 @@ class Results:
         return result * self._signs[unity_id] << _AT_BITS | at
 
     def _remove(self, named: tuple[UnityId, CompetitorId], number: int) -> None:
-        """It need not be there."""
+        """Removes the number if it is there."""
         numbers = self._numbers.get(named, [])
         if isinstance(numbers, SortedIntegers):
             if numbers.least_from(number) == number:
@@ -184,12 +185,12 @@ class Results:
 
 
 class PassingResults:
-    """Those of one competitor in one unity that count at a time, as they come and go. Each has a number of its own, in
-    the order of the log."""
+    """The counting results of one competitor in one unity, as they start and stop counting over time. Each has a number
+    of its own, in the order of the log."""
 
     def __init__(self, counts: Counts, sort: Sort) -> None:
         self._counts, self._sort = counts, sort
-        self._heap: list[tuple[int, int, int]] = []  # what makes the total first, its number, its mark
+        self._heap: list[tuple[int, int, int]] = []  # a heap: precedence, number, mark
         self._gone: set[int] = set()
 
     def come(self, number: int, result: int) -> None:
@@ -201,7 +202,7 @@ class PassingResults:
         self._gone.add(number)
 
     def mark(self) -> int:
-        """The total, as it is kept."""
+        """The mark of the total."""
         while self._heap and self._heap[0][1] in self._gone:
             self._gone.remove(heappop(self._heap)[1])
         return self._heap[0][2] if self._heap else 0
@@ -210,7 +211,7 @@ class PassingResults:
 def noting(
     results: Results, unities: CountingUnities, ranking_id: RankingId, events: Iterable[Recorded]
 ) -> Generator[None, None, None]:
-    """Adds the results that these events gave in the ranking, whether they count or not, with pauses for other work."""
+    """Adds all results that these events gave in the ranking, counting or not. Pauses for other work."""
     for recorded in events:
         event = recorded.event
         if isinstance(event, PointsAdded) and event.results and event.ranking_id == ranking_id:

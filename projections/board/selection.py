@@ -1,7 +1,7 @@
-"""The competitors or competitions that a filter lets through, in the order of creation. They are found a few at a time,
-then kept current.
+"""Selections: the competitors or competitions that a filter accepts, in the order of creation. They are found a few at
+a time, then kept current.
 
-Pure. Nothing ever leaves the two lists, so a selection only continues its search and checks changed items again.
+Pure. No item ever leaves the two lists, so a selection only continues its search and checks changed items again.
 """
 
 from array import array
@@ -19,16 +19,16 @@ from projections.board.board import Board, Competition, Competitor
 from projections.columns.packed import Packed
 
 CHANGES: Final = (CompetitorChanged, CompetitorErased, CompetitionChanged)
-"""The events that may change what a filter lets through."""
+"""The events that may change whether a filter accepts an item."""
 LOOKED_AT_ONCE: Final = 500
-"""Items that one step looks at; each takes between 1 and 2 µs."""
+"""Items that one step checks; each takes between 1 and 2 µs."""
 _BYTES: Final = 2_000
 _CHANGED_BYTES: Final = 100
 
 
 class CompetitorFilter(Struct, frozen=True, kw_only=True):
-    """Accepts competitors that meet every condition that is not None. `name` is how the name begins, case-folded;
-    `parent_id` is the competitor directly above."""
+    """Accepts competitors that meet every condition that is not None. `name`: the beginning of the name, case-folded.
+    `parent_id`: the competitor directly above."""
 
     name: str | None = None
     tag: str | None = None
@@ -47,13 +47,13 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def changed_by(event: Event) -> int | None:
-        """The id of the competitor that the event changes, if it does."""
+        """The id of the competitor that the event changes; None: it changes none."""
         return event.competitor_id if isinstance(event, CompetitorChanged | CompetitorErased) else None
 
 
 class CompetitionFilter(Struct, frozen=True, kw_only=True):
-    """Accepts competitions that meet every condition that is not None. `competitor_id` takes part; it starts from
-    `since` to `until`."""
+    """Accepts competitions that meet every condition that is not None. `competitor_id`: a participant. `since` and
+    `until`: the bounds of its start."""
 
     group_id: int | None = None
     competitor_id: CompetitorId | None = None
@@ -76,7 +76,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def changed_by(event: Event) -> int | None:
-        """The id of the competition that the event changes, if it does so in what filters look at."""
+        """The id of the competition that the event changes in a field that filters use; None: it changes none."""
         return event.competition_id if isinstance(event, CompetitionChanged) else None
 
 
@@ -84,8 +84,8 @@ ListFilter: TypeAlias = CompetitorFilter | CompetitionFilter
 
 
 class Selection:
-    """The ids of the items of `board` that `chosen` lets through. `note` every event before it is folded; take `steps`
-    before asking for ids."""
+    """The ids of the items of `board` that `chosen` accepts. `note` every event before it is folded; take `steps`
+    before reading ids."""
 
     def __init__(self, chosen: ListFilter, board: Board) -> None:
         self._chosen = chosen
@@ -107,13 +107,14 @@ class Selection:
     # ── Finding ─────────────────────────────────────────────────────────────────────────────────────────
 
     def steps(self, number: int, count: int | None) -> Iterator[None]:
-        """Takes small steps, after which `has` is true unless an event was folded meanwhile."""
+        """Works in small steps. Afterwards `has` is true unless an event was folded meanwhile."""
         while not self.has(number, count):
             self._look()
             yield
 
     def has(self, number: int, count: int | None) -> bool:
-        """Whether it has the first `count` ids after the item of this number, or all there are; None: all."""
+        """Whether it has found the first `count` ids after the item with this number, or all if there are fewer;
+        `count` None: all."""
         if self._changed:
             return False
         if self._looked_at == len(self._items):
@@ -121,7 +122,7 @@ class Selection:
         return count is not None and len(self) - self.index_after(number) >= count
 
     def _look(self) -> None:
-        """Checks one changed item again, or if there is none, some further items."""
+        """Checks one changed item again, or, if there is none, some further items."""
         if self._changed:
             self._look_again(self._changed.pop())
             return
@@ -151,7 +152,7 @@ class Selection:
         return len(self._numbers)
 
     def index_after(self, number: int) -> int:
-        """How many of its ids belong to items up to this number."""
+        """The number of its ids that belong to items up to this number."""
         return bisect_right(self._numbers, number)
 
     def run(self, start: int, stop: int) -> Items[int]:

@@ -1,11 +1,11 @@
-"""Totals to positions: who stands where in one unity.
+"""Totals to positions: the standings of one unity.
 
 THE POSITION RULE. A competitor's position is 1 + the number of strictly better totals, better being higher where
 the unity sorts DESC and lower where it sorts ASC. So equal totals share a position and the next one is skipped:
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
-within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
+within one position in the order of enrolment. Nothing else breaks a tie, because no other criterion was agreed.
 
-The rule is written in three files. Here, `standings` sorts and counts. `position_after` has the position for others:
+The rule is written in three files. Here, `standings` sorts and counts. `position_after` gives the position to others:
 `OrderedLines` (`order.py`) follows one unity while its totals change, at nearly the same cost for a million competitors
 as for few, and `sub_table.py` counts again within a sub-table. The view `standing` ranks, for people with SQL
 (`migrations/0002_tables.sql`). `fold.js` moves lines in the browser. A test holds `standings`, `OrderedLines` and the

@@ -1,7 +1,7 @@
 """A sub-table: the lines of some of a table's competitors, in the order of the whole table.
 
-Positions are counted again: 1 + the number of lines in the sub-table that stand better in the whole table. So
-competitors that share a position there share one here, too. Nothing else of a line changes.
+Positions are counted again: 1 + the number of lines in the sub-table with a better position in the whole table. So
+competitors that share a position in the whole table also share one in the sub-table. Nothing else in a line changes.
 
 Pure. The table may be the standings of a unity or anything else whose lines have positions.
 """
@@ -59,16 +59,16 @@ class SubTable(Generic[_L]):
         return len(self._lines)
 
     def offset(self, competitor_id: CompetitorId) -> int | None:
-        """How many lines stand before that of a competitor; None: they are not in it."""
+        """The number of lines before a competitor's line; None: the competitor is not in the sub-table."""
         return self._offsets.get(competitor_id)
 
     def position(self, competitor_id: CompetitorId) -> int | None:
-        """The position of a competitor; None: they are not in it."""
+        """The position of a competitor; None: the competitor is not in the sub-table."""
         offset = self._offsets.get(competitor_id)
         return None if offset is None else self._position(self._lines[offset])
 
     def standing(self, competitor_id: CompetitorId) -> SubLine[_L] | None:
-        """The line of a competitor; None: they are not in it."""
+        """The line of a competitor; None: the competitor is not in the sub-table."""
         offset = self._offsets.get(competitor_id)
         return None if offset is None else self.standings(offset, offset + 1)[0]
 
@@ -85,14 +85,14 @@ def _overall(line: WholeLine) -> int:
 
 
 def fill(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Iterator[None]:
-    """Fills an empty table with the lines of the competitors `among`, in the state of the first step. Up to
-    SOUGHT_AT_ONCE_MAX are found in one step; for more there are pauses for other work."""
+    """Fills an empty table with the lines of the competitors `among`, in the state of the first step. Finds up to
+    SOUGHT_AT_ONCE_MAX in one step; for more, it pauses for other work."""
     if len(among) <= SOUGHT_AT_ONCE_MAX:
         in_order = sorted([(line, c) for c in among if (line := order.line(c)) is not None])
         table.append([standing for _, c in in_order if (standing := order.standing(c)) is not None])
         return
     runs, sought = order.in_runs(), set[CompetitorId]()
-    run = next(runs, [])  # takes hold of all lines
+    run = next(runs, [])  # fixes the state of all lines
     for start in range(0, len(among), _STEP_COMPETITORS):
         yield
         sought.update(among[start : start + _STEP_COMPETITORS])

@@ -1,14 +1,14 @@
-"""Who is in a ranking, in which order, and what they have in its unities: a table with a row for each competitor.
+"""The competitors of a ranking in order, with their totals in its unities: a table with a row for each competitor.
 
-Pure. A row's number is its place, from 0. Places grow in the order of enrolment, so the order of places is that of the
-list. A competitor has one place at a time. One who leaves keeps it, with the totals there, and a returner moves to a
-new place at the end. The old place stays vacant until all places are assigned again.
+Pure. A row's number is its place, from 0. Places grow in the order of enrolment, so the list is in the order of places.
+A competitor has one place at a time. A competitor who leaves keeps the place and the totals there; one who returns
+moves to a new place at the end. The old place stays vacant until all places are assigned again.
 
-All of this, including the numbers of places, follows from the events alone. So a change can address its row in the
+All of this, including the numbers of places, follows from the events only. So a change can address its row in the
 database, and a loaded board continues like a folded one.
 
-Adding, removing and looking up cost the same in a list of a million as in a short one. A competitor takes some 30 bytes
-here in a long list, 110 in a short one, and 8 more in each unity.
+Adding, removing and looking up take the same time in a list of a million as in a short one. A competitor takes some 30
+bytes here in a long list, 110 in a short one, and 8 more in each unity.
 """
 
 from array import array
@@ -24,8 +24,8 @@ from engine.domain.terms import CompetitorId
 from projections.columns.shards import Shards
 
 VACANT_SPARE: Final = 1_024
-"""Places are assigned again when vacant ones outnumber the others by this many: after as many returns as there are
-competitors, plus this number."""
+"""Places are assigned again when vacant ones outnumber the others by this number: when the returns exceed the number
+of competitors by it."""
 
 _Column: TypeAlias = "array[int] | list[int]"
 _INTEGERS: Final = partial(array, "q")
@@ -57,7 +57,7 @@ class Enrolment(Collection[CompetitorId]):
         return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)
 
     def __contains__(self, competitor_id: object) -> bool:
-        # Without a call of `place`, which would take as long as all the rest, for each delta that is judged.
+        # Does not call `place`, because the call would double the time for each delta that is judged.
         known = self._place_of
         place = (known.whole or known.shard(competitor_id)).get(competitor_id)  # type: ignore[arg-type, call-overload]
         return place is not None and self._places[place] > 0
@@ -73,18 +73,17 @@ class Enrolment(Collection[CompetitorId]):
 
     @property
     def places(self) -> "array[int]":
-        """By place: a competitor in the list; the negative of one who has left it; 0 where nobody is. Do not change
-        it."""
+        """By place: a competitor in the list; the negative of one who has left it; 0 if vacant. Do not change it."""
         return self._places
 
     def listed(self) -> Items[CompetitorId]:
-        """The competitors in their order, as they are now."""
+        """The current competitors in their order."""
         if self._enrolled == len(self._places):
             return cast("Items[CompetitorId]", self._places[:])
         return cast("Items[CompetitorId]", array("q", [c for c in self._places if c > 0]))
 
     def held(self) -> "HeldList":
-        """The same as an iterator, for callers that pause: building the list of a million where somebody has left takes
+        """The same as an iterator, for callers that pause: if a competitor has left, building a list of a million takes
         60 ms."""
         return HeldList(self._places[:], self._enrolled)
 
@@ -94,18 +93,18 @@ class Enrolment(Collection[CompetitorId]):
         return self._place_of.size_bytes + len(self._places) * 8
 
     def place(self, competitor_id: CompetitorId) -> int | None:
-        """The place of a competitor in the list; None: they are not in it."""
+        """The place of a competitor in the list; None: the competitor is not in it."""
         place = self._place_of.get(competitor_id)
         return place if place is not None and self._places[place] > 0 else None
 
     def row(self, competitor_id: CompetitorId) -> int | None:
-        """The place of a competitor in the list, or who has left it; None: they were never in it."""
+        """The place of a competitor who is or was in the list; None: the competitor was never in it."""
         return self._place_of.get(competitor_id)
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def enrol(self, competitor_id: CompetitorId) -> bool:
-        """Adds a competitor at the end of the list. Returns False if they are in it: nothing changes then."""
+        """Adds a competitor at the end of the list. Returns False, and changes nothing, if the competitor is in it."""
         before = self._place_of.get(competitor_id)
         if before is not None and self._places[before] > 0:
             return False
@@ -122,7 +121,7 @@ class Enrolment(Collection[CompetitorId]):
         return True
 
     def remove(self, competitor_id: CompetitorId) -> bool:
-        """Removes a competitor from the list; their totals stay. Returns False if they are not in it."""
+        """Removes a competitor from the list, but keeps the totals. Returns False if the competitor is not in it."""
         place = self.place(competitor_id)
         if place is None:
             return False
@@ -131,8 +130,8 @@ class Enrolment(Collection[CompetitorId]):
         return True
 
     def replace(self, competitors: Collection[CompetitorId]) -> bool:
-        """Makes `competitors` the list, in that order. Returns False if it is so already. Those at its beginning who
-        stand so already keep their places."""
+        """Makes `competitors` the list, in that order. Returns False if it already is. Competitors in the unchanged
+        beginning of the list keep their places."""
         listed, wanted = list(self), list(competitors)
         same = len(list(takewhile(bool, map(eq, listed, wanted))))
         for competitor_id in listed[same:]:
@@ -142,7 +141,7 @@ class Enrolment(Collection[CompetitorId]):
         return listed != wanted
 
     def append_places(self, places: Items[int]) -> None:
-        """Continues with places that another enrolment's `places` gave."""
+        """Continues with the `places` of another enrolment."""
         start = len(self._places)
         self._place_of.update((CompetitorId(abs(c)), place) for place, c in enumerate(places, start) if c)
         self._places.extend(places)
@@ -150,7 +149,7 @@ class Enrolment(Collection[CompetitorId]):
         self._vacant += places.count(0)
 
     def keep_totals_of(self, competitor_id: CompetitorId) -> int:
-        """The place for the totals of a competitor. One that was never in the list gets a place as if it had left."""
+        """The place for the totals of a competitor. One who was never in the list gets a place as if they had left."""
         place = self._place_of.get(competitor_id)
         if place is None:
             place = self._place_of[competitor_id] = len(self._places)
@@ -158,7 +157,7 @@ class Enrolment(Collection[CompetitorId]):
         return place
 
     def copy(self) -> "Enrolment":
-        """A copy that no totals were made for yet; see `Totals.copied_for`."""
+        """A copy without totals; see `Totals.copied_for`."""
         copy = Enrolment()
         copy._places, copy._place_of = self._places[:], self._place_of.copy()
         copy.generation, copy._enrolled, copy._vacant = self.generation, self._enrolled, self._vacant
@@ -167,9 +166,9 @@ class Enrolment(Collection[CompetitorId]):
     def _renumber_if_worth_it(self) -> None:
         """Assigns all places again, in the same order, if most are vacant.
 
-        This is one step: the places follow from the events alone, so all is done when the next event comes. With a
-        million competitors it takes half a second of the processor, but only after a million returns. These come in a
-        hundred requests at least, each of which removes and adds 10,000.
+        This is one step, because places follow from the events only: it must be complete before the next event. With a
+        million competitors it takes half a second of processor time, but only after a million returns. These take at
+        least a hundred requests, each removing and adding 10,000.
         """
         if self._vacant <= len(self._place_of) + VACANT_SPARE:
             return
@@ -185,8 +184,8 @@ class Enrolment(Collection[CompetitorId]):
 
 
 class HeldList(Iterable[CompetitorId]):
-    """The competitors of a list in their order, as they were. `places`: as those of an enrolment, which changes them no
-    more; `count`: of the competitors."""
+    """The competitors of a list in their order, at one moment. `places`: as in an enrolment, which no longer changes
+    them. `count`: the number of competitors."""
 
     def __init__(self, places: "array[int]", count: int) -> None:
         self._places = places
@@ -205,7 +204,7 @@ class HeldList(Iterable[CompetitorId]):
 
 
 class Totals(Mapping[CompetitorId, int]):
-    """The sums of one unity: that of each competitor who was ever in the list. It has the entries that are not 0.
+    """The sums of one unity, for each competitor who was ever in the list. Iteration gives the entries that are not 0.
 
     A column parallel to the places of `enrolment`, of 64-bit numbers as long as all sums fit.
     """
@@ -213,7 +212,7 @@ class Totals(Mapping[CompetitorId, int]):
     def __init__(self, enrolment: Enrolment, totals: Mapping[CompetitorId, int] | None = None) -> None:
         self._enrolment = enrolment
         self._place_of = enrolment._place_of
-        self._column: _Column = array("q")  # ends with a place that something was added at, or with spare room
+        self._column: _Column = array("q")  # ends with a place that has a sum, or with spare room
         enrolment._all_totals.append(ref(self))
         for competitor_id, total in (totals or {}).items():
             self.add(competitor_id, total)
@@ -241,7 +240,7 @@ class Totals(Mapping[CompetitorId, int]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Totals) and self._enrolment == other._enrolment:
             ours, theirs = self.trimmed(), other.trimmed()
-            if type(ours) is type(theirs):  # else one has, or had, a sum that needs more than 64 bits
+            if type(ours) is type(theirs):  # otherwise one has or had a sum beyond 64 bits
                 return ours == theirs
         return super().__eq__(other)
 
@@ -278,11 +277,12 @@ class Totals(Mapping[CompetitorId, int]):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
 
     def make_room(self) -> None:
-        """Has room for the sum of everybody who was ever in the list, so that the column need not grow with each."""
+        """Makes room for the sums of all competitors who were ever in the list, so that the column need not grow with
+        each."""
         self._column.extend(array("q", [0]) * (len(self._enrolment.places) - len(self._column)))
 
     def append_column(self, column: _Column) -> None:
-        """Continues with sums that another's `column` gave."""
+        """Continues with the `column` of other totals."""
         if isinstance(column, list):
             self._column = list(self._column)
         self._column.extend(column)
@@ -317,5 +317,5 @@ class Totals(Mapping[CompetitorId, int]):
 
 
 _SPARE_PART: Final = 8
-"""A column that grows makes room for more: this part of what it has."""
+"""A growing column makes spare room of one in this many of its entries."""
 _INTEGER_BYTES: Final = 32

@@ -1,7 +1,7 @@
 """Structs of one kind by their ids, kept as the bytes of MessagePack: a third of what the structs would take.
 
-Pure. An item is unpacked when it is asked for, which takes about a microsecond. Items are in the order in which they
-were added, and none is ever removed: so each has a number, from 1, and a run of numbers is found without counting.
+Pure. An item is unpacked at each access, which takes about a microsecond. Items are in the order in which they were
+added, and none is ever removed. So each has a number, from 1, and a run of numbers is found without counting.
 """
 
 from array import array
@@ -82,7 +82,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return self._packed_bytes + len(self._ids) * _ITEM_BYTES + self._packed.size_bytes
 
     def ids(self, first: int, last: int) -> list[_Id]:
-        """The ids of the items numbered `first` to `last`, both inclusive; fewer where there are no more."""
+        """The ids of the items numbered `first` to `last`, both inclusive; fewer if there are no more."""
         return self._ids[max(first, 1) - 1 : max(last, 0)].tolist()  # type: ignore[return-value]
 
     def run(self, first: int, last: int) -> Iterator[tuple[_Id, _T]]:
@@ -92,8 +92,8 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
             yield item_id, self._unpack(self.packed(item_id))
 
     def held(self, item_ids: Collection[_Id]) -> Iterator[tuple[_Id, _T]]:
-        """The existing ones of the items with their ids, in the state at the call. Each is unpacked when it is yielded,
-        and does not stay unpacked."""
+        """Those of the given items that exist, with their ids, in the state at the call. Each is unpacked when it is
+        yielded, and does not stay unpacked."""
         found: Iterable[tuple[_Id, bytes | None]]
         if len(item_ids) * _COPIED_IN_A_LOOK_UP < len(self):
             found = [(item_id, self._packed.get(item_id)) for item_id in item_ids]

@@ -1,9 +1,9 @@
-"""A dictionary by ids that never holds others up for long: a large one takes little memory, and grows and is freed in
-small steps.
+"""A dictionary by ids that never blocks for long: a large one takes little memory, and grows and is freed in small
+steps.
 
-A small one is a plain dictionary, which is fastest. But making room in a plain one of a million entries, or freeing it,
-takes tens of milliseconds in which the event loop stands still. So a large one consists of many shards. Each holds its
-ids in order and finds one about as fast. An entry takes 17 bytes in a shard, and some 100 in a dictionary.
+A small one is a plain dictionary, which is fastest. But growing or freeing a plain dictionary of a million entries
+blocks the event loop for tens of milliseconds. So a large one consists of many shards. Each holds its ids in order and
+finds one about as fast. An entry takes 17 bytes in a shard, and some 100 in a dictionary.
 
 Pure, except that the event loop, if one runs, frees the shards one per round (`freeing.py`). No value depends on that.
 """
@@ -20,10 +20,10 @@ from engine.process.freeing import free_in_steps
 WHOLE_MAX: Final = 8_192
 """Entries of a dictionary that is not divided."""
 RUN_BITS: Final = 10
-"""Ids that differ in these last bits alone are in one shard. Ids are given in ascending order: were each in another
-shard than the one before, all shards would have to make room at the same time."""
+"""Ids that differ only in these last bits are in the same shard. Ids are given in ascending order: if consecutive ids
+were in different shards, all shards would grow at the same time."""
 _SHARD_BITS: Final = 6
-"""These bits of an id, before those, are the number of its shard."""
+"""The number of bits of an id, above those, that give the number of its shard."""
 _IN_RUN: Final = (1 << RUN_BITS) - 1
 _LAST: Final = (1 << _SHARD_BITS) - 1
 
@@ -98,7 +98,7 @@ class Values(Generic[_V]):
 
 
 class Shard(Generic[_Id, _V]):
-    """Some of the entries, in the order of their ids: a column of ids, and one of values, which the caller makes."""
+    """Some of the entries, in the order of their ids: a column of ids, and one of values that the caller provides."""
 
     __slots__ = ("_gaps", "_ids", "_values")
 
@@ -123,14 +123,14 @@ class Shard(Generic[_Id, _V]):
 
     def get(self, key: _Id) -> _V | None:
         ids = self._ids
-        if not ids or ids[-1] < key:  # as nearly always with what is not there: it is new
+        if not ids or ids[-1] < key:  # nearly always so for a missing id, because it is new
             return None
         at = self._find(key)
         return None if at is None else self._values[at]
 
     def _find(self, key: int) -> int | None:
-        """The index of an id's entry; None: there is none. Ids are mostly consecutive. Then as many are missing before
-        this id as before the last one found, and it is found at once."""
+        """The index of an id's entry; None: there is none. Ids are mostly consecutive. Then the number of missing ids
+        before this one is the same as before the last one found, and no search is needed."""
         ids = self._ids
         number = key >> RUN_BITS + _SHARD_BITS << RUN_BITS | key & _IN_RUN
         at = number - self._gaps
@@ -144,7 +144,7 @@ class Shard(Generic[_Id, _V]):
 
     def __setitem__(self, key: _Id, value: _V) -> None:
         ids = self._ids
-        if not ids or ids[-1] < key:  # as nearly always with what is new: ids are given in ascending order
+        if not ids or ids[-1] < key:  # nearly always so for a new id: ids are given in ascending order
             ids.append(key)
             self._values.append(value)
             return
@@ -162,7 +162,7 @@ class Shard(Generic[_Id, _V]):
 
 
 class Shards(Generic[_Id, _V]):
-    """Values by ids. Where it must be fast, look an id up in `whole or shard(id)`."""
+    """Values by ids. For speed, look an id up in `whole or shard(id)`."""
 
     __slots__ = ("_column", "_shards", "whole")
 
@@ -179,7 +179,7 @@ class Shards(Generic[_Id, _V]):
         return len(self.whole) or sum(map(len, self._shards))
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same entries. Both are divided, or neither is, if they have."""
+        """Whether both have the same entries. If they have, either both are divided or neither is."""
         return isinstance(other, Shards) and self.whole == other.whole and self._shards == other._shards
 
     __hash__ = None  # type: ignore[assignment]

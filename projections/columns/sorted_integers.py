@@ -1,7 +1,7 @@
-"""A set of whole numbers in ascending order that tells how many are smaller, and which one is the n-th.
+"""A set of whole numbers in ascending order that finds how many are smaller than a number, and the n-th number.
 
-Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. `Tallies` of the leaves tell how many stand
-in the leaves before. So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A
+Pure. The numbers are in leaves of at most LEAF_MAX, as 64-bit arrays. `Tallies` count the numbers in the leaves before
+each leaf. So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A
 leaf with a number beyond 64 bits is a list instead: larger, but exact.
 """
 
@@ -76,14 +76,14 @@ class SortedIntegers:
             pass
 
     def fill(self, ascending: Iterable[int]) -> Generator[None, None, None]:
-        """Holds `ascending` instead of what it held, once the generator has ended; each of its steps is a leaf."""
+        """Replaces the content by `ascending`, once the generator has ended. Each of its steps is a leaf."""
         rest = iter(ascending)
         leaves = []
         while run := list(islice(rest, _LEAF_FILLED)):
             leaves.append(_leaf(run))
             yield
         self._leaves: list[_Leaf] = leaves or [_leaf([])]
-        # Leaf n holds what is smaller than separator n and not smaller than the one before.
+        # Leaf n holds the numbers smaller than separator n and not smaller than the one before.
         self._separators: list[int] = [leaf[0] for leaf in self._leaves[1:]]
         self._counts = Tallies(map(len, self._leaves))
         self._wide = _wide(self._leaves)
@@ -171,8 +171,8 @@ class SortedIntegers:
     # ── Leaves ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _replace(self, first: int, end: int, integers: Items[int]) -> None:
-        """Puts `integers` in place of the leaves from `first` to before `end`: as one leaf, or as two if they are too
-        many. None of the leaves stays empty, because two make one as soon as one is small."""
+        """Replaces the leaves from `first` to before `end` by `integers`, as one leaf, or as two if there are too many.
+        No leaf stays empty, because two are merged as soon as one is small."""
         half = len(integers) // 2
         parts = [integers] if len(integers) <= LEAF_MAX else [integers[:half], integers[half:]]
         leaves = [_leaf(part) for part in parts]

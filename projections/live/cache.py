@@ -16,7 +16,7 @@ KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament."""
 WINDOWS_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Bytes of the windows that are kept for one tournament, all of its head."""
+"""Bytes of the windows that are kept for one tournament, all computed at its head."""
 MOMENTS_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of past tables shown on boards that are kept for one tournament, all computed at its head."""
 
@@ -43,8 +43,8 @@ class RenderCache:
     """The rendered pieces of one tournament, by key. A stamp tells whether a piece is still up to date. `resized`: the
     size may have changed since somebody set this to False.
 
-    Up to RENDERED_BYTES_MAX are kept; the keys that came first go first. A piece that takes more than KEPT_BYTES_MAX is
-    not kept.
+    Up to RENDERED_BYTES_MAX are kept; the oldest keys are evicted first. A piece of more than KEPT_BYTES_MAX is not
+    kept.
     """
 
     def __init__(self) -> None:
@@ -113,11 +113,11 @@ class RenderCache:
 
 
 class SmallPieces(Generic[_Key]):
-    """Rendered pieces by key: the shapes of competitors, windows, and moments. All are of the same `stamp`, which only
-    grows; a piece that shows something else without another stamp must be dropped.
+    """Rendered pieces by key: the shapes of competitors, windows, and moments. All have the same `stamp`, which only
+    grows. A piece whose content changes without a new stamp must be dropped.
 
-    What is kept takes up to `bytes_max`. Beyond it nothing more is kept: the others are rendered when they are shown,
-    which takes some microseconds each.
+    The kept pieces take up to `bytes_max`. Further ones are not kept, but rendered when they are shown, which takes
+    some microseconds each.
     """
 
     def __init__(self, cache: RenderCache, bytes_max: int) -> None:

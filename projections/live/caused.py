@@ -1,8 +1,8 @@
 """The points that a competition has caused: read from the log, then kept current.
 
-Voiding must know every one of them at the very sequence that it is judged at. No state keeps them, because hardly any
-competition is ever voided. So they are looked up in the log. After that, the live passes on each event that it folds,
-for as long as the voiding may still be judged, even if its client is gone.
+A voiding must know all of them at the sequence that it is judged at. No state keeps them, because few competitions are
+ever voided, so they are looked up in the log. From then on, the live passes on each event that it folds, for as long as
+the voiding may still be judged, even if its client has disconnected.
 """
 
 from datetime import datetime
@@ -34,7 +34,7 @@ class CausedPointsFollower:
             self._take(recorded)
 
     def now(self) -> CausedPoints:
-        """The points up to the live's head, in a dictionary of their own. Call `look_up` first."""
+        """A new dictionary of the points up to the live's head. Call `look_up` first."""
         assert self._since is None
         return dict(self._points)
 

@@ -1,7 +1,7 @@
 """The classifications of one tournament at the state of its live, computed only as far as requests need them.
 
 A computation may take many time slices, and events are folded between them. So it reads the ranking as it was at the
-request: each change records the old values first. So nothing has to be copied, however large the ranking is.
+request, because each change first records the old values. Nothing is copied, however large the ranking is.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from projections.live.orders import Orders
 KNOWN_RANKINGS_MAX: Final = 16
 """Rankings of one tournament whose computed lines are kept."""
 KNOWN_LINES_MAX: Final = 200_000
-"""Lines that are kept for one tournament; those of the ranking last asked for stay, even beyond this."""
+"""Lines that are kept for one tournament. Those of the last requested ranking stay even beyond this limit."""
 _NONE: Final[SumsByCompetition] = ((), ())
 
 
 class _Noted(Struct, frozen=True):
-    """What a competitor had in a unity, before it changed."""
+    """A competitor's total in a unity before it changed."""
 
     total: int
     sums: SumsByCompetition
@@ -39,8 +39,8 @@ class _Noted(Struct, frozen=True):
 
 
 class HeldCounts(Counted):
-    """What the values of a ranking are counted from, as it is when this is made. If the board lacks the ranking's sums
-    of competitions, `give` it those of that moment before they are read."""
+    """The source of a ranking's values, as it was when this object was created. If the board lacks the ranking's sums
+    of competitions, `give` those of that moment before they are read."""
 
     def __init__(self, board: Board, ranking_id: RankingId) -> None:
         ranking = board.rankings[ranking_id]
@@ -55,7 +55,7 @@ class HeldCounts(Counted):
         self._given = sums
 
     def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+        """Notes what `event` will change. Call it before it is folded into the board."""
         match event:
             case events.PointsAdded() | events.PointsReversed() | events.PointsExpired() if (
                 event.ranking_id == self._ranking_id
@@ -93,14 +93,14 @@ class HeldCounts(Counted):
 
 
 class _Known(Struct):
-    """The lines that were computed of a ranking, for as long as its `stamp` is the same."""
+    """The computed lines of a ranking, valid as long as its `stamp` is the same."""
 
     stamp: tuple[Sequence, tuple[int, ...]]
     groups: dict[int, ClassifiedGroup]
 
 
 class Classifications:
-    """`board` returns the board as it is now; `orders` and `followed_sums` are those of the same tournament."""
+    """`board` returns the current board; `orders` and `followed_sums` belong to the same tournament."""
 
     def __init__(self, board: Callable[[], Board], orders: Orders, followed_sums: FollowedSums) -> None:
         self._board = board
@@ -112,7 +112,7 @@ class Classifications:
         """The data that running computations read."""
 
     def note(self, recorded: Recorded) -> None:
-        """Notes what will change. Call it before the event is folded into the board."""
+        """Notes what the event will change. Call it before the event is folded into the board."""
         for counts in self.held:
             counts.note(recorded.event)
 
@@ -127,9 +127,9 @@ class Classifications:
 
     @asynccontextmanager
     async def lines(self, ranking_id: RankingId, read: ReadSums) -> AsyncIterator[ClassifiedLines]:
-        """The lines as they are on entry: read them before you pause. Where more than totals decide, one caller enters
-        at a time, so that the next one finds the results of the last. `read` provides the ranking's sums of
-        competitions when they are needed for the first time."""
+        """The lines as they are on entry: read them before pausing. If more than totals decide, one caller enters at a
+        time, so that the next one finds the results of the last. `read` provides the ranking's sums of competitions
+        when they are first needed."""
         asking: AbstractAsyncContextManager[None] = nullcontext()
         if not by_totals_alone(in_force(self._board().rankings[ranking_id])):
             asking = self.computing(ranking_id)
@@ -143,8 +143,7 @@ class Classifications:
                     self._forget_most(ranking_id)
 
     async def _current(self, ranking_id: RankingId, read: ReadSums) -> tuple[Ranking, OrderedLines | None]:
-        """The ranking, with all that its lines are made from, and its order by the leading criteria, if there are
-        any."""
+        """The ranking with everything that its lines are made from, and its order by the leading criteria, if any."""
         while True:
             if lacks_sums(self._board().rankings[ranking_id]):
                 await self._followed_sums.follow(ranking_id, read)
@@ -157,7 +156,7 @@ class Classifications:
 
     @contextmanager
     def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:
-        """What the values of a ranking are counted from, as it is when this is entered, until it is left."""
+        """The source of a ranking's values as they are on entry, until the context is left."""
         held = HeldCounts(self._board(), ranking_id)
         self.held.append(held)
         try:
@@ -174,7 +173,7 @@ class Classifications:
         return tuple([criterion.unity_id for criterion in criteria[: leading(criteria)]])
 
     def _known_of(self, ranking_id: RankingId, ranking: Ranking) -> dict[int, ClassifiedGroup]:
-        """Versions tell of every delta and of every change of the list; `revised` of the criteria and sorts."""
+        """Versions change with every delta and every change of the list; `revised` with criteria and sorts."""
         stamp = ranking.revised, tuple([unity.version for unity in ranking.unities.values()])
         known = self._known.pop(ranking_id, None)
         if known is None or known.stamp != stamp:

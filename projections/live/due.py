@@ -1,7 +1,7 @@
 """The points that expire by a time: read from the log, then kept current until they are judged.
 
-Nothing remembers when which points expire. What is due by a time was recorded, or took place, in the time between what
-was due before and what is due now, each time less the age at which points expire. So few events are read.
+No state records when points expire. Subtracting the age at which points expire from the last expiry and from the new
+one gives an interval: the points that are due were recorded, or took place, in it. So few events are read.
 """
 
 from collections import deque
@@ -17,12 +17,12 @@ from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 _Given = dict[Sequence, tuple[datetime, PointsAdded]]
-"""Points by the sequence of their event, and when each was recorded."""
+"""Points by the sequence of their event, each with the time when it was recorded."""
 
 
 class DuePoints:
-    """Those that may expire by `until` in the open rankings, and in `reopened`, which is closed. `stale`: a date has
-    changed since `look_up`; look them up again."""
+    """The points that may expire by `until` in the open rankings and in `reopened`, which is still closed. `stale`: a
+    date has changed since `look_up`, so the points must be looked up again."""
 
     def __init__(self, live: LiveTournament, until: datetime, reopened: RankingId | None = None) -> None:
         self.until = until
@@ -61,7 +61,7 @@ class DuePoints:
             self._live.followers.remove(self._follow)
 
     def _intervals(self) -> Iterable[tuple[datetime, datetime]]:
-        """When what is due took place: after one time, up to another."""
+        """The intervals in which the due points took place: later than the first time, not later than the second."""
         found = set()
         for ranking_id, expiry in self._live.board.expiries.values():
             ranking = self._live.board.rankings[ranking_id]

@@ -1,5 +1,5 @@
-"""The sums of competitions for those rankings of one tournament that requests have needed: read from the log once, then
-kept current by the fold."""
+"""The sums of competitions for the rankings of a tournament that requests needed: read from the log once, then kept
+current by the fold."""
 
 import asyncio
 from collections import deque
@@ -14,12 +14,12 @@ from projections.board.board import Board, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut
 
 ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
-"""Reads the sums of a ranking from the log, as they were after an event; with what was left out then."""
+"""Reads the sums of a ranking from the log as they were after an event, without the points to leave out."""
 
 
 class FollowedSums:
-    """`board` and `sequence` return those of the live, as they are now. So does `now`: the time up to which due
-    points have expired; None: none do."""
+    """`board` and `sequence` return the current ones of the live. `now` returns the time up to which due points have
+    expired; None: nothing expires."""
 
     def __init__(
         self, board: Callable[[], Board], sequence: Callable[[], Sequence], now: Callable[[], datetime | None]
@@ -43,7 +43,7 @@ class FollowedSums:
         return sum([sums.size_bytes for sums in followed if sums is not None])
 
     def note(self, recorded: Recorded) -> None:
-        """Call it for each folded event, which a running reader of the log would miss."""
+        """Notes an event for readers of the log that have started already. Call it for each folded event."""
         event = recorded.event
         if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
             self._missed[event.ranking_id].append((recorded.sequence, event))
@@ -66,9 +66,9 @@ class FollowedSums:
                         sums.count(sequence, points)
                         if time_slice.over:
                             await time_slice.give_way()
-                    # A board that was replaced has changes that were not noted. If something else is left out by now,
-                    # the sums must be read again. Where points expire, so they must if any were not added but taken
-                    # back or given back, or if a date changed.
+                    # Read the sums again if the board was replaced, since its changes were not noted, or if different
+                    # points are left out by now. If points expire, also read again after a reversal, an expiry or a
+                    # change of a date.
                     if (
                         board is self._board()
                         and without == left_out(board, ranking_id, self._now())

@@ -1,4 +1,4 @@
-"""The results of the rankings in which some were reversed or expired: read from the log once, then kept current by the
+"""The results of rankings in which results were reversed or expired: read from the log once, then kept current by the
 fold."""
 
 from collections import deque
@@ -19,7 +19,7 @@ from projections.live.tournament import LiveTournament
 
 
 async def read_results(live_pool: LivePool, live: LiveTournament, ranking_ids: Iterable[RankingId]) -> None:
-    """Returns when the board has the results of these rankings. Raises as `LivePool.chunks`."""
+    """Returns when the board has the results of these rankings. Raises the errors of `LivePool.chunks`."""
     for ranking_id in ranking_ids:
         await _read_results_of(live_pool, live, ranking_id)
 
@@ -41,8 +41,8 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
 
 
 class _Reading:
-    """Reads the results of a ranking that count while its board changes. `now`: the time up to which due points have
-    expired; None: none do. `is_stale`: a date has changed by which results expire."""
+    """Reads the counting results of a ranking while its board changes. `now`: the time up to which due points have
+    expired; None: nothing expires. `is_stale`: a date by which results expire has changed."""
 
     def __init__(self, board: Board, ranking_id: RankingId, now: datetime | None) -> None:
         self.results = Results()
@@ -50,7 +50,7 @@ class _Reading:
         self._board, self._ranking_id = board, ranking_id
         self._expires = board.rankings[ranking_id].expires
         self._now = None if now is None else now_of(board.rankings[ranking_id], now)
-        self._missed: deque[tuple[Recorded, bool]] = deque()  # and whether what is reversed counts from then on
+        self._missed: deque[tuple[Recorded, bool]] = deque()  # and whether reversed lines count afterwards
 
     def take(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the events up to the head at which the reading began, with pauses for other work."""
@@ -67,7 +67,7 @@ class _Reading:
             yield
 
     def follow(self, recorded: Recorded) -> None:
-        """Notes what the board has folded meanwhile."""
+        """Notes an event that the board folds while the log is read."""
         event = recorded.event
         if isinstance(event, CompetitionChanged):
             self.is_stale |= self._expires and event.started_at is not UNSET
@@ -76,7 +76,7 @@ class _Reading:
             self._missed.append((recorded, counts))
 
     def take_missed(self) -> Generator[None, None, None]:
-        """As `take`, of what was folded meanwhile."""
+        """As `take`, for the events that were folded meanwhile."""
         while self._missed:
             recorded, counts = self._missed.popleft()
             match recorded.event:

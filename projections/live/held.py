@@ -1,7 +1,7 @@
 """A board as it was at one moment, for a long answer that is rendered while events are folded.
 
-Nothing is copied when it is made: each later event records the old values before it is folded. So its cost grows with
-the changes since then, not with the size of the board.
+Creating it copies nothing: before a later event is folded, the values that it changes are recorded. So the cost grows
+with the changes since then, not with the size of the board.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ class HeldUnity(Struct, frozen=True):
 
 
 class HeldRanking(Struct, frozen=True):
-    """A ranking with its own fields, its participants and its unities as they were. Read the unities before you pause:
-    they may be those of the board, which are changed in place."""
+    """A ranking with its own fields, participants and unities as they were. Read the unities before pausing: they may
+    be those of the board, which are changed in place."""
 
     ranking: Ranking
     participants: HeldList
@@ -44,8 +44,8 @@ class HeldRanking(Struct, frozen=True):
 
 
 class HeldBoard:
-    """The board, as it is when this is made. `stamp` tells the bounds from those of other moments; `changed`, whether
-    it is another one by now; `competitors_changed` has those that are other ones, as they were."""
+    """The board as it was when this object was created. `stamp`: distinguishes the bounds from those of other moments.
+    `changed`: whether the board has changed since. `competitors_changed`: the old values of changed competitors."""
 
     def __init__(self, board: Board, bounds: Bounds, stamp: int) -> None:
         self.stamp = stamp
@@ -74,7 +74,7 @@ class HeldBoard:
             self._note_ranking(ranking_id)
 
     def _forget(self, competitor_id: CompetitorId) -> None:
-        """Erases the competitor here, too: what is rendered from now on has no name."""
+        """Erases the competitor here, too: later parts of the answer have no name of theirs."""
         if competitor_id in self._board.competitors:
             self._noted_bytes += 0 if competitor_id in self.competitors_changed else _COMPETITOR_BYTES
             self.competitors_changed[competitor_id] = forgotten(competitor_id, self.competitor(competitor_id))

@@ -1,9 +1,9 @@
 """The bounds of all competitors of a board: made when first asked for, then kept current.
 
-While no competitor has a parent, nothing is kept: the bounds of a root follow from its number. Else they are kept in a
-`Forest`. Folding does not change it. It notes which competitors get which parent; the next query applies that. If an
-eighth of all has changed before a query comes, or if many are moved at once, the forest is dropped, because making it
-again takes hardly longer. A caller that calls `settle` before a query lets other work run in between.
+While no competitor has a parent, nothing is kept: the bounds of a root follow from its number. Otherwise they are kept
+in a `Forest`. Folding does not change the forest; it notes the new parents, and the next query applies them. If an
+eighth of all competitors change before a query comes, or if many move at once, the forest is dropped, because making it
+again takes hardly longer. Calling `settle` before a query lets other work run in between.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from projections.board.board import Board, Competitor
 from projections.board.hierarchy import Forest, NestedSetBounds
 
 MOVED_AT_ONCE_MAX: Final = 1_000
-"""Competitors that get other bounds in one step, because one above them was given a parent."""
+"""Competitors whose bounds may change in one step, when one above them gets another parent."""
 
 _CHANGED_PART: Final = 8
 _CHANGED_SPARE: Final = 64
@@ -46,7 +46,7 @@ class Bounds:
 
 
 class NestedSets:
-    """The bounds of one tournament. `board` returns the board as it is now."""
+    """The bounds of one tournament. `board` returns the current board."""
 
     def __init__(self, board: Callable[[], Board]) -> None:
         self._board = board
@@ -66,7 +66,7 @@ class NestedSets:
         self._held = _nobody
 
     def note(self, event: Event) -> None:
-        """Notes what will change. Call it before `event` is folded into the board."""
+        """Notes what `event` will change. Call it before it is folded into the board."""
         if isinstance(event, CompetitorRegistered):
             number, parent_id = len(self._board().competitors) + 1, event.parent_id
             if event.commitment is not UNSET:
@@ -91,7 +91,7 @@ class NestedSets:
 
     @property
     def ready(self) -> bool:
-        """Whether the next answer needs no work first."""
+        """Whether the next answer is possible without outstanding work."""
         return self._known and not self._changed
 
     @property
@@ -148,7 +148,7 @@ class NestedSets:
             raise
 
     def _make(self) -> Generator[None, None, None]:
-        """Makes the forest from the present parents. Changes that come meanwhile are noted, and applied later."""
+        """Makes the forest from the current parents. Changes that arrive meanwhile are noted, and applied later."""
         competitors = self._board().competitors
         self._parents_then = {}
         parents = array("i", (0,))
@@ -171,7 +171,7 @@ class NestedSets:
     def _parent_then(
         self, competitors: Mapping[CompetitorId, Competitor], competitor_id: CompetitorId
     ) -> CompetitorId | None:
-        """Whose child it was when the making began."""
+        """The competitor's parent when the making of the forest began."""
         assert self._parents_then is not None
         if competitor_id in self._parents_then:
             return self._parents_then[competitor_id]
@@ -196,7 +196,7 @@ class NestedSets:
 def _parent_after(
     competitor: Competitor, event: CompetitorChanged | CompetitorErased
 ) -> CompetitorId | None | UnsetType:
-    """The parent that a change gives to the competitor, as the fold does; UNSET: it leaves it."""
+    """The parent that a change gives to the competitor, as in the fold; UNSET: it does not change."""
     if isinstance(event, CompetitorErased) or event.commitment is not UNSET or competitor.erased is not None:
         return UNSET if competitor.parent_id is None else None
     return event.parent_id

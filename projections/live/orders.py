@@ -1,7 +1,7 @@
-"""The orders of unities that windows are answered from: made when first asked for, then kept current.
+"""The orders of unities behind windows of standings: made when first needed, then kept current.
 
-Folding does not move lines. It notes which ones change, with their old values. The next query moves each of them once,
-however often it changed meanwhile. If an eighth of all have changed before a query comes, the order is dropped, because
+Folding does not move lines. It notes which lines change, with their old values. The next query moves each of them once,
+however often it changed meanwhile. If an eighth of all lines change before a query comes, the order is dropped, because
 making it again takes hardly longer. All of this work runs in time slices.
 """
 
@@ -23,12 +23,12 @@ from projections.board.order import OrderedLines, line_of
 from projections.columns.enrolment import Enrolment
 
 ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Bytes of the orders that are kept for one tournament, estimated. The last one used stays, even beyond this."""
+"""Bytes of the orders that are kept for one tournament, estimated. The last one used stays even beyond this limit."""
 ORDERS_MAX: Final = 1_000
 """Orders that are kept for one tournament."""
 OVERTAKEN_MAX: Final = 2
-"""How often an order is made in time slices for one query while the list changes. Then it is made without a pause: a
-steady flow of enrolments must not delay a query for ever."""
+"""How often one query makes an order in time slices while the list changes. After that, the order is made without a
+pause, so that a steady flow of enrolments cannot delay a query indefinitely."""
 MADE_AT_ONCE_MAX: Final = 2_000
 """Lines of an order that is made without a pause; each takes some 2 µs."""
 
@@ -44,8 +44,8 @@ UnityIds = tuple[UnityId, ...]
 
 
 class _KeptOrder(Struct, eq=False):
-    """By the first of `unities`, those who are equal in it by the second, and so on. `changed`: the lines that `order`
-    has, or will have when it is made, of competitors whose lines have changed since it was begun; None: it has none."""
+    """An order by the first of `unities`, then among equal lines by the second, and so on. `changed`: for competitors
+    whose lines have changed since the order was begun, the lines that `order` has or will have; None: it has none."""
 
     enrolment: Enrolment
     unities: list[Unity]
@@ -54,7 +54,7 @@ class _KeptOrder(Struct, eq=False):
     changed: dict[CompetitorId, int | None] = field(default_factory=dict)
 
     def line(self, competitor_id: CompetitorId) -> int | None:
-        """A competitor's line as the board is now; None: they are not enrolled."""
+        """A competitor's line on the current board; None: the competitor is not enrolled."""
         unity, *finer = self.unities
         return line_of(competitor_id, self.enrolment, unity.totals, unity.sort, finer)
 
@@ -70,18 +70,18 @@ class _KeptOrder(Struct, eq=False):
 
 
 class Orders:
-    """The orders of one tournament. `board` returns the board as it is now."""
+    """The orders of one tournament. `board` returns the current board."""
 
     def __init__(self, board: Callable[[], Board]) -> None:
         self.size_bytes = 0
         self._board = board
-        self._kept: OrderedDict[UnityIds, _KeptOrder] = OrderedDict()  # least recently asked for first
+        self._kept: OrderedDict[UnityIds, _KeptOrder] = OrderedDict()  # least recently requested first
         self._with: dict[UnityId, list[UnityIds]] = {}  # of those kept, the ones that a unity is part of
         self._sizes: dict[UnityIds, int] = {}
         self._asking: WeakValueDictionary[UnityIds, asyncio.Lock] = WeakValueDictionary()
 
     def note(self, recorded: Recorded) -> None:
-        """Notes what will change. Call it before the event is folded into the board."""
+        """Notes what the event will change. Call it before the event is folded into the board."""
         if not self._kept:
             return
         event = recorded.event
@@ -103,7 +103,7 @@ class Orders:
             case events.RankingModified():
                 kept = self._kept_of(event.ranking_id)
                 if kept and tuple(self._kept[kept[0]].enrolment) != event.participants:
-                    for unity_ids in kept:  # all have the one list of their ranking
+                    for unity_ids in kept:  # all share the list of their ranking
                         self._drop(unity_ids)
 
     def clear(self) -> None:
@@ -116,7 +116,7 @@ class Orders:
     async def of(self, ranking_id: RankingId, *unity_ids: UnityId) -> OrderedLines:
         """The order of an existing unity, or of several, each of which decides between competitors that are equal in
         those before. It is current until the caller pauses."""
-        if not self._is_current(unity_ids):  # else nobody queues: waking a queue takes a round of the loop for each
+        if not self._is_current(unity_ids):  # no queue otherwise: waking each of its tasks takes a round of the loop
             async with self._asking.setdefault(unity_ids, asyncio.Lock()):
                 await self._make_current(ranking_id, unity_ids)
         self._account(unity_ids)
@@ -125,7 +125,7 @@ class Orders:
         return order
 
     async def _make_current(self, ranking_id: RankingId, unity_ids: UnityIds) -> None:
-        """For one at a time: makes the order, or moves the lines that have changed."""
+        """Makes the order, or moves the changed lines. For one task at a time."""
         time_slice, made = TimeSlice(), 0
         while not self._is_current(unity_ids):
             if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
@@ -159,8 +159,8 @@ class Orders:
         return kept.order is not None and not kept.changed
 
     async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, time_slice: TimeSlice, *, at_once: bool) -> None:
-        """Makes the order from the present state, in time slices; changes that come meanwhile are noted. It may be
-        dropped before it is complete."""
+        """Makes the order from the current state, in time slices; changes that arrive meanwhile are noted. The order
+        may be dropped before it is complete."""
         ranking = self._board().rankings[ranking_id]
         enrolment, unities = ranking.participants, [ranking.unities[unity_id] for unity_id in unity_ids]
         kept = self._kept[unity_ids] = _KeptOrder(enrolment, unities, enrolment.generation)
@@ -193,7 +193,7 @@ class Orders:
 
 
 async def made_in_time_slices(enrolment: Enrolment, unity: Unity, *finer: Unity, time_slice: TimeSlice) -> OrderedLines:
-    """The order as it is when this is called: by `unity`, those who are equal in it by the next, and so on."""
+    """The order at the call: by `unity`, then among equal lines by the next one, and so on."""
     steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort, finer)
     while True:
         try:

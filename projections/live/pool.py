@@ -1,17 +1,16 @@
 """The tournaments of one process: loaded on demand, kept current, bounded in size.
 
-THE READ BARRIER. An answer must show everything that any process acknowledged before the answer was asked for. So a
-read waits until the live stands at a head that PostgreSQL reported to a query *sent after the request came in*. One
-query serves all the requests that gathered before it was sent. A request that comes while a query is under way waits
-for the next one: the query under way may have looked before another process acknowledged something that this request's
-sender already knows of. So reads are linearizable across any number of processes, for one shared round trip of a
-fraction of a millisecond.
+THE READ BARRIER. An answer must show everything that any process acknowledged before the request. So a read waits until
+the live stands at a head that PostgreSQL reported to a query *sent after the request came in*. One query serves all
+requests that gathered before it was sent. A request that comes in while a query is under way waits for the next one:
+that query may have read the heads before another process acknowledged an event that the client already knows. So reads
+are linearizable across any number of processes, for one shared round trip of a fraction of a millisecond.
 
-Each node of a distributed database gets a query of its own. So if a node does not answer, only reads of its tournaments
-wait or fail.
+Each node of a distributed database gets its own query. So if a node does not answer, only reads of its tournaments wait
+or fail.
 
 One query may release thousands of reads of one tournament. They continue in order of arrival, some in each round of the
-event loop. A newcomer that would wait too long is refused.
+event loop. A new read that would wait too long is refused.
 """
 
 import asyncio
@@ -68,21 +67,21 @@ from projections.tables.defects import DefectPart, is_defect
 from projections.tables.sizes import MEMORY_BYTES
 
 READERS_MAX: Final = 5
-"""Connections of a process that read logs of one node at the same time. The others are for appends and for barriers."""
+"""Connections of a process that read logs on one node at the same time. The others are for appends and barriers."""
 STOPPED_SECONDS: Final = 1.0
-"""How long a tournament that could not be folded is not tried again."""
+"""How long to wait before retrying a tournament that could not be folded."""
 
 RELOADED_SECONDS: Final = 60.0
-"""A live that met a defect is dropped, so that the next request loads it from the log; but not if it was loaded less
-than this long ago, because loading a large one takes long. Then only data derived from its board is dropped."""
+"""A live that met a defect is dropped, so that the next request loads it from the log. If it was loaded more recently
+than this, only data derived from its board is dropped, because loading a large one takes long."""
 NOTED_SECONDS: Final = 5.0
 """A defect in one part of a tournament is noted at most once in this time, however often it occurs."""
 NOTED_MAX: Final = 1_000
 
 
 class _TimedHead(Struct, frozen=True):
-    """The head of a log in which points expire, and the time of the database. It equals no head: what is due by then
-    must expire."""
+    """The head of a log in which points expire, and the time of the database. It equals no other head, because points
+    that are due by that time must expire first."""
 
     head: Head
     now: datetime
@@ -90,7 +89,7 @@ class _TimedHead(Struct, frozen=True):
 
 _Ask = Callable[[Connection, list[TournamentId]], Awaitable[Mapping[TournamentId, Head | _TimedHead]]]
 _Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
-"""The waiting tasks of one tournament: those that continue at once, and reads."""
+"""The waiting tasks of one tournament: tasks that continue immediately, and reads."""
 
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
@@ -99,9 +98,10 @@ _ID: Final = attrgetter("tournament_id")
 
 
 class LivePool:
-    """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that it or a docket lets
-    continue. `bytes_max`: bytes of all of them, estimated; pinned ones and the last one used stay, even beyond this.
-    `expiring`: the lives in which points expire; `expire_points` has what is due by a time do so."""
+    """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that the pool or a
+    docket lets continue. `bytes_max`: the estimated bytes of all lives; pinned ones and the last one used stay even
+    beyond it. `expiring`: the lives in which points expire. `expire_points` expires the points of a live that are due
+    by a time."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
@@ -111,7 +111,7 @@ class LivePool:
         self._tasks = tasks
         self._bytes_max = bytes_max
         self._nodes: dict[Database, _Node] = {}
-        self._only: _Node | None = None  # of a plain database, until it is closed
+        self._only: _Node | None = None  # only for a plain database, until it is closed
         self._tournaments: OrderedDict[TournamentId, LiveTournament] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
@@ -126,7 +126,7 @@ class LivePool:
 
     @asynccontextmanager
     async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[LiveTournament]:
-        """The live of a tournament that exists, kept in memory for as long as the context lasts.
+        """The live of an existing tournament, kept in memory for as long as the context lasts.
 
         Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
         """
@@ -143,7 +143,7 @@ class LivePool:
         return live
 
     def pin_known(self, tournament_id: TournamentId, slug: str | None = None) -> LiveTournament | None:
-        """As `pin`, of a tournament in memory, whose slug is this if one is given; None: it is not."""
+        """As `pin`, for a tournament in memory, with this slug if one is given; None: there is none."""
         live = self._tournaments.get(tournament_id)
         if live is None or (slug is not None and slug != live.slug):
             return None
@@ -181,7 +181,7 @@ class LivePool:
             with LIVES_LOADING.track_inprogress():
                 async with self._reading(tournament_id) as connection:
                     live = await load(connection, tournament_id)
-                    # A process that could not read it may have noted a stop.
+                    # A process that could not read the log may have noted a stop.
                     await tables.resume(connection, tournament_id, live.head)
         except LogForked as fork:
             self._alarm_fork(fork)
@@ -227,13 +227,13 @@ class LivePool:
         self._sizes[tournament_id] = size_bytes
 
     def show_size(self) -> None:
-        """Sets the gauges. Call it rarely: it takes as long as measuring a live."""
+        """Sets the gauges. Call it rarely: it measures a live."""
         LIVE_BYTES.set(self._bytes)
         LIVE_TOURNAMENTS.set(len(self._tournaments))
 
     def _evict(self) -> None:
-        """Forgets unpinned tournaments until the others fit, least recently used first. The last one used stays: if it
-        alone did not fit, each request would load it again."""
+        """Drops unpinned tournaments, least recently used first, until the others fit. The last one used stays even if
+        it does not fit; otherwise each request would load it again."""
         excess_bytes = self._bytes - self._bytes_max
         leaving = []
         for live in islice(self._tournaments.values(), len(self._tournaments) - 1):
@@ -260,8 +260,8 @@ class LivePool:
         """Returns an awaitable that is done when `live` shows everything that any process acknowledged before the call.
         `is_read`: for a client's read, which queues with all reads of the tournament.
 
-        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read QueueFull too, if it
-        would have to wait for too long.
+        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read also QueueFull, if
+        it would wait too long.
         """
         if is_read and live in self._reads and (seconds := self._reads[live].late_seconds()):
             raise QueueFull(seconds, self._reads[live].late_seconds)
@@ -307,7 +307,7 @@ class LivePool:
     async def ask_with_time(
         self, connection: Connection, tournament_ids: list[TournamentId]
     ) -> dict[TournamentId, Head | _TimedHead]:
-        """As `heads.current`; with the time, where points expire."""
+        """As `heads.current`; if points expire, with the time."""
         found: dict[TournamentId, Head | _TimedHead] = {**await heads.current(connection, tournament_ids)}
         now = await heads.now(connection)
         for live in self.expiring:
@@ -317,7 +317,7 @@ class LivePool:
         return found
 
     async def _reach_expiring(self, live: LiveTournament, stood_at: Head, seen: _TimedHead, waiters: _Waiters) -> None:
-        """As `_reach`, for a live in which points expire: what is due does so before it is read."""
+        """As `_reach`, for a live in which points expire: first expires the points that are due."""
         at_once, reads = waiters
         current: asyncio.Future[None] = self._loop.create_future()
         await self._reach(live, stood_at, seen.head, ([*at_once, current], []))
@@ -347,7 +347,7 @@ class LivePool:
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
-            if live.expires and not expired:  # nobody asked for the time
+            if live.expires and not expired:  # no caller asked for the time
                 at_once, reads = waiters
                 waiters = at_once, []
                 for read in reads:
@@ -390,12 +390,12 @@ class LivePool:
         raise NotFound(NO_TOURNAMENT)
 
     async def catch_up(self, live: LiveTournament, to: Head, over: Connection | None = None) -> None:
-        """Folds what others appended until `live` stands at `to`, a head of the log, or beyond. If it stands beyond
-        already, it may have gone on in another history; that is found out as well.
+        """Folds events of other processes until `live` stands at `to`, a head of the log, or beyond. If it is beyond
+        already, it may have continued in another history; this is detected, too.
 
         It takes a connection only once it holds the lock, because tasks that wait for one slow tournament would
-        otherwise take them all. A caller that has a connection already passes it as `over`; its driver errors come
-        through as they are. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
+        otherwise take all connections. A caller that already has one passes it as `over`; driver errors on it are
+        raised unchanged. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
         """
         with self._watched(live):
             async with live.catching_up:
@@ -409,7 +409,7 @@ class LivePool:
                     await live.catch_up(connection, to.sequence)
 
     async def points_of(self, live: LiveTournament, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
-        """As `reading.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
+        """As `reading.points_of`, up to the live's head at the call. Raises the errors of `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
             async with self._reading(live.tournament_id) as connection:
@@ -417,7 +417,8 @@ class LivePool:
                     yield recorded
 
     async def named_event(self, live: LiveTournament, sequence: Sequence) -> NamedEvent:
-        """The event `sequence`, as a command names it; errors as `catch_up`. One beyond the live's head is none."""
+        """The event `sequence`, as a command names it; an `Ignored` if it is beyond the live's head. Raises the errors
+        of `catch_up`."""
         if sequence > live.head.sequence:
             return NamedEvent(Ignored(), OPERATOR, {})
         with self._watched(live):
@@ -431,7 +432,7 @@ class LivePool:
     async def recorded_between(
         self, live: LiveTournament, after: datetime, until: datetime, upto: Sequence
     ) -> AsyncIterator[Recorded]:
-        """The events up to `upto` that were recorded after one time, up to another; errors as `catch_up`."""
+        """The events up to `upto` that were recorded after `after`, up to `until`. Raises the errors of `catch_up`."""
         with self._watched(live):
             async with self._reading(live.tournament_id) as connection:
                 first = await heads.last_at(connection, live.tournament_id, after, upto)
@@ -446,7 +447,7 @@ class LivePool:
     async def points_of_competitions(
         self, live: LiveTournament, pending: deque[tuple[CompetitionId, Sequence]], upto: Sequence
     ) -> AsyncIterator[Recorded]:
-        """As `reading.points_of_competitions`, all of them; errors as `catch_up`."""
+        """As `reading.points_of_competitions`, for all of them. Raises the errors of `catch_up`."""
         with self._watched(live):
             while pending:
                 async with self._reading(live.tournament_id) as connection:
@@ -455,8 +456,8 @@ class LivePool:
                     yield recorded
 
     async def chunks(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
-        """Yields the events after `after`, chunk by chunk, up to the head that the live has when this is called; errors
-        as `catch_up`."""
+        """Yields the events after `after`, chunk by chunk, up to the live's head at the call. Raises the errors of
+        `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
             while after < upto:
@@ -483,8 +484,8 @@ class LivePool:
 
     @contextmanager
     def _watched(self, live: LiveTournament) -> Iterator[None]:
-        """Drops `live` if its log turns out to be unreadable or another one, or if reading it meets a defect. Raises
-        TournamentStopped or HistoryReplaced then."""
+        """Drops `live` if its log turns out to be unreadable or replaced, or if reading it meets a defect. Then raises
+        TournamentStopped or HistoryReplaced."""
         try:
             yield
         except Exception as fault:
@@ -517,8 +518,8 @@ class LivePool:
 
     def defective(self, live: LiveTournament, part: DefectPart, error: Exception) -> Exception:
         """Returns the error to raise, or to fail a command with, instead of an `error` that occurred while working on
-        `live`. A defect raises the alarm, and state in memory that may be wrong is made again from the log. Any other
-        error is returned as it is."""
+        `live`. For a defect, raises the alarm, and drops state in memory that may be wrong, so that it is made again.
+        Any other error is returned unchanged."""
         if not is_defect(error):
             return error
         if time.monotonic() > live.loaded_at + RELOADED_SECONDS:
@@ -577,7 +578,7 @@ async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -
 
 class _Node:
     """Reading from one node of the database (a plain database is one node): `readers` bounds concurrent reads of logs.
-    `waiting`: the tasks that wait for the next barrier; `resting` is not done while none is under way."""
+    `waiting`: the tasks that wait for the next barrier. `resting`: not done while no barrier is under way."""
 
     def __init__(self, pool: LivePool, database: Database) -> None:
         self.database = database
@@ -631,7 +632,7 @@ class _Node:
 
 
 def _continues(stood_at: Head, head: Head) -> bool:
-    """Whether a log with this head can be the one whose head was `stood_at`."""
+    """Whether a log with this head can be a continuation of the one whose head was `stood_at`."""
     if head.sequence == stood_at.sequence:
         return head.digest == stood_at.digest
     return head.sequence > stood_at.sequence

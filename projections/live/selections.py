@@ -1,8 +1,7 @@
-"""The selections that filtered lists are answered from: made on demand, only as far as requests need them, then kept
-current.
+"""The selections behind filtered lists: made on demand, only as far as requests need them, then kept current.
 
-Folding only notes changes. The next query checks the changed and the added items. This work shares its time slices with
-all other answers.
+Folding only notes changes. The next query checks the changed and added items, in time slices shared with all other
+answers.
 """
 
 from collections import OrderedDict
@@ -16,14 +15,14 @@ from projections.board.board import Board
 from projections.board.selection import CHANGES, ListFilter, Selection
 
 SELECTIONS_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Bytes of the selections that are kept for one tournament. The last one used stays, even beyond this."""
+"""Bytes of the selections that are kept for one tournament. The last one used is kept even beyond this limit."""
 SELECTIONS_MAX: Final = 100
 """Selections that are kept for one tournament."""
 LOOKED_AGAIN_MAX: Final = 10_000
 """Changed items that are noted for a selection. Beyond it, the selection starts again."""
 ROUNDS_MAX: Final = 3
-"""How often a query takes further time slices because events were folded meanwhile. Then it does the rest without a
-pause: a steady flow of changes must not delay it for ever."""
+"""How often a query takes further time slices because events were folded meanwhile. After that it finishes without a
+pause, so that a steady flow of changes cannot delay it indefinitely."""
 
 
 class Selections:
@@ -39,7 +38,7 @@ class Selections:
         return sum([selection.size_bytes for selection in self._kept.values()])
 
     def note(self, recorded: Recorded) -> None:
-        """Notes what will change. Call it before the event is folded into the board."""
+        """Notes what the event will change. Call it before the event is folded into the board."""
         event = recorded.event
         if not isinstance(event, CHANGES):
             return
@@ -57,12 +56,12 @@ class Selections:
     async def of(
         self, chosen: ListFilter, time_slices: TimeSlices, *, number: int = 0, count: int | None = None
     ) -> Selection:
-        """The selection of the items that `chosen` accepts. Until the caller pauses, it has the first `count` ids
-        (None: all) after the item of this number, or fewer if there are no more."""
+        """The selection of the items that `chosen` accepts. Until the caller pauses, it has the first `count` ids after
+        the item with this number, or fewer if there are no more. `count` None: all of them."""
         selection = self._alive.get(chosen)
         if selection is None:
             selection = self._alive[chosen] = Selection(chosen, self._board())
-        self._keep(chosen, selection)  # before the end: results stay, even if the client disconnects
+        self._keep(chosen, selection)  # already here, so that work done is kept if the client disconnects
         for _ in range(ROUNDS_MAX):
             if not selection.has(number, count):
                 await time_slices.work(selection.steps(number, count))

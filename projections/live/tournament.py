@@ -1,8 +1,8 @@
 """One tournament in memory, at one head: commands are judged against it, and answers are rendered from it.
 
-A live is a cache of the log: it holds nothing that a replay would not give. Any task that has the next events folds
-them, strictly in the order of sequences. The live remembers the digest it stands at. So a log that does not continue
-from there (restored, failed over) is noticed, instead of being mixed into what was read before.
+A live is a cache of the log: a replay would give all that it holds. Any task that has the next events folds them,
+strictly in the order of sequences. The live keeps the digest of its head. So it detects a log that does not continue
+from there, after a restore or a failover, instead of mixing two histories.
 """
 
 import asyncio
@@ -52,8 +52,9 @@ takes some tenths of a second."""
 
 BLOCKS_AT_ONCE_MAX: Final = 100
 BYTES_AT_ONCE_MAX: Final = 128 * 1024
-"""Blocks, and bytes of them, that a live in use reads and folds without a pause, which takes some milliseconds. Readers
-must not see the state within a block, so a larger block is not divided either: 20,000 deltas take less than 10 ms."""
+"""Blocks, and bytes of them, that a live in use reads and folds without a pause, which takes some milliseconds. A
+larger block is not divided either, because readers must not see a state within a block: 20,000 deltas take less than 10
+ms."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 BYTES_LOADED_AT_ONCE: Final = 512 * 1024
@@ -71,7 +72,7 @@ class MadeOfBoard(Protocol):
     @property
     def size_bytes(self) -> int: ...
     def note(self, recorded: Recorded) -> None:
-        """Notes what will change. Call it before the event is folded into the board."""
+        """Notes what the event will change. Call it before the event is folded into the board."""
 
     def clear(self) -> None:
         """Drops the data. Call it when the board is replaced."""
@@ -81,11 +82,11 @@ _M = TypeVar("_M", bound=MadeOfBoard)
 
 
 class LiveTournament:
-    """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
-    tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
+    """One tournament in memory. `slug`: the registry's slug when the live was loaded; None: the registry had no such
+    tournament. `pins`: the number of reasons to keep it in memory. `dropped`: it is no longer valid; load another.
     `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
-    it is not known, because nothing was folded since the live was loaded from tables, and no points expire. `expires`:
-    whether points do; `on_expiring` is called when they begin to."""
+    unknown, because nothing was folded since the live was loaded from tables, and no points expire. `expires`: whether
+    points expire; `on_expiring` is called once they begin to."""
 
     def __init__(
         self,
@@ -120,10 +121,10 @@ class LiveTournament:
         self._held_last: Callable[[], HeldBoard | None] = _nobody
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
-        """Folds those of `events` that lie beyond the live, and moves the live to `head`, if that lies beyond it.
+        """Folds those `events` that are beyond the live, and moves it to `head` if that is beyond it.
 
-        They must follow it without a gap. Raises LogUnreadable, and LogForked if an event that it has folded was set
-        aside; the live must be dropped then.
+        They must follow the live without a gap. Raises LogUnreadable, and LogForked if an event that it has folded was
+        set aside; the live must then be dropped.
         """
         sequence = self.head.sequence
         for recorded in events:
@@ -139,7 +140,7 @@ class LiveTournament:
                 fold(self.board, self.revisions, recorded)
                 for follow in self.followers:
                     follow(recorded)
-            except Exception as error:  # a defect that this event meets stops its tournament, and no other
+            except Exception as error:  # a defect stops this tournament only
                 raise LogUnreadable.unfoldable(self.tournament_id, sequence, error) from error
             self.recorded_at = recorded.recorded_at
         if self.revisions.set_aside:
@@ -148,7 +149,7 @@ class LiveTournament:
             self.head = head
             self.cache.resized = True
 
-    # Each of these is made at its first use: until then, no event is noted for it. They ask for the board each
+    # Each of these is made at its first use; until then, no event is noted for it. They get the board by a call each
     # time, because `catch_up_by_tables` replaces it.
 
     @cached_property
@@ -195,7 +196,7 @@ class LiveTournament:
 
     @property
     def boundaries(self) -> tuple[datetime, datetime]:
-        """The last boundary at which points expired, and the next."""
+        """The last boundary at which points expired, and the next one."""
         finest = min([expiry for _, expiry in self.board.expiries.values()], key=lambda expiry: expiry.on.length)
         last = finest.boundary(self.expired_until)
         return last, last + finest.on.length
@@ -206,7 +207,7 @@ class LiveTournament:
         return self.boundaries[0] if self.expires else None
 
     def nothing_due(self, moment: datetime) -> None:
-        """Notes that nothing is due by then which has not expired."""
+        """Notes that all points due by that time have expired."""
         self._checked = self.head.sequence, moment
 
     def _begin_to_expire(self) -> None:
@@ -227,19 +228,19 @@ class LiveTournament:
         return held
 
     def _look_at_set_aside(self) -> None:
-        """Raises LogForked if an event was set aside that this live has folded: the log means something else now.
-        (Another version of Tallybook could not fold that event.)"""
+        """Raises LogForked if an event that this live has folded was set aside, because the log has another meaning
+        now. This happens if another version of Tallybook could not fold the event."""
         named = self.revisions.set_aside - self.revisions.ignored
         self.revisions.set_aside.clear()
         if named and not self._one_moment:
             raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block that this process has just appended, after the others' events that the append returned. Returns
-        False if that is not enough, because there are more events between or after them, or because the block contained
-        only repeats. Then catch up instead.
+        """Folds a block that this process has just appended, after the events of other processes that the append
+        returned. Returns False if that does not suffice, because there are more events between or after them, or
+        because the block contained only repeats. Then catch up instead.
 
-        Raises LogForked if the block follows another digest than the live's, and as `fold_unseen`.
+        Raises LogForked if the block does not follow the live's digest, and the errors of `fold_unseen`.
         """
         if appended.unseen is not None:
             self.fold_unseen(block, appended.unseen)
@@ -257,12 +258,13 @@ class LiveTournament:
         return True
 
     def fold_unseen(self, block: Block, unseen: Unseen) -> bool:
-        """Folds what landed since `block` was judged. Returns False if the live does not stand at the end of it then.
+        """Folds the events that were appended since `block` was judged. Returns False if the live does not stand at the
+        end of the block afterwards.
 
-        Raises LogForked if its chain of digests does not hold, LogUnreadable, and as `fold`.
+        Raises LogForked if the chain of digests does not hold, LogUnreadable, and the errors of `fold`.
         """
         if block.judged_digest is None or self.head != Head(block.judged_at, block.judged_digest):
-            return self.head.digest == unseen.digest  # it has been read meanwhile, or will be
+            return self.head.digest == unseen.digest  # already read, or to be read
         tail = tails.unseen_tail(self.tournament_id, self.head, unseen)
         if tail is None:
             return False
@@ -277,15 +279,15 @@ class LiveTournament:
                 made.clear()
 
     def mark_loaded(self) -> None:
-        """Records that it has reached the log's head: later events come from a later snapshot."""
+        """Notes that the live has reached the log's head: later events come from a later snapshot."""
         self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond, by way of a head that the log has.
 
-        Appends may be folded meanwhile; nothing is folded twice. They may belong to a lost history, so after folding
-        them, this checks again that the log has that head. Hold `catching_up`, because two should not do this at the
-        same time. Raises LogForked and LogUnreadable; the live must be dropped then.
+        Appends may be folded meanwhile; no event is folded twice. They may belong to a lost history, so this checks
+        afterwards that the log has the new head. Hold `catching_up`, so that only one task does this at a time. Raises
+        LogForked and LogUnreadable; the live must then be dropped.
         """
         while True:
             at = self.head
@@ -303,10 +305,10 @@ class LiveTournament:
                 return
 
     async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
-        """Goes on from the tables if they are more than BEHIND_EVENTS_MAX ahead: to fold up to there would take longer.
+        """Continues from the tables if they are more than BEHIND_EVENTS_MAX ahead, because folding would take longer.
 
         Does nothing while there are followers, because they need every event. Raises LogForked if the log does not have
-        the live's head; the live must be dropped then.
+        the live's head; the live must then be dropped.
         """
         began_at = self.head
         if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
@@ -331,7 +333,7 @@ class LiveTournament:
         self.followed_sums.clear()
         self._held.clear()
         self._held_last = _nobody
-        then = self.revisions  # all counts rise: nothing rendered from the old board may be used again
+        then = self.revisions  # raises all counts: answers rendered from the old board become invalid
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
@@ -362,9 +364,9 @@ class LiveTournament:
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
     """Returns the tournament as the log has it.
 
-    Starts from the tables at their checkpoint. If these are of another version of the fold, or an event up to there was
-    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. Everything
-    is read in one repeatable-read transaction, and folded in time slices.
+    Starts from the tables at their checkpoint. If another version of the fold made them, or an event up to there has
+    been set aside since, it starts from the last snapshot of this version, or else from the beginning of the log. All
+    reads are in one repeatable-read transaction, and events are folded in time slices.
 
     Raises LogForked if the tables stand at a block that the log does not have, and LogUnreadable.
     """
@@ -416,7 +418,7 @@ async def _nearest_start(connection: Connection, tournament_id: TournamentId) ->
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
-    """The last snapshot of this fold's version, if it can be used."""
+    """The last usable snapshot of this version of the fold."""
     try:
         kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
     except snapshots.SnapshotUndecodable as error:

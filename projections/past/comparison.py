@@ -1,6 +1,6 @@
-"""Two states of a ranking side by side: who would stand where.
+"""Two states of a ranking side by side, for the effect of a change and for standings without some past events.
 
-Pure. It shows the effect of a change, and the standings without some past events.
+Pure.
 """
 
 from collections.abc import Collection, Generator, Iterable
@@ -29,11 +29,11 @@ _STEP_LINES: Final = 500
 _UNKNOWN: Final = Sequence(0)
 """The sequence of an event that was not appended."""
 _AFTER_ALL: Final = 2**62
-"""Comes after every sequence of the log."""
+"""A number greater than every sequence of the log."""
 
 
 class Move(Struct, frozen=True):
-    """One competitor's standing in the first state and in the second; None: they are not in that list."""
+    """One competitor's standing in the first and the second state; None: the competitor is not in that list."""
 
     competitor_id: CompetitorId
     before: Standing | None
@@ -41,8 +41,8 @@ class Move(Struct, frozen=True):
 
 
 class ClassifiedMove(Struct, frozen=True, gc=False):
-    """One competitor's position in the classification of the first state and in that of the second; None: they are not
-    in that list."""
+    """One competitor's position in the classification of the first and the second state; None: the competitor is not in
+    that list."""
 
     competitor_id: CompetitorId
     before: int | None
@@ -50,7 +50,7 @@ class ClassifiedMove(Struct, frozen=True, gc=False):
 
 
 class Comparison(Struct, frozen=True):
-    """A ranking in two states, and the moves in its classification. None: none is declared, or none is wanted."""
+    """A ranking in two states, and the moves in its classification. None: no classification is declared or wanted."""
 
     before: Ranking
     after: Ranking
@@ -58,8 +58,8 @@ class Comparison(Struct, frozen=True):
 
 
 def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
-    """The moves in each unity that both states have: every competitor in the order of the second standing, then those
-    who are not in it."""
+    """The moves in each unity that both states have: the competitors of the second standing in its order, then those of
+    the first that are not in the second."""
     return {u: finished(move_steps(before, after, u)) for u in after.unities if u in before.unities}
 
 
@@ -88,8 +88,8 @@ def _standing_of_each(ranking: Ranking, unity_id: UnityId) -> Generator[None, No
 def classified_move_steps(
     before: Ranking, after: Ranking, counted_before: Counted, counted_after: Counted
 ) -> Generator[None, None, list[ClassifiedMove]]:
-    """The moves in the classification, in the order of `moves`, in time slices. Raises TooMuchWork
-    if one of the states would take more than CLASSIFIED_SUMS_MAX sums."""
+    """The moves in the classification, in the order of `moves`, in time slices. Raises TooMuchWork if one of the states
+    would take more than CLASSIFIED_SUMS_MAX sums."""
     positions_before = yield from _position_of_each(before, counted_before)
     positions_after = yield from _position_of_each(after, counted_after)
     found = []
@@ -114,8 +114,8 @@ def _position_of_each(ranking: Ranking, counted: Counted) -> Generator[None, Non
 
 
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that does not change when `ranking` is folded further. It has no sums of competitions, because there may
-    be millions. `enrolment`: an existing copy of the ranking's, to be shared."""
+    """A copy that does not change when `ranking` is folded further. Its sums of competitions are empty, because there
+    may be millions. `enrolment`: an existing copy of the ranking's enrolment to share."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
         unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
@@ -132,9 +132,9 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking of
-    which points would be undone or redone, or competitors struck or unstruck, or whose results change since when totals
-    are what they are, has no sums of competitions."""
+    """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking has
+    None as its sums of competitions if points would be undone or redone, competitors struck or unstruck, or if changed
+    results affect when totals were reached."""
     ahead = Board()
     for event in decided:
         if isinstance(event, events.PointsReversed):
@@ -149,8 +149,8 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
 
 
 def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event], now: datetime | None) -> LeftOut:
-    """What will have no part in the sums of competitions of a ranking that is `after` what `decided` leads to. `now`:
-    as in `left_out`."""
+    """The points that the sums of competitions of the ranking leave out after `decided`. `after`: the ranking in that
+    state. `now`: as in `left_out`."""
     struck: dict[CompetitionId, frozenset[CompetitorId]] = board.struck.copy()
     for event in decided:
         if isinstance(event, events.CompetitorsStruck | events.CompetitorsUnstruck):
@@ -172,9 +172,9 @@ def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event], no
 
 
 class ForeseenCounts(Counted):
-    """What the values of a ranking are counted from after `decided`; `before` is what they are counted from without it.
-    `after`: the ranking as `foreseen` gives it, whose sums of competitions are no more than `decided` adds to them. If
-    it has none, `give` those without what will be left out, from the log before `decided`."""
+    """The source of a ranking's values after `decided`. `before`: their source without it. `after`: the ranking that
+    `foreseen` returns, whose sums of competitions are only the changes by `decided`. If it has None, `give` the sums of
+    the log before `decided`, without the points that will be left out."""
 
     def __init__(self, board: Board, before: Counted, after: Ranking, decided: Items[Event]) -> None:
         super().__init__(board, after)
@@ -228,8 +228,8 @@ class ForeseenCounts(Counted):
 def without(
     event: Event, competitions: Collection[CompetitionId], competitors: Collection[CompetitorId]
 ) -> Event | None:
-    """`event` without the given competitions and competitors: without the competitions' points and their reversals,
-    without the competitors' points, and without them in lists. None: nothing is left."""
+    """`event` without the points and reversals of the given competitions, without the points of the given competitors,
+    and without these competitors in lists. None: nothing is left."""
     match event:
         case events.PointsAdded() | events.PointsReversed() | events.PointsExpired():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])

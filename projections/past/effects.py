@@ -1,6 +1,6 @@
-"""What points do to totals as they are kept: sums get deltas, and marks of results change by differences.
+"""The effects of points on stored totals, as differences: for sums the deltas, for results the changes of marks.
 
-Pure. So a history can be followed backwards, too.
+Pure. With differences, a history can be walked in both directions.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from projections.board.board import Ranking
 
 
 class Effects:
-    """Use `of` for each event of points of the ranking, in order, from the state of `ranking` on. It does not change
-    the ranking, which may be folded meanwhile if all totals that events name were asked for before."""
+    """Use `of` for each event of points of the ranking, in order, starting from the state of `ranking`. It does not
+    change the ranking. The ranking may be folded meanwhile if all totals that the events name were read before."""
 
     def __init__(self, ranking: Ranking) -> None:
         self._ranking = ranking

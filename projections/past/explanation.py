@@ -1,12 +1,12 @@
 """Explanation: how a competitor came from one position and total to another.
 
-Pure. A step is an event that changed something for her: it gave her a delta, she passed somebody or was passed,
-whichever of the two moved, or the list of competitors or the sort of the unity changed. (A competitor is *she* here, so
-that it is plain who is meant.)
+Pure. In this file, *she* is the competitor that is explained. A step is an event that changed something for her: it
+gave her a delta, she passed somebody or was passed (whichever of the two moved), or the list of competitors or the sort
+of the unity changed.
 
-OVERTAKING. Of two competitors in the list, one is better, or they are level. A competitor who stands better towards the
-other after an event than before has passed her, or drawn level if they are level now. An event counts as a whole: what
-happened within it does not matter.
+OVERTAKING. Of two competitors in the list, one is better, or they are level. If an event improves how one stands
+relative to the other, she has passed her, or drawn level if they are level now. An event counts as a whole: its lines
+are not looked at separately.
 """
 
 from collections.abc import Generator
@@ -38,7 +38,7 @@ from projections.past.history import Reversal, changes_order, finished, reversal
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where she stood. `position` None: she was not in the list. `total` None: no result counts."""
+    """Her place. `position` None: she was not in the list. `total` None: no result counts."""
 
     position: int | None
     total: int | None
@@ -59,26 +59,26 @@ class Cause(StrEnum):
 
     POINTS = "points"
     REVERSAL = "reversal"
-    """Points were taken back or given back; the step's `reversal` says why."""
+    """Points were taken back or restored; the step's `reversal` says why."""
     LIST = "list"
     """The list of competitors changed, or the unity was created."""
     SORT = "sort"
-    """The sort of the unity changed: which totals are better."""
+    """The sort of the unity changed."""
 
 
 class Neighbours(Struct, frozen=True):
-    """Next to whom she stands in the classification by the declared `criteria`: her line and those above and below it,
-    in order; none if she is not in the list. `lines` None: more sums would have to be looked at than an answer may."""
+    """Her neighbours in the classification by the declared `criteria`: her line and those above and below it, in order;
+    empty if she is not in the list. `lines` None: finding them would exceed the limit of sums for an answer."""
 
     criteria: tuple[Criterion, ...]
     lines: list[Classified] | None
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `result` is the better or later
-    of her results in it, if the unity counts these. `reason` is the reason given for the points; None: none, or the
-    event gave no points. `overtakings_left_out`: how many more there were. `took_place`: when, for steps in order of
-    time; several events may be one, of which `recorded` is the last."""
+    """One step. `delta`: the sum of her deltas in the event; None: it gave her none. `result`: the best or last of her
+    results in it, if the unity counts results. `reason`: the reason given for the points; None: none, or the event gave
+    no points. `overtakings_left_out`: how many overtakings are not listed. `took_place`: the time of a step in order of
+    time; such a step may combine several events, and `recorded` is the last of them."""
 
     recorded: Recorded
     cause: Cause
@@ -96,22 +96,22 @@ class Step(Struct, frozen=True, kw_only=True):
 
     @property
     def is_own(self) -> bool:
-        """Whether the event gave or took back points of hers, or changed the list or the sort; else only others
-        moved."""
+        """Whether the event changed her points, the list or the sort. If not, only others moved."""
         given = self.delta is not None or self.result is not None
         return given or self.before.total != self.after.total or self.cause in (Cause.LIST, Cause.SORT)
 
 
 _OF_SUMS: Final = Notation()
 OVERTAKINGS_MAX: Final = 5_000
-"""A page of an explanation ends with the step that reaches this number. If more competitors than this pass her or are
-passed without a change of their own totals, the step names those nearest to her afterwards."""
+"""A page of an explanation ends with the step that reaches this number of overtakings. If one step has more of them by
+competitors whose own totals did not change, it names those nearest to her afterwards."""
 _STEP_OTHERS: Final = 500
 
 
 class Explainer:
-    """Goes through a log from where `board` stands, and makes the steps of one competitor in one unity. Owns the board.
-    The ranking and the unity need not exist yet; `notation` is what the unity has, or will have."""
+    """Makes the steps of one competitor in one unity from the events of the log after those that `board` shows. Takes
+    ownership of the board. The ranking and the unity need not exist yet; `notation`: what the unity has or will
+    have."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Explainer:
 
     @property
     def place(self) -> Place:
-        """Where she stands. Takes long if it was not `prepared`."""
+        """Her current place. Builds the order first unless `prepared` did."""
         unity = self.unity
         if unity is None:
             return Place(None, self._notation.shown(0))
@@ -147,13 +147,13 @@ class Explainer:
 
     @property
     def lacks_sums(self) -> bool:
-        """Whether the ranking must be given its sums of competitions before `neighbours` is asked for."""
+        """Whether `neighbours` needs the ranking's sums of competitions first."""
         ranking = self.board.rankings.get(self._ranking_id)
         return ranking is not None and lacks_sums(ranking)
 
     def neighbours(self) -> Generator[None, None, Neighbours | None]:
-        """Next to whom she stands in the classification, in time slices; None: none is declared.
-        Nobody may fold meanwhile."""
+        """Her neighbours in the classification, in time slices; None: no classification is declared. Nothing may be
+        folded meanwhile."""
         ranking = self.board.rankings.get(self._ranking_id)
         if ranking is None or not ranking.criteria:
             return None
@@ -169,7 +169,7 @@ class Explainer:
         return finished(self.step_in_time_slices(recorded))
 
     def step_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Step | None]:
-        """As `step`, in time slices: she may pass thousands, and each takes a microsecond."""
+        """As `step`, in time slices: she may pass thousands of competitors, at a microsecond each."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
@@ -261,7 +261,7 @@ class Explainer:
         self, order: OrderedLines, old: dict[CompetitorId, int], total: int, total_before: int
     ) -> Generator[None, None, tuple[list[Overtaking], int]]:
         """The overtakings between her and the competitors whose order relative to her may have changed: those that
-        moved, and those that she moved past. Also how many of the latter are left out because there are too many."""
+        moved, and those that she moved past. Also the number of the latter that exceed the limit and are left out."""
         assert self.unity is not None
         enrolled, totals = self.board.rankings[self._ranking_id].participants, self.unity.totals
         if self._her_id not in enrolled:

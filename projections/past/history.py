@@ -1,7 +1,7 @@
 """History: every delta of a ranking as a line with its effect, and every declaration of its classification.
 
-Pure. The board's own fold defines what an event means, and advances with the lines. This module adds positions before
-and after, which the board does not keep.
+Pure. The board's fold defines the effect of an event, and advances with the lines. This module adds the positions
+before and after, which the board does not keep.
 """
 
 from collections.abc import Generator
@@ -31,7 +31,7 @@ from projections.past.effects import Effects
 
 
 class Reversal(StrEnum):
-    """Why points were taken back or given back."""
+    """Why points were taken back or restored."""
 
     VOID = "void"
     """Their competition was voided."""
@@ -54,7 +54,7 @@ class Reversal(StrEnum):
 
 
 def reversal_of(board: Board, event: Points) -> Reversal | None:
-    """Why `event` reverses points, after which the board stands or before it. None: it adds points."""
+    """Why `event` reverses points. None: it adds points. The board may be the one before or after the event."""
     if isinstance(event, PointsAdded):
         return None
     if isinstance(event, PointsExpired):
@@ -67,11 +67,11 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
 
 
 class HistoryLine(Struct, frozen=True, gc=False):
-    """One line of points. `delta` None: it is in a unity that counts results; it gave a `result`, or, if that is None
-    too, it reversed some. `competition_id` None: a free modification. `total` is the total after this line; None: no
+    """One line of points. `delta` None: the unity counts results, and the line gave a `result` or, if that is also
+    None, reversed results. `competition_id` None: a free modification. `total`: the total after this line; None: no
     result counts. The positions are those before and after the whole event; None: the competitor was not in the list.
-    `reverses` is the sequence of the event whose points this one takes back or gives back, if it is one; `reversal`
-    says why it does. `reason` is the reason given for the whole event; None: none."""
+    `reverses`: the sequence of the event whose points this one takes back or restores; None: it does neither.
+    `reversal`: why it does. `reason`: the reason given for the whole event; None: none."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -90,7 +90,7 @@ class HistoryLine(Struct, frozen=True, gc=False):
 
 
 class DeclarationLine(Struct, frozen=True, gc=False):
-    """One declaration of the classification. `criteria` empty: the one before was taken back."""
+    """One declaration of the classification. `criteria` empty: it ended the declaration before."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -102,7 +102,7 @@ AnyLine = HistoryLine | DeclarationLine
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """Which lines are asked for. A field that is None takes any; a declaration is of no unity, competitor or
+    """Which lines are requested. None as a field selects any value. A declaration has no unity, competitor or
     competition."""
 
     unity_id: UnityId | None = None
@@ -136,13 +136,13 @@ _REORDERING: Final = (
 
 
 def changes_order(event: Event, ranking_id: RankingId) -> bool:
-    """Whether this event, which gives no points, may change positions: the ranking's list, its unities, or which totals
-    are better."""
+    """Whether this event, which changes no points, may change positions: by the ranking's list, its unities, or a
+    sort."""
     return isinstance(event, _REORDERING) and event.ranking_id == ranking_id
 
 
 def _has_one_delta(event: Event) -> TypeGuard[Points]:
-    """Whether the event is one of points with a single line, in a unity that counts sums."""
+    """Whether the event has a single line of points, in a unity that counts sums."""
     return isinstance(event, Points) and len(event.deltas) == len(changed_by(event)) == 1
 
 
@@ -150,7 +150,7 @@ _T = TypeVar("_T")
 
 
 def finished(steps: Generator[None, None, _T]) -> _T:
-    """Takes all steps without a pause, and returns their result."""
+    """Runs all steps without a pause, and returns their result."""
     while True:
         try:
             next(steps)
@@ -159,7 +159,8 @@ def finished(steps: Generator[None, None, _T]) -> _T:
 
 
 class Historian:
-    """Goes through a log from where `board` stands, and makes the lines of one ranking. Owns the board."""
+    """Makes the lines of one ranking from the events of the log after those that `board` shows. Takes ownership of the
+    board."""
 
     def __init__(self, board: Board, ranking_id: RankingId) -> None:
         self.board = board
@@ -177,7 +178,7 @@ class Historian:
         return finished(self.lines_in_time_slices(recorded))
 
     def lines_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
-        """As `lines`, in time slices: each of many lines takes some microseconds."""
+        """As `lines`, in time slices: each line of an event with many takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             for unity_id in dict.fromkeys([line.unity_id for line in changed_by(event)]):
@@ -197,7 +198,7 @@ class Historian:
         return ()
 
     def _one_line(self, recorded: Recorded, event: Points, order: OrderedLines) -> Items[HistoryLine]:
-        """As `_many_lines` at half the price, for the one delta that nearly every event has."""
+        """As `_many_lines` in half the time, for events with one delta, as nearly all are."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
         before = order.line(competitor_id)

@@ -1,9 +1,10 @@
 """Who led a unity from when to when, on both clocks.
 
-Pure. The leaders of a moment are the competitors that share position 1 of its table. Nobody leads before the first
-points, without a result where results count, nor while more than SHARED_MAX share the first place. On the log's clock a
-moment is a time of recording, with the list and the sort of then. On the world's clock it is a time at which points
-took place (`world_clock.py`), with the list and the sort of the board given; what is voided or undone there is in none.
+Pure. The leaders at a moment are the competitors that share position 1 of its table. Nobody leads before the first
+points, or while more than SHARED_MAX share the first place; in a unity that counts results, nobody leads without one.
+On the log's clock a moment is a time of recording, with the list and the sort of that time. On the world's clock it is
+a time at which points took place (`world_clock.py`), with the list and the sort of the given board; points that are
+voided or undone on that board have no moment.
 """
 
 from array import array
@@ -27,7 +28,7 @@ from projections.board.results import PassingResults
 from projections.columns.enrolment import Totals
 
 SHARED_MAX: Final = 20
-"""Competitors that share a first place and still lead."""
+"""The most competitors that can share the first place and still lead."""
 _LINES_AT_ONCE: Final = 512
 _REIGNS_AT_ONCE: Final = 100
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -39,11 +40,11 @@ Leaders = tuple[CompetitorId, ...]
 """Ids in ascending order; empty: nobody leads."""
 
 
-# ── What is found ───────────────────────────────────────────────────────────────────────────────────────
+# ── Findings ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Reign(Struct, frozen=True):
-    """They led from `since` on, to before `until`; None: to the end of what was looked at."""
+    """The `leaders` led from `since` until just before `until`; None: to the end of the time examined."""
 
     since: datetime
     until: datetime | None
@@ -51,8 +52,8 @@ class Reign(Struct, frozen=True):
 
 
 class Reigns:
-    """The reigns of one clock up to the time `until`; None: all. `last`: when something happened for the last time;
-    None: nothing did. `competitions`: after how many competitions each competitor led."""
+    """The reigns on one clock up to the time `until`; None: all. `last`: the last moment; None: there was none.
+    `competitions`: for each competitor, the number of competitions after which they led."""
 
     def __init__(self, until: datetime | None = None) -> None:
         self.last: datetime | None = None
@@ -61,8 +62,8 @@ class Reigns:
         self._begun: list[tuple[datetime, Leaders]] = []
 
     def lead(self, at: datetime, leaders: Leaders, competitions: int) -> None:
-        """From `at` on, which is later than before, these lead. `competitions`: how many gave their first points
-        then."""
+        """Notes that these lead from `at` on, which is later than in the call before. `competitions`: the number of
+        competitions that gave their first points then."""
         if self._until is not None and at > self._until:
             return
         self.last = at
@@ -86,9 +87,9 @@ class Reigns:
 
 
 class TimeAtTop(Struct, kw_only=True):
-    """How long a competitor led, alone or not; `shared`: not alone. `days` and `weeks`: at the end of how many days and
-    of how many Sundays, in `zone`. `runs`: how often the first place was reached; `longest`: when the longest of these
-    began and ended."""
+    """The `time` for which a competitor led, alone or not; `shared`: the part of it that was not alone. `days` and
+    `weeks`: the number of days and of Sundays, in `zone`, at whose end the competitor led. `runs`: how often the
+    competitor took the first place. `longest`: when the longest run began and ended."""
 
     competitor_id: CompetitorId
     zone: tzinfo
@@ -101,7 +102,7 @@ class TimeAtTop(Struct, kw_only=True):
     longest: tuple[datetime, datetime]
 
     def add(self, since: datetime, until: datetime) -> None:
-        """Adds a run, to before `until`."""
+        """Adds a run from `since` until just before `until`."""
         self.runs += 1
         self.time += until - since
         began, ended = _day(since, self.zone), _day(until, self.zone)
@@ -112,7 +113,7 @@ class TimeAtTop(Struct, kw_only=True):
 
 
 def _day(moment: datetime, zone: tzinfo) -> int:
-    """The days that have ended by then, counted from a Monday."""
+    """The number of days that have ended by then, counted from a Monday."""
     try:
         return moment.astimezone(zone).toordinal() - 1
     except OverflowError:  # in the year 1 or 9999
@@ -122,8 +123,8 @@ def _day(moment: datetime, zone: tzinfo) -> int:
 def times_at_top(
     reigns: Reigns, end: datetime, most: int, zone: tzinfo
 ) -> Generator[None, None, tuple[int, list[TimeAtTop]]]:
-    """How many led, and the times of those who led longest, up to `end` and with it, with the days of `zone`; `most` of
-    them, the longest first. Pauses for other work."""
+    """The number of competitors that led, and the times of up to `most` of them, the longest first. Counts the time up
+    to and including `end`, and days in `zone`. Pauses for other work."""
     found: dict[CompetitorId, TimeAtTop] = {}
     leading: dict[CompetitorId, datetime] = {}
     end = min(end, _LAST - _MICROSECOND) + _MICROSECOND
@@ -152,7 +153,8 @@ def times_at_top(
 
 
 class ClockDifference(Struct, frozen=True):
-    """From `since` on, to before `until`, other leaders were published than led; None: to the end."""
+    """From `since` until just before `until`, the published leaders were not the true ones. `until` None: to the
+    end."""
 
     since: datetime
     until: datetime | None
@@ -161,7 +163,8 @@ class ClockDifference(Struct, frozen=True):
 
 
 def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[ClockDifference]]:
-    """Where the clocks differ from the first published leader on, in order of time. Pauses for other work."""
+    """The differences between the clocks from the first published leader on, in order of time. Pauses for other
+    work."""
     changes = merge(
         ((reign.since, 0, reign.leaders) for reign in by_log), ((reign.since, 1, reign.leaders) for reign in by_world)
     )
@@ -228,7 +231,7 @@ class PublishedLeaders:
             yield
 
     def finish(self) -> Generator[None, None, None]:
-        """The moment is complete."""
+        """Completes the current moment."""
         if self._at is None or not (self._may_differ and self._has_points):
             return
         ranking = self._board.rankings[self._ranking_id]
@@ -241,7 +244,7 @@ class PublishedLeaders:
         self._may_differ, self._changed, self._new_competitions = False, {}, 0
 
     def _note(self, event: events.Event) -> None:
-        """Notes what will change. Call it before `event` is folded."""
+        """Notes what `event` will change. Call it before `event` is folded."""
         match event:
             case PointsAdded() | PointsReversed() | events.PointsExpired():
                 touched = [line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id]
@@ -272,7 +275,8 @@ class PublishedLeaders:
 
 class TrueLeaders:
     """Use `follow` for all events of the log up to the one that `board` shows, then `finish`; `reigns` is the result.
-    Owns the board. `lines`: how many lines of points were followed. Points expire up to `until`; None: up to `now`."""
+    Takes ownership of the board. `lines`: the number of lines followed. `until`: the time up to which points expire;
+    None: `now`."""
 
     def __init__(
         self,
@@ -287,11 +291,11 @@ class TrueLeaders:
         ranking = board.rankings[ranking_id]
         self._expired_until = now_of(ranking, until or now or _EPOCH)
         self._is_expiring = ranking.unities[unity_id].expiry is not None
-        # Of each line: when it took place, who got how much, and for which competition; 0: for none. One that expires
-        # is followed by one that says when.
+        # For each line: its time, competitor, amount and competition, or 0 for none. A line that expires is followed by
+        # another with the time at which it does.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
         self._ends = array("b")
-        # Of each event that gave points without a date: when.
+        # For each event that gave points without a declared date: its sequence, and when it was recorded.
         self._undated, self._recorded = array("q"), array("q")
         self._results: dict[CompetitorId, PassingResults] = {}
 
@@ -339,7 +343,7 @@ class TrueLeaders:
         self._ends.append(ends)
 
     def _recorded_at(self, recorded: Recorded, event: Points) -> int | None:
-        """When the points that the event is about were recorded; None: they are not there."""
+        """When the event's points, or those that it reverses, were recorded; None: they are not in the log."""
         if isinstance(event, PointsReversed):
             found = bisect_left(self._undated, event.reverses)
             is_there = found < len(self._undated) and self._undated[found] == event.reverses
@@ -350,7 +354,7 @@ class TrueLeaders:
         return at
 
     def finish(self) -> Generator[None, None, None]:
-        """All events have come."""
+        """Call it after all events."""
         ranking = self._board.rankings[self._ranking_id]
         unity = ranking.unities[self._unity_id]
         unity.totals = Totals(ranking.participants)
@@ -368,8 +372,8 @@ class TrueLeaders:
             self.reigns.lead(_EPOCH + at * _MICROSECOND, _leaders(order, unity), len(competitions) - before)
 
     def _change(self, unity: Unity, competitor_id: CompetitorId, number: int) -> int:
-        """By how much the line changes the competitor's total. Of results that took place, the last in the order of the
-        log is the last."""
+        """By how much the line changes the competitor's total. The last result is the last one, in the order of the
+        log, of those that have taken place."""
         amount, ends = self._amounts[number], self._ends[number]
         if unity.counts is Counts.SUM:
             return -amount if ends else amount

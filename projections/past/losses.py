@@ -1,4 +1,4 @@
-"""What competitors will lose in a unity whose points expire, if nothing else happens: points to defend.
+"""Points to defend: the points that competitors will lose in a unity whose points expire, if nothing else happens.
 
 Pure.
 """
@@ -18,8 +18,9 @@ _EVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Losses:
-    """Those of some competitors after `now` up to `until`. Use `follow` for all events of `took_place`. `totals` are
-    kept ones, given as of now and found as of the end. `first`: when points of a competitor expire next, if any do."""
+    """The losses of some competitors after `now`, up to `until`. Use `follow` for all events of the interval
+    `took_place`. `totals`: stored totals as of `now`; afterwards, those as of `until`. `first`: for each competitor who
+    loses points, when the first of them expire."""
 
     def __init__(
         self,
@@ -40,14 +41,16 @@ class Losses:
 
     @property
     def took_place(self) -> tuple[datetime, datetime]:
-        """When the points took place by which totals change: after one time, up to another."""
+        """The interval in which the points that change totals took place: later than the first time, not later than the
+        second."""
         unity = self._board.rankings[self._ranking_id].unities[self._unity_id]
         assert unity.expiry is not None
         after = unity.expiry.over_up_to(self._now)
         return after, unity.expiry.over_up_to(self._until) if unity.counts is Counts.SUM else _EVER
 
     def follow(self, events: Iterable[Recorded], *, dated: bool) -> Generator[None, None, None]:
-        """Takes those of the events whose points have a date, or those without, with pauses for other work."""
+        """Takes those events whose points have a declared date if `dated`, else those without. Pauses for other
+        work."""
         ranking = self._board.rankings[self._ranking_id]
         for recorded in events:
             event = recorded.event

@@ -1,8 +1,8 @@
-"""Where people wrote the name of a competitor: in reasons, results, locations, descriptions, names of rankings and
-unities, and in the idempotency keys that clients chose. An erasure leaves these.
+"""Mentions: the name of a competitor in text that people wrote. These are reasons, results, locations, descriptions,
+names of rankings and unities, and idempotency keys that clients chose. An erasure does not remove them.
 
 Pure. A name is found in any case, also as a part of a word: `Ann` in `ann-7`, and in `planned`. Letters are compared
-one by one, so `ß` is not `ss`. PostgreSQL looks through the log by the same patterns, and finds the events.
+one by one, so `ß` is not `ss`. PostgreSQL searches the log with the same patterns to find the events.
 """
 
 import re
@@ -17,17 +17,17 @@ from engine.log.reading import Mentioning
 
 KEY_FIELD: Final = "idempotency_key"
 TEXTS: Final = frozenset({"name", "main_unity_name", "description", "reason", "location", "result"})
-"""The fields of events in which people write."""
+"""The fields of events that hold text written by people."""
 NAMES_MAX: Final = 100
-"""Names that are looked for; of more, the last."""
+"""Names that are searched for. If there are more, only the last ones are."""
 MENTIONS_MAX: Final = 100
-"""Mentions that are listed; others are counted."""
+"""Mentions that are listed. Further ones are only counted."""
 _AROUND: Final = 40
-"""Characters that are shown before a name and after it."""
+"""Characters that are shown before and after a name."""
 
 
 class Mention(Struct, frozen=True):
-    """A text of the event `sequence` has the name in it, or its key has: its `field`, and the words around the name."""
+    """A text, or the key, of the event `sequence` contains the name: its `field`, and the words around the name."""
 
     sequence: Sequence
     kind: str
@@ -43,14 +43,14 @@ class Mentions(Struct, frozen=True):
 
 
 class Sought(Struct, frozen=True):
-    """What is looked for, as regular expressions that Python and PostgreSQL take for the same: in texts, and in the
-    JSON of bodies."""
+    """The patterns to search for, one for texts and one for the JSON of bodies. They are regular expressions with the
+    same meaning in Python and PostgreSQL."""
 
     in_texts: str
     in_bodies: str
 
     def mentions(self, events: Iterable[Mentioning]) -> Iterator[Mention | None]:
-        """The mentions in these events; None: a pause for other work."""
+        """The mentions in these events. None is a pause for other work."""
         found = re.compile(self.in_texts).search
         for event in events:
             yield None
@@ -61,7 +61,7 @@ class Sought(Struct, frozen=True):
 
 
 def sought(names: Iterable[str]) -> Sought | None:
-    """What to look for, given all names that a competitor had; None: they have been erased."""
+    """The patterns for all names that a competitor had; None: the names have been erased."""
     last = [*dict.fromkeys(names)][-NAMES_MAX:]
     if not last:
         return None
@@ -81,7 +81,7 @@ def _escaped(name: str) -> str:
 
 
 def _texts(event: Mentioning) -> Iterator[tuple[str, str]]:
-    """The texts of an event, by field. One that cannot be read, and was set aside, has only a key."""
+    """The texts of an event, by field. An unreadable event that was set aside has only a key."""
     if event.idempotency_key is not None:
         yield KEY_FIELD, event.idempotency_key
     try:

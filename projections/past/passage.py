@@ -1,7 +1,7 @@
 """A passage of a ranking's history: a board and the points after it, for clients that fold them.
 
-Pure. Within a passage nothing but points changes the ranking's table. So the totals at its beginning,
-its deltas and the position rule give the table after each of its events.
+Pure. Within a passage, only points change the ranking's table. So the totals at its beginning, its deltas and the
+position rule give the table after each of its events.
 """
 
 from collections.abc import Generator, Iterable
@@ -17,15 +17,15 @@ from projections.board.board import Board, Revisions, fold
 from projections.past.history import changes_order
 
 PASSAGE_EVENTS_MAX: Final = 1_000
-"""Events of a passage. Passages begin at multiples of this, unless something but points changes the table, or there are
-too many deltas."""
+"""Events of a passage. Passages begin at multiples of this number. They end earlier at an event other than points that
+changes the table, or at too many deltas."""
 PASSAGE_DELTAS_MAX: Final = 20_000
 """Deltas of a passage. A single event may have more."""
 
 
 class Passage(Struct, frozen=True):
-    """`board` is that after the event `first`, 0: the empty one. `points` are the events that gave points in the
-    ranking after it, up to `last`. `starts`: when competitions began that were added between."""
+    """`board`: the board after the event `first`, or the empty one if that is 0. `points`: the events after it, up to
+    `last`, that gave points in the ranking. `starts`: when the competitions added between them began."""
 
     board: Board
     first: Sequence
@@ -44,15 +44,15 @@ class Passage(Struct, frozen=True):
 
 
 def passage_begin(at: Sequence) -> Sequence:
-    """The event after which reading the log starts for the passage that shows the event `at`."""
+    """The event after which to start reading the log for the passage that shows the event `at`."""
     return Sequence((at - 1) // PASSAGE_EVENTS_MAX * PASSAGE_EVENTS_MAX)
 
 
 def passage(
     board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: Sequence
 ) -> Generator[None, None, Passage]:
-    """The passage that shows the event `at`: the part of `run` between two changes of the table. `run` follows the
-    event `after`, whose state is `board`. Owns the board. Pauses for other work."""
+    """The passage that shows the event `at`: the part of `run` between two changes of the table. `run`: the events
+    after the event `after`. `board`: the state there. Takes ownership of the board. Pauses for other work."""
     revisions = Revisions()
     first = last = after
     held: list[Recorded] = []
@@ -83,7 +83,7 @@ def passage(
 
 
 def _changes_table(event: Event, ranking_id: RankingId) -> bool:
-    """Whether an event that gives no points changes what the table of a ranking shows."""
+    """Whether an event other than points changes the table of a ranking."""
     if isinstance(event, events.CompetitorChanged | events.CompetitorErased):
         return True
     return changes_order(event, ranking_id) or (

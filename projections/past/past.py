@@ -1,9 +1,9 @@
 """The past of a tournament, from its log: boards at any moment, pages of history, explanations.
 
-An answer starts from the nearest snapshot that is not beyond its subject, or from the beginning, and folds from there.
-It reads the log in chunks, and has a connection only while it reads one. Appended events never change. So all chunks
-show one history, and others wait no longer than a chunk takes. Snapshots are safe to drop: a missing one costs time,
-and one that cannot be read is ignored with a line in the log.
+An answer starts at the nearest snapshot that is not later than its subject, or at the beginning, and folds from there.
+It reads the log in chunks, and holds a connection only while it reads one, so others wait no longer than one chunk
+takes. Appended events never change, so all chunks show one history. Snapshots are safe to drop: a missing one costs
+time, and an unreadable one is ignored with a line in the process's log.
 """
 
 import asyncio
@@ -53,21 +53,22 @@ from projections.past.world_clock import WorldClock, add_deltas, add_special, dr
 from projections.tables import snapshots
 
 PAST_REQUESTS_MAX: Final = 3
-"""Requests about the past that one process works on at once. More would be slower for all, and delay answers about the
-present."""
+"""Requests about the past that one process works on at once. More would slow down all of them, and delay answers about
+the present."""
 PAST_WAIT_SECONDS_MAX: Final = 5.0
 """A request that is expected to wait longer than this, or has waited that long, is refused."""
 SCANNED_EVENTS_MAX: Final = 20_000
-"""Events that one page may scan. A rare filter makes a page short or empty, and the next page continues."""
+"""Events that one page may scan. If a filter matches few of them, the page is short or empty, and the next one
+continues."""
 DATED_LINES_MAX: Final = 1_000_000
-"""Lines of points on which the two clocks may differ for one answer."""
+"""Lines of points by which the two clocks may differ in one answer."""
 TIMELINE_EVENTS_MAX: Final = 20_000
 TIMELINE_DELTAS_MAX: Final = 50_000
-"""Events of a log, and deltas of a ranking in it, that are put in order of time."""
+"""Events of a log, and deltas of a ranking in it, that may be put in order of time."""
 LEADERS_EVENTS_MAX: Final = 1_000_000
-"""Events of a log, and lines of points of a unity in it, that are read for its leaders."""
+"""Events of a log, and lines of points of a unity in it, that may be read for its leaders."""
 SEARCHED_EVENTS_AT_ONCE: Final = 20_000
-"""Events that one statement looks through for the names of a competitor."""
+"""Events that one statement searches for the names of a competitor."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
@@ -85,7 +86,7 @@ class AtSequence(Struct, frozen=True):
 
 
 class AtTime(Struct, frozen=True):
-    """The moment after the last event that was recorded then or before."""
+    """The moment after the last event recorded up to that time."""
 
     moment: datetime
 
@@ -101,8 +102,8 @@ Moment = AtSequence | AtTime | AtVersion
 
 
 class PastBoard(Struct, frozen=True):
-    """A board, and the last event that it shows. `clock`: it shows only the points that had taken place by then; None:
-    it shows all."""
+    """A board, and the last event that it shows. `clock`: the board shows only the points that had taken place by its
+    time; None: it shows all."""
 
     board: Board
     sequence: Sequence
@@ -136,15 +137,14 @@ class Span(Struct, frozen=True):
 
 
 class Cursor(Struct, frozen=True):
-    """Where a page of history ends: before the event `sequence`, except that the first `lines` lines of it were
-    given."""
+    """Where a page of history ends: after the first `lines` lines of the event `sequence`."""
 
     sequence: Sequence
     lines: int = 0
 
 
 class LastCompetition(Struct, frozen=True):
-    """The last competition that gave points in a ranking. `before`: the event before the first one by which it did."""
+    """The last competition that gave points in a ranking. `before`: the event before the first of these points."""
 
     competition_id: CompetitionId
     before: Sequence
@@ -166,9 +166,9 @@ class DatedPlace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """The steps by which a competitor came from `start` to `end`. `neighbours`: her neighbours in the classification
-    afterwards; None: none was declared. `next`: the sequence to continue from; None: this is the end. `on`: the steps
-    are in order of time, up to then; None: in that of the log."""
+    """The steps that led a competitor from `start` to `end`. `neighbours`: her neighbours in the classification
+    afterwards; None: no classification was declared. `next`: the sequence to continue from; None: this is the last
+    page. `on`: the steps are in order of time, up to this time; None: they are in the order of the log."""
 
     start: DatedPlace
     end: DatedPlace
@@ -181,7 +181,7 @@ class Explanation(Struct, frozen=True):
 class Past:
     """The past of all tournaments, for one process.
 
-    Its methods raise TournamentStopped, HistoryReplaced, DatabaseUnavailable and, if too many ask, QueueFull.
+    Its methods raise TournamentStopped, HistoryReplaced, DatabaseUnavailable and, under too many requests, QueueFull.
     """
 
     def __init__(self, database: Database, time_slices: TimeSlices | None = None) -> None:
@@ -202,8 +202,8 @@ class Past:
         on: datetime | None = None,
     ) -> PastBoard:
         """The board at `moment`; None: at `head`. With `on`, the ranking has only the points that had taken place by
-        then. Raises NotFound if the log up to `head` does not contain that moment, or if there was no such ranking
-        then; and TooMuchWork."""
+        that time. Raises NotFound if the log up to `head` does not contain the moment, or if the ranking did not exist
+        at it; and TooMuchWork."""
         async with self._admitted():
             match moment:
                 case None:
@@ -225,8 +225,8 @@ class Past:
             return past_board if on is None else await self._on(tournament_id, ranking_id, past_board, on)
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
-        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all chunks read
-        since `head` was its head show one history."""
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it has, all chunks that were
+        read since `head` was current show one history."""
         async with self._database.connection_for(tournament_id) as connection:
             if not await heads.has(connection, tournament_id, head):
                 raise HistoryReplaced
@@ -267,8 +267,8 @@ class Past:
     async def last_competition(
         self, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, board: Board
     ) -> LastCompetition | None:
-        """The last competition that gave points in the ranking: it is not voided, nor are they undone, on `board`.
-        None: none did up to the event `upto`, or none in the last LOOKED_BACK_EVENTS_MAX."""
+        """The last competition that gave points in the ranking, if on `board` it is not voided and the points are not
+        undone. None: none did up to the event `upto`, or in the last LOOKED_BACK_EVENTS_MAX events."""
         voided, undone = frozenset(board.voided), frozenset(board.rankings[ranking_id].undone)
         last: CompetitionId | None = None
         first: Sequence | None = None
@@ -300,7 +300,7 @@ class Past:
         ranking_ids: Collection[RankingId],
         competition_ids: Iterable[CompetitionId],
     ) -> set[CompetitionId]:
-        """Those of the competitions that gave points in one of these rankings, on the board and by its clock."""
+        """The competitions that gave points in one of these rankings, on the board and by its clock."""
         found: set[CompetitionId] = set()
         pending = deque([(one, Sequence(0)) for one in competition_ids])
         async with self._admitted():
@@ -313,7 +313,7 @@ class Past:
         return found
 
     async def board_after(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Board:
-        """The board after this event. Raises NotFound if the log up to `head` does not reach so far."""
+        """The board after this event. Raises NotFound if the event is beyond `head`."""
         _refuse_beyond(head, sequence)
         async with self._admitted():
             return await self._board_at(tournament_id, sequence)
@@ -326,8 +326,8 @@ class Past:
         without: LeftOut,
         clock: WorldClock | None = None,
     ) -> CompetitionSums:
-        """What the competitors of a ranking got in each competition up to this event, by `clock`, `without` what
-        was left out then. Reads the log up to there."""
+        """The sums that competitors of a ranking got in each competition up to this event, by `clock`, `without` the
+        points to leave out. Reads the log up to the event."""
         async with self._admitted():
             return await self._competition_sums(tournament_id, ranking_id, sequence, without, clock)
 
@@ -348,7 +348,8 @@ class Past:
     # ── The world's clock ───────────────────────────────────────────────────────────────────────────────
 
     async def _on(self, tournament_id: TournamentId, ranking_id: RankingId, then: PastBoard, on: datetime) -> PastBoard:
-        """The same board, owned by this call, with the points that had taken place by `on`. Raises TooMuchWork."""
+        """The same board, with only the points that had taken place by `on`. Takes ownership of the board. Raises
+        TooMuchWork."""
         board, upto = then.board, then.sequence
         async with self._database.connection_for(tournament_id) as connection:
             last = await heads.last_at(connection, tournament_id, on, upto)
@@ -370,8 +371,8 @@ class Past:
     async def _add_special(
         self, tournament_id: TournamentId, ranking_id: RankingId, clock: WorldClock, upto: Sequence
     ) -> None:
-        """Makes the totals of unities that count results, or whose points expire, those by the clock. Reads the log.
-        Raises TooMuchWork."""
+        """Replaces the totals of unities that count results, or whose points expire, by those of the clock. Reads the
+        log. Raises TooMuchWork."""
         if upto > DATED_LINES_MAX:
             raise TooMuchWork("events", DATED_LINES_MAX)
         drop_special(clock.board, ranking_id)
@@ -381,8 +382,9 @@ class Past:
     async def _differing(
         self, tournament_id: TournamentId, clock: WorldClock, upto: Sequence
     ) -> AsyncGenerator[tuple[int, list[Recorded]], None]:
-        """The points up to the event `upto` that the clock shows though they were recorded later, each time with 1, and
-        those that it does not show though they were recorded by then, with -1; chunk by chunk."""
+        """The points up to the event `upto` on which the clocks differ, chunk by chunk: with 1, those that the world's
+        clock shows although they were recorded later; with -1, those that it does not show although they were recorded
+        by then."""
         by_then, later = await in_time_slices(clock.dated())
         first = Sequence(0)
         for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
@@ -419,7 +421,7 @@ class Past:
         self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
     ) -> tuple[Board, Sequence]:
         """The board and sequence of the last snapshot in which the unity had not yet reached the version, or of the
-        beginning. Versions never fall, so halving finds it."""
+        beginning. Versions never fall, so a binary search finds it."""
         async with self._database.connection_for(tournament_id) as connection:
             kept = [sequence for sequence in await snapshots.sequences(connection, tournament_id) if sequence <= head]
         board, at = Board(), Sequence(0)
@@ -441,7 +443,7 @@ class Past:
         return board
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
-        """The board and sequence of the last good snapshot that is not beyond `upto`, or of the beginning."""
+        """The board and sequence of the last readable snapshot that is not after `upto`, or of the beginning."""
         while upto > 0:
             async with self._database.connection_for(tournament_id) as connection:
                 try:
@@ -472,8 +474,7 @@ class Past:
     async def _chunks_read_ahead(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
-        """As `_chunks`, for callers that want all of them: while one chunk is being folded, the database reads the next
-        one."""
+        """As `_chunks`, for callers that need all chunks: the database reads the next chunk while one is folded."""
         if after >= upto:
             return
         following = asyncio.create_task(self._chunk(tournament_id, after, upto))
@@ -499,8 +500,8 @@ class Past:
     async def passage(
         self, tournament_id: TournamentId, ranking_id: RankingId, at: Sequence, head: Sequence
     ) -> Passage:
-        """The passage of a ranking's history that shows the event `at`. Raises NotFound if the log up to `head` does
-        not reach so far."""
+        """The passage of a ranking's history that shows the event `at`. Raises NotFound if the event is beyond
+        `head`."""
         _refuse_beyond(head, at)
         after = passage_begin(at)
         async with self._admitted():
@@ -517,8 +518,9 @@ class Past:
         upto: Sequence,
         until: datetime | None = None,
     ) -> list[TimelineStep]:
-        """What took place in a ranking, in order of time. `board` is that after the event `upto`, and nobody folds into
-        it meanwhile. Points expire up to `until`; None: up to when that was recorded. Raises TooMuchWork."""
+        """The points of a ranking in order of time. `board`: the board after the event `upto`; nothing may be folded
+        into it meanwhile. `until`: the time up to which points expire; None: when `upto` was recorded. Raises
+        TooMuchWork."""
         if upto > TIMELINE_EVENTS_MAX:
             raise TooMuchWork("events", TIMELINE_EVENTS_MAX)
         timeline = Timeline(board, ranking_id, until)
@@ -537,8 +539,9 @@ class Past:
         upto: Sequence,
         events_max: int = DATED_LINES_MAX,
     ) -> None:
-        """Gives the losses of a unity the events up to `upto` that they are made of. Raises TooMuchWork if more than
-        `events_max` were recorded when what expires took place, or more give points of competitions."""
+        """Passes the events up to `upto` that the losses of a unity depend on to `losses`. Raises TooMuchWork if more
+        than `events_max` events were recorded in the interval in which the expiring points took place, or if more give
+        points of competitions."""
         after, until = losses.took_place
         by_date = await in_time_slices(dated_between(board, after, until))
         async with self._admitted():
@@ -566,8 +569,8 @@ class Past:
         unity_id: UnityId,
         until: datetime | None = None,
     ) -> tuple[Reigns, Reigns]:
-        """Who led a unity up to the time `until`, by the log's clock and by the world's. Owns the board. Reads the log
-        up to the event that it shows. Raises TooMuchWork."""
+        """The leaders of a unity up to the time `until`, by the log's clock and by the world's. Takes ownership of the
+        board. Reads the log up to the event that the board shows. Raises TooMuchWork."""
         if then.sequence > LEADERS_EVENTS_MAX:
             raise TooMuchWork("events", LEADERS_EVENTS_MAX)
         published = PublishedLeaders(tournament_id, ranking_id, unity_id, until)
@@ -594,7 +597,7 @@ class Past:
         after: Cursor | None = None,
         limit: int,
     ) -> HistoryPage:
-        """The lines of `span` from the cursor `after` on that `asked` takes: at most `limit`, found in
+        """The lines of `span` from the cursor `after` on that `asked` selects: at most `limit`, from at most
         SCANNED_EVENTS_MAX events."""
         begin = Cursor(span.first) if after is None or after.sequence < span.first else after
         last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
@@ -616,8 +619,7 @@ class Past:
     async def lines(
         self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
     ) -> AsyncIterator[tuple[Sequence, list[AnyLine]]]:
-        """Yields all lines of `span` that `asked` takes, chunk by chunk, each time with the sequence that has been
-        reached."""
+        """Yields all lines of `span` that `asked` selects, chunk by chunk, each chunk with the sequence reached."""
         found = self._lines_by_event(tournament_id, ranking_id, span, self._chunks_read_ahead)
         async with self._admitted(), aclosing(found):
             async for lines_by_event in found:
@@ -648,8 +650,8 @@ class Past:
     async def touches(
         self, live_board: Board, tournament_id: TournamentId, competitor_id: CompetitorId, span: Span
     ) -> AsyncGenerator[tuple[Sequence, list[Touch]], None]:
-        """Yields the events of `span` that touch a competitor, chunk by chunk, each time with the sequence that has
-        been reached. `live_board` shows at least the events of `span`."""
+        """Yields the events of `span` that touch a competitor, chunk by chunk, each chunk with the sequence reached.
+        `live_board` shows at least the events of `span`."""
 
         def takes_part(competition_id: CompetitionId) -> bool:
             return competitor_id in live_board.competitions[competition_id].participants
@@ -661,7 +663,8 @@ class Past:
                 yield events[-1].sequence, found
 
     async def mentions(self, tournament_id: TournamentId, competitor_id: CompetitorId, head: Sequence) -> Mentions:
-        """Where people wrote a name that the competitor has or had, up to the event `head`. Looks through the log."""
+        """The places where people wrote a name that the competitor has or had, up to the event `head`. Scans the
+        log."""
         listed: list[Mention] = []
         count, after = 0, Sequence(0)
         async with self._admitted():
@@ -696,11 +699,12 @@ class Past:
         limit: int | None = None,
         latest: bool = False,
     ) -> Explanation:
-        """How a competitor came from where she stood after the event `start` to where she stood after the event `end`,
-        in a unity with this notation, which need not exist there.
-        Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most that many steps, found in
-        SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, these are the last
-        steps, and the page ends at `end`; `next` is the event up to which earlier ones are found."""
+        """How a competitor came from her place after the event `start` to her place after the event `end`, in a unity
+        with this notation. The unity need not exist yet. With a `limit`: at most that many steps, from at most
+        SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, the page has the
+        last steps and ends at `end`, and `next` is the event up to which earlier steps are found.
+
+        Raises NotFound if `end` is beyond `head`."""
         _refuse_beyond(head, max(start, end))
         last, most = end, None if latest else limit
         if latest:
@@ -743,8 +747,8 @@ class Past:
         head: Sequence,
         limit: int | None = None,
     ) -> Explanation:
-        """How a competitor came to where she stood by what had taken place by `on`, as known after the event `upto`:
-        the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
+        """How a competitor came to her place by the points that had taken place by `on`, as known after the event
+        `upto`: the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
         then = await self.at(tournament_id, ranking_id, AtSequence(upto), head)
         timeline = await self.timeline(tournament_id, then.board, ranking_id, upto, on)
         steps = [step for step in timeline if step.at <= on]
@@ -763,8 +767,8 @@ class Past:
         head: Sequence,
         only: Items[CompetitorId] | None = None,
     ) -> AsyncIterator[tuple[Sequence, Series]]:
-        """Follows a unity from the beginning of the log, everybody's lines or `only` some. After each chunk, yields the
-        sequence reached and the series so far, always the same object."""
+        """Follows a unity from the beginning of the log: all lines, or those of `only` some competitors. After each
+        chunk, yields the sequence reached and the series so far, always the same object."""
         board, series = Board(), Series(ranking_id, unity_id, only)
         async with self._admitted():
             async for events in self._chunks_read_ahead(tournament_id, Sequence(0), head):
@@ -779,8 +783,8 @@ class Past:
         head: Sequence,
         only: Items[CompetitorId],
     ) -> list[SeriesPoint] | None:
-        """The series of a unity by the world's clock, of these competitors. None: nothing in the ranking has a date, or
-        there is too much to put in order."""
+        """The series of a unity by the world's clock, for these competitors. None: nothing in the ranking has a date,
+        or there is too much to put in order."""
         if head > TIMELINE_EVENTS_MAX:
             return None
         board = (await self.at(tournament_id, ranking_id, None, head)).board
@@ -796,9 +800,9 @@ class Past:
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:
-        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if that takes more than
-        PAST_WAIT_SECONDS_MAX, or is expected to, by the pace of the last ones; and translates errors inside as
-        `_faults` does."""
+        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if that takes longer than
+        PAST_WAIT_SECONDS_MAX, or is expected to at the pace of the last requests. Translates errors inside as `_faults`
+        does."""
         expected = self._waiting * self._pace.seconds_each
         if expected > PAST_WAIT_SECONDS_MAX:
             raise QueueFull(expected)
@@ -827,7 +831,7 @@ def _until_version(
     events: Iterable[Recorded],
     last: list[Recorded],
 ) -> Iterator[None]:
-    """Folds events step by step until the unity has the version, and puts the last one into `last`."""
+    """Folds events step by step until the unity has the version, and sets `last` to the last event."""
     for recorded in folding(tournament_id, board, events):
         last[:] = [recorded]
         if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
@@ -836,15 +840,15 @@ def _until_version(
 
 
 def _followed(tournament_id: TournamentId, board: Board, series: Series, events: Iterable[Recorded]) -> Iterator[None]:
-    """Folds events step by step, and has the series follow them."""
+    """Folds events step by step into the board and the series."""
     for recorded in folding(tournament_id, board, events):
         series.follow(board, recorded)
         yield
 
 
 def _causes(board: Board, ranking_ids: Collection[RankingId], events: Iterable[Recorded]) -> Iterator[CompetitionId]:
-    """The competitions for which these events gave points in the rankings, that are not undone and whose competitors
-    are not all struck."""
+    """The competitions for which these events gave points in the rankings. The points must not be undone, nor their
+    competitors all struck."""
     for recorded in events:
         event = recorded.event
         if (
@@ -879,7 +883,7 @@ def _add_touches(
     takes_part: Callable[[CompetitionId], bool],
     found: list[Touch],
 ) -> Iterator[None]:
-    """Adds what the events tell of a competitor to `found`, step by step."""
+    """Adds the events that touch a competitor to `found`, step by step."""
     for recorded in events:
         told = touch(recorded, competitor_id, takes_part)
         if told is not None:
@@ -923,7 +927,7 @@ def _add_neighbours(explainer: Explainer, found: list[Neighbours | None]) -> Ite
 
 
 def _dropped(steps: list[Step], limit: int | None) -> Step | None:
-    """Drops the first of more steps than a page has, and returns the last one of those; None: there are not more."""
+    """Drops the first steps that exceed a page, and returns the last one dropped; None: none was."""
     dropped = None
     while len(steps) > 1 and limit is not None and (len(steps) > limit or _overtakings(steps) > OVERTAKINGS_MAX):
         dropped = steps.pop(0)
@@ -947,7 +951,7 @@ def _refuse_beyond(head: Sequence, sequence: Sequence) -> None:
 
 
 def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
-    """The version of a unity; 0: there is no such unity yet."""
+    """The version of a unity; 0: it does not exist yet."""
     ranking = board.rankings.get(ranking_id)
     unity = None if ranking is None else ranking.unities.get(unity_id)
     return 0 if unity is None else unity.version
@@ -955,7 +959,7 @@ def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Turns faults of a log into errors for clients. The live and the worker raise the alarm."""
+    """Translates faults of a log into errors for clients. It raises no alarm: the live and the worker do."""
     try:
         yield
     except LogForked as fork:

@@ -1,8 +1,8 @@
 """The series of a unity: the standings at as many moments as a chart can show.
 
-Pure. A point of the series is taken after each event that gave points in the unity. Beyond SERIES_POINTS_MAX, every
-second point is dropped, and from then on only every second one is taken, and so on. So the length of the series is
-bounded for any log.
+Pure. The series gets a point after each event that gave points in the unity. Beyond SERIES_POINTS_MAX, every second
+point is dropped, and from then on only every second one is taken; this repeats each time the limit is reached. So the
+length of the series is bounded for any log.
 """
 
 from collections.abc import Sequence as Items
@@ -30,8 +30,8 @@ class SeriesPoint(Struct, frozen=True):
 
 
 class Series:
-    """Use `follow` for each event of the log; `points` is the series so far. Its last point has the list and the totals
-    of now, even if only the list has changed since points were given. `only`: the competitors whose lines are wanted;
+    """Use `follow` for each event of the log; `points` is the series so far. Its last point has the current list and
+    totals, even if only the list has changed since the last points. `only`: the competitors whose lines are wanted;
     None: all."""
 
     def __init__(self, ranking_id: RankingId, unity_id: UnityId, only: Items[CompetitorId] | None = None) -> None:
@@ -40,7 +40,7 @@ class Series:
         self._only = only
         self._kept: list[SeriesPoint] = []
         self._stride = 1
-        self._since = 0  # points of the series since the last one that was kept
+        self._since = 0  # points since the last one kept
         self._last: tuple[Board, Recorded] | None = None
 
     def follow(self, board: Board, recorded: Recorded) -> None:

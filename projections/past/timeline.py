@@ -1,7 +1,7 @@
 """The points of a ranking in the order in which they took place, for clients that fold them.
 
-Pure. A step is a moment of the world's clock at which something took place (`world_clock.py`). What was voided, undone,
-or taken back altogether, is in none.
+Pure. A step is a moment of the world's clock at which points took place (`world_clock.py`). Points that were voided,
+undone or completely taken back are in no step.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -25,10 +25,10 @@ from projections.past.world_clock import give_totals
 
 
 class TimelineStep(Struct, frozen=True):
-    """What took place at `at`: by competitor and unity, the changes of totals as they are kept, and the results that
-    were given, as marks; and the competitions that gave them. `recorded_at` and `sequence`: when the last of it was
-    recorded, and as which event. `is_dated`: the time was declared. `is_expiry`: points expired, and nothing else took
-    place."""
+    """The points that took place at `at`. `deltas` and `results`: by competitor and unity, the changes of stored
+    totals, and the results given, as marks. `competitions`: the competitions that gave them. `recorded_at` and
+    `sequence`: the time and the event at which the last of these points were recorded. `is_dated`: the time was
+    declared. `is_expiry`: points expired, and nothing else took place."""
 
     at: datetime
     recorded_at: datetime
@@ -41,8 +41,8 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline:
-    """Use `follow` for all events of the log up to the one that `board` shows; `steps` are the result. `deltas`: how
-    many were followed. Points expire up to `until`; None: up to when the last of the events was recorded."""
+    """Use `follow` for all events of the log up to the one that `board` shows; `steps` is the result. `deltas`: the
+    number of lines followed. `until`: the time up to which points expire; None: the recording of the last event."""
 
     def __init__(self, board: Board, ranking_id: RankingId, until: datetime | None = None) -> None:
         self.deltas = 0
@@ -54,7 +54,7 @@ class Timeline:
         self._ranking_id = ranking_id
         self._steps: dict[datetime, TimelineStep] = {}
         self._recorded: dict[Sequence, datetime] = {}  # undated points
-        self._results: list[tuple[datetime, bool, int, Recorded, Delta]] = []  # when they come, or go; with a number
+        self._results: list[tuple[datetime, bool, int, Recorded, Delta]] = []  # when one starts or ends; with a number
 
     def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the next events, with pauses for other work."""
@@ -125,8 +125,8 @@ class Timeline:
         self._expired.clear()
 
     def _take_results(self) -> None:
-        """Adds to each step what the results do that came or went then: of those that count at a time, the best, or the
-        last in the order of the log, makes the total."""
+        """Adds to each step the effect of results that started or ended then. At any time, the total is the best of the
+        counting results, or the last one in the order of the log."""
         unities = self._board.rankings[self._ranking_id].unities
         counting: dict[tuple[CompetitorId, UnityId], PassingResults] = {}
         for at, ends, number, recorded, result in sorted(self._results, key=lambda one: one[:3]):
@@ -146,7 +146,7 @@ class Timeline:
 
     @property
     def _limit(self) -> datetime:
-        """Up to when points expire."""
+        """The time up to which points expire."""
         assert self._last is not None
         return now_of(self._board.rankings[self._ranking_id], self._until or self._last)
 
@@ -162,8 +162,8 @@ class Timeline:
 def series_by_date(
     board: Board, ranking_id: RankingId, unity_id: UnityId, steps: Items[TimelineStep], only: Items[CompetitorId]
 ) -> Generator[None, None, list[SeriesPoint]]:
-    """The series of a unity through the steps, for these competitors; its moments are numbered from 1. Owns the board.
-    Pauses for other work."""
+    """The series of a unity over the steps, for the competitors `only`. Its moments are numbered from 1. Takes
+    ownership of the board. Pauses for other work."""
     series = Series(ranking_id, unity_id, only)
     yield from give_totals(board, Board(), ranking_id)
     for recorded in _replayed(board, ranking_id, steps, None):
@@ -181,7 +181,7 @@ def steps_by_date(
     competitor_id: CompetitorId,
     steps: Items[TimelineStep],
 ) -> Generator[None, None, tuple[Place, list[Step]]]:
-    """Where a competitor stands in a unity after these steps, and the steps by which she came there. Owns the board.
+    """A competitor's place in a unity after these steps, and the steps that led to it. Takes ownership of the board.
     Pauses for other work."""
     yield from give_totals(board, Board(), ranking_id)
     explainer = Explainer(board, ranking_id, unity_id, competitor_id)
@@ -207,8 +207,8 @@ def steps_by_date(
 def _replayed(
     board: Board, ranking_id: RankingId, steps: Items[TimelineStep], her: CompetitorId | None
 ) -> Iterator[Recorded]:
-    """An event for each step, as if it had been recorded when it took place; by the competition in which she took part,
-    if there is one, or the only one."""
+    """An event for each step, as if it had been recorded when it took place. It names a competition of the step in
+    which the competitor `her` took part; without one, the step's only competition."""
     for number, step in enumerate(steps, start=1):
         deltas = tuple([Delta(who, unity_id, amount) for (who, unity_id), amount in step.deltas.items()])
         cause = next((one for one in step.competitions if her in _participants(board, one)), None)

@@ -1,7 +1,8 @@
-"""What the log tells of one competitor: each event that touches it, cut down to what it says of it.
+"""The events that touch one competitor, each reduced to its content about that competitor.
 
-Pure. An event touches a competitor if it names it, or is about a competition that it takes part in. Lists of
-competitors and lines of points are cut down to its own. Names of others are left out: they are theirs.
+Pure. An event touches a competitor if it names the competitor, or is about a competition in which the competitor takes
+part. Lists of competitors and lines of points are reduced to the competitor's own. Names of others are left out,
+because they are personal fields of others.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ _OF_COMPETITIONS: Final = CompetitionAdded | CompetitionChanged | CompetitionVoi
 
 
 class Touch(Struct, frozen=True):
-    """An event that touches a competitor. `told`: its fields as they are stored, cut down to this competitor."""
+    """An event that touches a competitor. `told`: its stored fields, reduced to this competitor."""
 
     recorded: Recorded
     kind: str
@@ -37,8 +38,8 @@ class Touch(Struct, frozen=True):
 
 
 def touch(recorded: Recorded, competitor_id: CompetitorId, takes_part: Callable[[CompetitionId], bool]) -> Touch | None:
-    """What an event tells of a competitor; None: nothing. `takes_part`: whether it is a participant of a
-    competition."""
+    """The event, reduced to its content about a competitor; None: it does not touch the competitor. `takes_part`:
+    whether the competitor takes part in a competition."""
     event = recorded.event
     is_theirs = isinstance(event, _OF_COMPETITIONS) and takes_part(event.competition_id)
     if not (is_theirs or _names(event, competitor_id)):

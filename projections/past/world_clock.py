@@ -1,8 +1,8 @@
-"""The world's clock: what had taken place by a time, whenever it was recorded.
+"""The world's clock: the points that had taken place by a time, whenever they were recorded.
 
 Pure. A competition takes place at its declared date. Without one, its points take place when they are recorded, as do
-points without a competition. A reversal takes place with what it reverses. So the points of a table on a date are those
-of the table recorded by then, without what was dated later, and with what was recorded later and dated by then.
+points without a competition. A reversal takes place with the points that it reverses. So a table on a date has the
+points recorded by then, minus those dated later, plus those recorded later but dated by then.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -23,14 +23,15 @@ _STEP_TOTALS: Final = 500
 
 
 class WorldClock(Struct, frozen=True):
-    """The time `on`. `board` has the dates of competitions; `last`: the last of its events recorded by then."""
+    """The world's clock at the time `on`. `board`: has the dates of competitions. `last`: its last event recorded by
+    `on`."""
 
     board: Board
     on: datetime
     last: Sequence
 
     def shows(self, sequence: Sequence, points: Points) -> bool:
-        """Whether these points, recorded as this event, had taken place."""
+        """Whether these points, recorded as the event `sequence`, had taken place."""
         date = declared_date(self.board, points.competition_id)
         if date is not None:
             return date <= self.on
@@ -41,7 +42,7 @@ class WorldClock(Struct, frozen=True):
         return (one for one in events if not isinstance(one.event, Points) or self.shows(one.sequence, one.event))
 
     def undated(self, events: Iterable[Recorded]) -> list[Recorded]:
-        """Those of the events that gave or reversed points without a date, and had taken place."""
+        """The events that added or reversed points without a declared date and had taken place."""
         return [
             one
             for one in self.shown(events)
@@ -49,7 +50,7 @@ class WorldClock(Struct, frozen=True):
         ]
 
     def dated(self) -> Generator[None, None, tuple[list[CompetitionId], list[CompetitionId]]]:
-        """The competitions with a date: those by `on`, and those after it. With pauses for other work."""
+        """The competitions with a declared date: those up to `on`, and those after it. Pauses for other work."""
         by_then: list[CompetitionId] = []
         later: list[CompetitionId] = []
         competitions = self.board.competitions
@@ -74,8 +75,7 @@ def give_totals(board: Board, earlier: Board, ranking_id: RankingId) -> Generato
 
 
 def add_deltas(board: Board, ranking_id: RankingId, events: Iterable[Recorded], sign: int) -> Iterator[None]:
-    """Adds the deltas of those of the events that gave points in the ranking, `sign` times each. Pauses for other
-    work."""
+    """Adds the deltas that these events have in the ranking, each multiplied by `sign`. Pauses for other work."""
     unities = board.rankings[ranking_id].unities
     for recorded in events:
         event = recorded.event
@@ -95,9 +95,9 @@ def drop_special(board: Board, ranking_id: RankingId) -> None:
 def add_special(
     board: Board, ranking_id: RankingId, events: Iterable[Recorded], now: datetime, clock: WorldClock | None = None
 ) -> Generator[None, None, None]:
-    """Adds the results that these events gave in the ranking, and the points that expire, of those that count on the
-    board, had not expired by `now`, and had taken place by the clock. Give it all events of the log, in order. Pauses
-    for other work."""
+    """Adds the results and the expiring points that these events gave in the ranking, if they count on the board, had
+    not expired by `now`, and had taken place by the clock. `events`: all events of the log, in order. Pauses for other
+    work."""
     ranking = board.rankings[ranking_id]
     expiries = expiries_of(ranking)
     for recorded in events:

@@ -1,8 +1,8 @@
-"""The columns of the tables that a board is written as. Each is declared once: statements, and the arrays sent with
-them, are made from that.
+"""The columns of the tables that store a board. Each is declared once; statements, and the arrays sent with them, are
+made from the declarations.
 
-Statements are made when the program starts, of names that are written down here and never of values. How rows become
-structs again is written out below: made from the declaration, it took a third longer for each competitor.
+Statements are made when the program starts, only from names in this file, never from values. The code that turns rows
+into structs is written out below: code made from the declarations took a third longer for each competitor.
 
 Pure.
 """
@@ -34,14 +34,14 @@ from projections.columns.enrolment import Enrolment, Totals
 
 
 class Column(Struct, frozen=True):
-    """`type`: of the parameter. A row shows a struct, whose attribute has the column's name."""
+    """`type`: the type of the parameter. A row stores a struct, and the column's name is that of its attribute."""
 
     name: str
     type: str
     fixed: bool = False
     """The value never changes while the row exists."""
     taken: Callable[[Any], object] | None = None
-    """Converts a struct to the parameter; None: the attribute is sent."""
+    """Converts a struct to the parameter; None: the attribute is sent unchanged."""
     stored: str | None = None
     """SQL that converts the parameter to the stored value; None: they are equal."""
     read: str | None = None
@@ -87,8 +87,8 @@ class Table:
         )
 
     def insert(self) -> str:
-        """The statement that writes rows, of many tournaments too, as one array for each column. Of a row that is there
-        already it changes what is not fixed; where all is, there must be none."""
+        """The statement that writes rows, also of many tournaments, as one array for each column. In an existing row,
+        it updates the columns that are not fixed; if all are fixed, no row may exist."""
         names = _list(_names(self.columns))
         return _lines(
             f"INSERT INTO {self.name} ({names})",
@@ -137,7 +137,7 @@ def _lines(*clauses: str) -> str:
 
 
 def _score(competition: Competition) -> str | None:
-    """The results of participants are in rows of their own."""
+    """Results of participants are in separate rows."""
     return competition.result if isinstance(competition.result, str) else None
 
 

@@ -1,7 +1,8 @@
 """Defects that one tournament met: counted, logged with their traceback, and noted where operators look.
 
-A defect is an exception that has no answer of its own. Its effect is limited to one tournament: code that works for
-many tournaments catches it where the work for each begins, and reports it here. The only SQL on the table `defect`.
+A defect is an exception without an answer of its own. Its effect is limited to one tournament: code that works for many
+tournaments catches it where the work for each begins, and reports it here. This file has the only SQL on the table
+`defect`.
 """
 
 from datetime import datetime
@@ -63,7 +64,7 @@ class Defect(Struct, frozen=True):
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether an exception is none of this program's refusals and failures, and no trouble with the database or a
+    """Whether an exception is a defect: not a refusal or failure of this program, nor an error of the database or a
     client."""
     return isinstance(error, Exception) and not isinstance(
         error, (TallybookError, asyncpg.PostgresError, *DATABASE_TROUBLE)
@@ -77,7 +78,7 @@ def alarm(tournament_id: TournamentId, part: DefectPart, error: Exception) -> No
 
 
 async def note(database: Database, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
-    """Notes a defect for operators. If the database does not take it, only the log has it."""
+    """Notes a defect for operators. If the database does not accept the note, only the log has it."""
     try:
         async with database.connection() as connection:
             await note_over(connection, tournament_id, part, error)
@@ -86,12 +87,12 @@ async def note(database: Database, tournament_id: TournamentId, part: DefectPart
 
 
 async def note_over(connection: Connection, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
-    """As `note`, over this connection, whose errors come through."""
+    """As `note`, over this connection. Raises its errors."""
     await connection.execute(_NOTE, tournament_id, part.value, _named(error))
 
 
 async def forget(connection: Connection, tournament_id: TournamentId) -> None:
-    """Removes what was noted of a tournament: it may cite a name that has been erased."""
+    """Removes the notes about a tournament, because they may cite an erased name."""
     await connection.execute(_FORGET, tournament_id)
 
 
@@ -104,6 +105,6 @@ async def recent(connection: Connection, limit: int) -> list[Defect]:
 
 
 def _named(error: Exception) -> str:
-    """The error as text that a column holds: it may cite anything."""
+    """The error as text that a column can hold, because the error may cite anything."""
     text = repr(error)[:REASON_CHARACTERS_MAX].replace("\0", "\\0")
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,9 +1,9 @@
-"""Tables folded again from the log, compared with those in use, and put in their place.
+"""Rebuilds tables: folds them again from the log, compares them with those in use, and replaces these.
 
-The log is folded in memory, up to where the tables stand. Then one transaction that holds the checkpoint compares both.
-If they differ, or are of different folds, the new rows take the place of the old ones. Reads and appends continue
-meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed changes nothing
-except snapshots, which are the same for every writer.
+The log is folded in memory, up to the head of the tables. Then one transaction that holds the checkpoint compares both.
+If they differ, or come from different folds, the new rows replace the old ones. Reads and appends continue meanwhile;
+workers skip the tournament while its checkpoint is held. A rebuild that is killed changes nothing except snapshots,
+which are the same for every writer.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from projections.tables.snapshots import Snapshot
 
 CLAIMS_MAX: Final = 200
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""Between two attempts to claim the checkpoint. A worker holds it for some milliseconds at a time."""
+"""The time between two attempts to claim the checkpoint. A worker holds it for some milliseconds at a time."""
 HELD_EVENTS_MAX: Final = 10_000
 """Events that may be left to fold while the checkpoint is held."""
 REBUILD_DIFFERENCES_MAX: Final = 1_000
@@ -35,8 +35,8 @@ REBUILD_DIFFERENCES_MAX: Final = 1_000
 
 
 class Rebuilt(Struct, frozen=True):
-    """The outcome for one tournament's tables. `differences`: where they differed from the log. If there are none,
-    tables of this fold were not touched."""
+    """The outcome for one tournament's tables. `differences`: where they differed from the log. Without any, tables of
+    this fold were not changed."""
 
     sequence: Sequence
     differences: list[str] = field(default_factory=list)
@@ -48,8 +48,8 @@ async def rebuild(
 ) -> Rebuilt:
     """Rebuilds the tables of one tournament; calls `progress` with the sequence up to which the log has been folded.
 
-    Raises LogUnreadable if an event cannot be folded, LogForked if the log became another one meanwhile, Conflict if
-    the checkpoint is not to be had or the tables are of a newer fold, and DatabaseUnavailable.
+    Raises LogUnreadable if an event cannot be folded, LogForked if the log was replaced meanwhile, Conflict if the
+    checkpoint cannot be claimed or the tables are of a newer fold, and DatabaseUnavailable.
     """
     async with database.connection_for(tournament_id) as connection:
         await tables.create_checkpoints(connection, {tournament_id: heads.beginning(tournament_id)})
@@ -80,7 +80,7 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
 
 
 async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
-    """Within a transaction: compares and replaces. None: somebody else holds the checkpoint, or it is far ahead."""
+    """Compares and replaces, within a transaction. None: the checkpoint is held elsewhere, or is far ahead."""
     tournament_id = folded.tournament_id
     claimed = await tables.claim(connection, [tournament_id])
     if tournament_id not in claimed:
@@ -105,13 +105,13 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     # Processes of the older version use its snapshots for as long as they run.
     await snapshots.drop_others(connection, tournament_id, folded.snapshots, kept_version=checkpoint.fold_version)
     if erased := await reading.erased_since(connection, tournament_id, Sequence(0)):
-        await snapshots.erase(connection, tournament_id, erased)  # some were written before the log forgot the name
+        await snapshots.erase(connection, tournament_id, erased)  # some were written before the name was erased
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 
 def _told(expected: Board, found: Board) -> list[str]:
-    """The first REBUILD_DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these
-    boards."""
+    """The first REBUILD_DIFFERENCES_MAX differences. Call it in a thread: it takes long, and these boards do not
+    change."""
     return [str(unlike) for unlike in islice(differences(expected, found), REBUILD_DIFFERENCES_MAX)]
 
 

@@ -1,4 +1,4 @@
-"""Estimates the memory of boards, and keeps as many of them on a shelf as fit a bound in bytes.
+"""Estimates the memory of boards, and keeps boards on a shelf up to a bound in bytes.
 
 Pure. Measured on CPython 3.11 with ordinary names.
 """
@@ -19,7 +19,7 @@ _UNITY_BYTES: Final = 500
 
 
 def board_bytes(board: Board) -> int:
-    """What `board` takes in memory, estimated, in bytes, without sums of competitions. It looks at every unity."""
+    """The estimated bytes of `board` in memory, without sums of competitions. It visits every unity."""
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
         size += 0 if ranking.results is None else ranking.results.size_bytes
@@ -32,8 +32,8 @@ def board_bytes(board: Board) -> int:
 class Shelf:
     """Boards with their heads: the last ones stored, up to `bytes_max` bytes.
 
-    The very last one stays however large it is: a tournament larger than the shelf would otherwise be read from its
-    tables for each of its batches.
+    The last one stays, however large it is. Otherwise a tournament larger than the shelf would be read from its tables
+    for each of its batches.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -45,7 +45,7 @@ class Shelf:
         return tournament_id in self._boards
 
     def put(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
-        """Keeps `board` in place of one of the same tournament. The oldest others leave if there is no room."""
+        """Keeps `board`, and replaces one of the same tournament. Removes the oldest others if there is no room."""
         self.take(tournament_id)
         size = board_bytes(board)
         self._boards[tournament_id] = head, board, size
@@ -54,7 +54,7 @@ class Shelf:
             self.take(next(iter(self._boards)))
 
     def take(self, tournament_id: TournamentId) -> tuple[Head, Board] | None:
-        """Removes a board and returns it with its head; None: it is not here."""
+        """Removes a board and returns it with its head; None: it is not on the shelf."""
         if tournament_id not in self._boards:
             return None
         head, board, size = self._boards.pop(tournament_id)

@@ -1,11 +1,12 @@
-"""Boards as they once were: where an answer about the past starts to fold from.
+"""Snapshots: stored boards from which answers about the past start to fold.
 
-The only SQL on snapshots. A snapshot is what the log gives up to its sequence, the end of a block. Without one, folding
-starts at the beginning. The worker writes a snapshot when enough events have been folded to make it worth its size. So
-all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
+This file has the only SQL on snapshots. A snapshot is the fold of the log up to its sequence, the end of a block.
+Without one, folding starts at the beginning. The worker writes a snapshot when enough events have been folded to make
+it worth its size. So the total size of snapshots grows in proportion to the log, and the cost of an answer about the
+past in proportion to the state.
 
-A process also uses them if another version of the fold has replaced its tables. Snapshots of a version stay until the
-version after the next, so that its processes need not replay whole logs.
+A process also uses snapshots if another version of the fold has replaced its tables. Snapshots of a version stay until
+the version after the next, so that processes of that version need not replay whole logs.
 """
 
 from collections.abc import Collection, Mapping
@@ -68,14 +69,14 @@ _COUNT_OTHERS: Final = "SELECT count(*) FROM snapshot WHERE tournament_id = $1 A
 
 
 class Snapshot(Struct, frozen=True):
-    """A board, and the head that it stands at."""
+    """A board and its head."""
 
     head: Head
     board: Board
 
 
 class SnapshotUndecodable(ValueError):
-    """The bytes stored at `sequence` are no board."""
+    """The bytes stored at `sequence` are not a board."""
 
     def __init__(self, sequence: Sequence, error: Exception) -> None:
         super().__init__(f"the snapshot at {sequence} cannot be read: {error}")
@@ -83,7 +84,7 @@ class SnapshotUndecodable(ValueError):
 
 
 def interval_events(board: Board) -> int:
-    """After how many events since the last snapshot the next one of such a board is worth its size."""
+    """The number of events after which the next snapshot of such a board is worth its size."""
     rows = len(board.competitors) + len(board.competitions)
     for ranking in board.rankings.values():
         rows += len(ranking.participants) + sum([len(unity.totals.column) for unity in ranking.unities.values()])
@@ -91,8 +92,8 @@ def interval_events(board: Board) -> int:
 
 
 def is_due(head: Head, board: Board, last: Sequence) -> bool:
-    """Whether it is time for a snapshot of `board`; `last` is the sequence of the one before. For nearly all
-    tournaments one comparison shows that it is not."""
+    """Whether a snapshot of `board` is due; `last`: the sequence of the previous one. For nearly all tournaments, one
+    comparison shows that none is due."""
     behind = head.sequence - last
     return behind >= INTERVAL_EVENTS_MIN and behind >= interval_events(board)
 
@@ -131,7 +132,7 @@ async def sequences(connection: Connection, tournament_id: TournamentId) -> list
 
 
 async def count_others(connection: Connection, tournament_id: TournamentId) -> int:
-    """How many snapshots there are of other versions of the fold."""
+    """The number of snapshots of other versions of the fold."""
     count: int = await connection.fetchval(_COUNT_OTHERS, tournament_id, FOLD_VERSION)
     return count
 
@@ -152,8 +153,8 @@ async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot
 
 
 async def erase(connection: Connection, tournament_id: TournamentId, competitor_ids: Collection[CompetitorId]) -> None:
-    """Erases these competitors in all snapshots of a tournament, within a transaction. Snapshots of other versions, and
-    those that cannot be read, are removed."""
+    """Erases these competitors in all snapshots of a tournament, within a transaction. Removes unreadable snapshots and
+    those of other versions."""
     await drop_others(connection, tournament_id, kept := await sequences(connection, tournament_id))
     for sequence in kept:
         try:

@@ -1,18 +1,19 @@
-"""The sweep: goes round all tournaments, a chunk at a time, to find those whose tables are behind.
+"""The sweep: checks all tournaments in turn, a chunk at a time, to find those whose tables are behind.
 
-A worker works by hints, which name the tournaments that were appended to; the sweep is the net under them. The work of
-one look does not grow with the number of tournaments: it takes LOOK_TOURNAMENTS_MAX of them, and as many of the stopped
-ones, all found by indexes. What grows is the time of a round: ceil(tournaments / LOOK_TOURNAMENTS_MAX) looks.
+A worker follows hints, which name the tournaments that were appended to; the sweep finds those that no hint named. The
+work of one look does not grow with the number of tournaments: it checks LOOK_TOURNAMENTS_MAX of them, and up to that
+many stopped ones, all found by indexes. Only the length of a round grows: ceil(tournaments / LOOK_TOURNAMENTS_MAX)
+looks.
 
-WHAT HOLDS. A worker begins a hurried round, without a pause between its looks, when it starts, when it listens for
-hints again after its connection was lost, and when a hint says that there were too many to name. It looks again after
-WORKER_POLL_SECONDS at what it could not fold and at what another worker had claimed, up to KNOWN_MAX tournaments. So
-only two things are left to the sweep: what a process appended that was killed before it sent its hint, and what
-somebody appended without a hint. It finds them within one round, which takes one second for 1,000 tournaments and 100
-seconds for 100,000. Several workers begin in different places, so it is mostly less.
+GUARANTEES. A worker begins a hurried round, without a pause between its looks, when it starts, when it listens for
+hints again after its connection was lost, and when a hint says that there were too many tournaments to name. After
+WORKER_POLL_SECONDS it looks again at tournaments that it could not fold or that another worker had claimed, up to
+KNOWN_MAX of them. So the sweep has to find only two kinds: tournaments whose process was killed before it sent its
+hint, and tournaments that were appended to without a hint. It finds them within one round, which takes one second for
+1,000 tournaments and 100 seconds for 100,000. Several workers begin in different places, so it usually takes less.
 
-Each node of a distributed database has a sweep of its own, which asks this node alone about the tournaments that it
-has, one by one. So a look takes a tenth as many, and a round ten times as long.
+Each node of a distributed database has its own sweep, which asks only this node about its tournaments, one by one. So a
+look checks a tenth of the number, and a round takes ten times as long.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,19 +25,20 @@ from engine.domain.terms import TournamentId
 from projections.tables import tables
 
 LOOK_TOURNAMENTS_MAX: Final = 1_000
-"""How many of all tournaments, and how many of the stopped ones, one look takes."""
+"""The number of tournaments, and of stopped ones, that one look checks."""
 LOOKS_FOR_EACH_NODE: Final = 10
-"""How many looks of a node's sweep take as many tournaments as one look of a plain database."""
+"""The number of looks of a node's sweep that check the same number of tournaments as one look of a plain database."""
 STOPPED_RETRY_SECONDS: Final = 10.0
 
 Mine = Callable[[list[TournamentId]], Awaitable[list[TournamentId]]]
-"""Filters some tournaments to those that a sweep is for."""
+"""Filters tournaments to those that a sweep is responsible for."""
 
 _FIRST: Final = TournamentId(0)
 
 
 class Sweep:
-    """One worker's sweep. `hurried`: it should look again at once, because this round may find what no hint named."""
+    """One worker's sweep. `hurried`: look again immediately, because this round may find tournaments that no hint
+    named."""
 
     def __init__(self, after: TournamentId = _FIRST, mine: Mine | None = None) -> None:
         """Begins hurried, after the tournament `after`; 0: at the first one. `mine`: the tournaments of one node; None:
@@ -66,9 +68,9 @@ class Sweep:
         self._begin()
 
     async def look(self, connection: Connection, *, goes_around: bool = False) -> list[TournamentId]:
-        """The tournaments of the next chunk that are behind. Looks at none if a whole round found nothing and nothing
-        has been committed since it began. `goes_around`: the connection leads to another node than that of the
-        tournaments, which does not know what has been committed there."""
+        """The tournaments of the next chunk that are behind. Checks none if a whole round found nothing and nothing has
+        been committed since it began. `goes_around`: the connection leads to a node other than that of the tournaments,
+        so that it does not show commits there."""
         moment = None if goes_around else await tables.moment(connection)
         if moment is not None and moment == self._idle_at:
             return []

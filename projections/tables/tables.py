@@ -1,8 +1,8 @@
-"""The tables: the board of each tournament as rows, and the checkpoint that says how far they are.
+"""The tables: the board of each tournament as rows, and the checkpoint up to which they are folded.
 
-The only SQL on the relational projection; most of it is made from the columns that `columns.py` declares. Rows are
-never computed here: whatever an event touched is written as the fold left it, so the tables cannot disagree with the
-board.
+This file has the only SQL on the relational projection; most of it is made from the columns that `columns.py` declares.
+Rows are not computed here: rows that an event touched are written as the fold left them, so the tables cannot disagree
+with the board.
 """
 
 import asyncio
@@ -49,10 +49,10 @@ from projections.tables.columns import (
 )
 
 ROWS_MAX: Final = 500
-"""Rows that one statement writes, or that are read at a time. This bounds the time of the statement, and how long the
-event loop is held up to encode or decode them."""
+"""Rows that one statement writes, or that are read at a time. This bounds the time of the statement, and the time for
+which encoding or decoding blocks the event loop."""
 COMPETITIONS_AT_ONCE: Final = 100
-"""Competitions that are read at a time. Each comes with all its participants, ten thousand at most."""
+"""Competitions that are read at a time. Each comes with all its participants, at most ten thousand."""
 
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +166,8 @@ _BEHIND_OF_ONE: Final = """
 
 
 class Checkpoint(Struct, frozen=True):
-    """How far a tournament's tables are, which version of the fold made them, and the sequence of the last snapshot."""
+    """The head of a tournament's tables, the version of the fold that made them, and the sequence of the last
+    snapshot."""
 
     head: Head
     fold_version: int
@@ -174,7 +175,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
-    """How far the tables are; None: there are none yet."""
+    """The checkpoint of the tables; None: there are none yet."""
     row = await connection.fetchrow(_CHECKPOINT, tournament_id)
     return None if row is None else _checkpoint(row)
 
@@ -191,13 +192,13 @@ async def expiring(connection: Connection) -> dict[TournamentId, ExpiresOn]:
 async def checkpoints(
     connection: Connection, tournament_ids: Collection[TournamentId]
 ) -> dict[TournamentId, Checkpoint]:
-    """How far the tables of each of the tournaments are; those without tables are left out."""
+    """The checkpoint of each of the tournaments, except those without tables."""
     rows = await connection.fetch(_CHECKPOINTS, list(tournament_ids))
     return {row["tournament_id"]: _checkpoint(row) for row in rows}
 
 
 async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
-    """Creates the checkpoints of tournaments that have none. Not within a transaction: others would wait for it."""
+    """Creates the missing checkpoints of tournaments. Not within a transaction, because others would wait for it."""
     if not beginnings:
         return
     digests = [beginning.digest for beginning in beginnings.values()]
@@ -205,7 +206,7 @@ async def create_checkpoints(connection: Connection, beginnings: Mapping[Tournam
 
 
 async def claim(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Checkpoint]:
-    """Locks those checkpoints that are not locked already, until the transaction ends.
+    """Locks those checkpoints that are not already locked, until the transaction ends.
 
     Also turns off waiting for the transaction's commit, here because that saves a round trip. This is safe: rows and
     checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
@@ -215,8 +216,8 @@ async def claim(connection: Connection, tournament_ids: Collection[TournamentId]
 
 
 async def forget(connection: Connection, tournament_id: TournamentId, competitor_id: CompetitorId) -> None:
-    """Makes the rows what they are once the log has forgotten who the competitor is, within a transaction. For a
-    tournament that no worker folds further. Waits for one that is folding it."""
+    """Erases the competitor in the rows, as the log has done, within a transaction. For a tournament that no worker
+    folds further. Waits for a worker that is folding it."""
     await connection.execute(_HOLD, tournament_id)
     await connection.execute(_FORGET, tournament_id, competitor_id, COLOR_DEFAULT)
 
@@ -239,10 +240,10 @@ async def advance(
 
 
 async def moment(connection: Connection) -> str | None:
-    """A text for everything committed until now: while it stays the same, so does everything that can be read.
+    """A text that stands for everything committed until now: while it stays the same, all readable data does, too.
 
-    Of a distributed database, it is that of the node where the connection leads. None while a tournament is stopped,
-    because then there is something to do even if nothing changes.
+    In a distributed database, it is the text of the connection's node. None while a tournament is stopped, because then
+    there is work even if nothing changes.
     """
     snapshot: str | None = await connection.fetchval(_MOMENT)
     return snapshot
@@ -261,8 +262,8 @@ async def registered(connection: Connection, after: TournamentId, limit: int) ->
 async def behind(
     connection: Connection, tournament_ids: Collection[TournamentId], *, stopped_seconds: float
 ) -> list[TournamentId]:
-    """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
-    not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    """The tournaments whose tables lack events or are of an older fold. Leaves out tables of a newer fold, which this
+    version must not change, and tournaments that stopped less than `stopped_seconds` ago."""
     if is_distributed(connection):
         found = [await connection.fetchval(_BEHIND_OF_ONE, t, FOLD_VERSION, stopped_seconds) for t in tournament_ids]
         return [tournament_id for tournament_id in found if tournament_id is not None]
@@ -302,7 +303,7 @@ _STOPS: Final = """
 
 
 class Stop(Struct, frozen=True):
-    """Why a tournament has stopped: at which event, for which reason, and since when, in UTC."""
+    """Why a tournament has stopped: the event, the reason, and the time in UTC."""
 
     sequence: Sequence
     reason: str
@@ -310,7 +311,7 @@ class Stop(Struct, frozen=True):
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
-    """Notes for all processes, and for the operator, why a tournament stopped."""
+    """Notes why a tournament stopped, for all processes and the operator."""
     reason = cause.reason.replace("\0", "\\0")  # it may cite the event, and a column cannot hold this one
     reason = reason.encode("utf-8", "backslashreplace").decode()  # nor halves of surrogate pairs
     await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
@@ -339,7 +340,7 @@ async def stopped(connection: Connection, after: TournamentId, limit: int) -> li
 
 
 async def stops(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Stop]:
-    """Those of the tournaments that have stopped."""
+    """Those tournaments that have stopped."""
     rows = await connection.fetch(_STOPS, list(tournament_ids))
     return {row["tournament_id"]: Stop(row["sequence"], row["reason"], row["stopped_at"]) for row in rows}
 
@@ -531,8 +532,8 @@ async def _load_enrolments(
 
 
 class Touched(Struct):
-    """A tournament's board, and which of its rows a run of events may have changed. `set_aside`: sequences that the
-    events name as such; `erased`: competitors that they erase."""
+    """A tournament's board, and the rows of it that a run of events may have changed. `set_aside`: the sequences that
+    the events set aside. `erased`: the competitors that they erase."""
 
     board: Board
     publication: bool = False
@@ -547,14 +548,14 @@ class Touched(Struct):
 
 
 class TouchedEnrolments(Struct):
-    """Those of one ranking that may have changed. If its places are of another `generation` by now, all have."""
+    """The rows of one ranking that may have changed. If its places are of another `generation` by now, all have."""
 
     generation: int | None
     competitors: set[CompetitorId] = field(default_factory=set)
 
 
 def touch(touched: Touched, event: Event) -> None:
-    """Adds to `touched` the rows that `event` may change. Call it before the board folds that."""
+    """Adds the rows that `event` may change to `touched`. Call it before the event is folded into the board."""
     for what in event.touches:
         _TOUCHED[what](touched, event)
     match event:
@@ -716,11 +717,12 @@ _CLEAR: Final = tuple(table.delete() for table in TABLES)
 
 
 async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
-    """Removes the rows of tournaments that will be folded again; their checkpoints do not change."""
+    """Removes the rows of tournaments that will be folded again, but not their checkpoints."""
     for statement in _CLEAR if tournament_ids else ():
         await connection.execute(statement, tournament_ids)
 
 
 async def take_time(connection: Connection) -> None:
-    """Lets the transaction stay idle for long between two statements, because comparing two large boards takes long."""
+    """Allows long idle times between two statements of the transaction, because comparing two large boards takes
+    long."""
     await connection.execute(_TAKE_TIME)

@@ -1,7 +1,7 @@
 """Hints from processes that append to workers: "this tournament has new events".
 
-A lost hint loses nothing, because workers look for themselves as well (`sweep.py`). Hints are sent after the commit and
-on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole cluster at commit.
+Losing a hint is safe, because workers also search on their own (`sweep.py`). Hints are sent after the commit on another
+connection, because a NOTIFY inside the appending transaction takes a cluster-wide lock at commit.
 
 On a distributed database, hints go to the node of the tournament. Its workers listen there, whatever the address of
 their process.
@@ -58,7 +58,7 @@ class Waker:
                     nodes = await self._database.by_nodes(tournament_ids)
                     for node in set(nodes.values()):
                         named = {one for one in tournament_ids if nodes[one] is node}
-                        if node in self._telling:  # which takes long: the next hint names them, too
+                        if node in self._telling:  # takes long: the next hint names them, too
                             self._telling[node] |= named
                         else:
                             self._telling[node] = named
@@ -78,7 +78,7 @@ class Waker:
             async with database.connection() as connection:
                 await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
         except (DatabaseUnavailable, PostgresError):
-            self._appended_to |= tournament_ids  # sent again, which is harmless if the workers have heard it
+            self._appended_to |= tournament_ids  # sent again; a repeated hint is harmless
             self._something.set()
 
 

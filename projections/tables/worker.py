@@ -1,20 +1,21 @@
-"""The worker: claims tournaments whose tables lack events, folds some, saves rows and checkpoints together.
+"""The worker: claims tournaments whose tables lack events, folds some of these, and saves rows and checkpoints
+together.
 
-Any number of workers run at once, in any number of processes. A worker finds candidates without locks, or hints name
-them. Then it locks the checkpoint rows of a batch of them, and skips rows that another worker has locked. It never
-locks heads, which would delay appends. A batch is bounded, and each tournament has the same share in it, so that a busy
-one does not keep the others waiting. Its rows commit together with the checkpoints. So nothing can be half done or done
-twice after a crash, or when a paused worker wakes up after another took its place. Now and then the same transaction
-stores boards as snapshots, for fast answers about the past.
+Any number of workers can run at the same time, in any number of processes. A worker finds candidates without locks, or
+by hints. Then it locks the checkpoint rows of a batch of them, and skips rows that another worker has locked. It never
+locks heads, which would delay appends. A batch is bounded, and each tournament has an equal share of it, so that a busy
+one does not delay the others. Rows and checkpoints commit together. So no event is folded partly or twice after a
+crash, or when a paused worker resumes after another replaced it. At intervals the same transaction stores boards as
+snapshots, for fast answers about the past.
 
 Tables of an older fold are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a time,
 alongside the rounds.
 
-If something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
-next. That shows which one it was. It is folded alone until it succeeds.
+If a tournament fails, its batch is rolled back, and each tournament of the batch is folded alone next. That identifies
+the failing one, which is then folded alone until it succeeds.
 
-Each node of a distributed database has a worker of its own, which queries only that node. So a lost node delays only
-its own worker.
+Each node of a distributed database has its own worker, which queries only that node. So a lost node delays only its own
+worker.
 """
 
 import asyncio
@@ -53,15 +54,15 @@ from projections.tables.wakeup import CHANNEL, hinted
 
 BATCH_TOURNAMENTS_MAX: Final = 200
 WORKER_ROUND_SECONDS_MIN: Final = 0.1
-"""From the beginning of a round to that of the next, if nothing is left over: hints gather meanwhile."""
+"""The time from the start of a round to the start of the next, if nothing is left over. Hints gather meanwhile."""
 WORKER_POLL_SECONDS: Final = 1.0
-"""Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
+"""The time between two looks of the sweep. `sweep.py` gives the largest delay of tables if hints are lost."""
 NODES_SECONDS: Final = 10.0
-"""Between two looks for nodes that have been added to a distributed database."""
+"""The time between two looks for nodes that have been added to a distributed database."""
 KNOWN_MAX: Final = 1_000
 """Tournaments that a worker looks at again because it could not fold them. Further ones are left to the sweep."""
 OUTDATED_MAX: Final = 10_000
-"""Outdated tournaments that a worker knows of. When these are replaced, it looks for more."""
+"""Tournaments with outdated tables that a worker remembers. When it has replaced these, it looks for more."""
 
 _logger = structlog.get_logger()
 
@@ -183,7 +184,7 @@ class Worker:
         left = set[TournamentId]()
         for batch in self._batches(hinted):
             if is_lost(listener):
-                break  # the database may be gone; if it is not, the sweep's next round finds what is left
+                break  # if the database is not lost, the sweep's next round finds the rest
             left |= (await self._fold_safely(batch)).left
         return left
 
@@ -195,7 +196,7 @@ class Worker:
         return batches + [[tournament_id] for tournament_id in ids if tournament_id in self._alone]
 
     async def _fold_safely(self, batch: list[TournamentId]) -> Folded:
-        """As `_fold`, but a defect that one tournament meets is logged, and does not hold up the others."""
+        """As `_fold`, but a defect in one tournament is logged, and does not delay the others."""
         try:
             return await self._fold(batch)
         except DatabaseUnavailable as error:  # for one tournament, or for all: then the listener is lost as well
@@ -212,8 +213,8 @@ class Worker:
             await defects.note(self._database, tournament_id, DefectPart.TABLES, error)
 
     def _apart(self, batch: list[TournamentId]) -> Folded:
-        """The outcome of a batch that was rolled back: each of its tournaments is folded alone from now on, at once;
-        one that was alone already waits for the next look."""
+        """The outcome of a batch that was rolled back: each of its tournaments is folded alone from now on, starting
+        immediately. One that was already alone waits for the next look."""
         self._alone.update(batch)
         if len(batch) == 1:
             self._know(batch)
@@ -282,7 +283,7 @@ class Worker:
                     failpoints.reached(Point.FOLD_COMMITTED)
                 except (
                     LockNotAvailableError
-                ) as error:  # another transaction has locked rows of one; the others must not wait
+                ) as error:  # rows of one tournament are locked elsewhere; the others must not wait
                     if len(batch) == 1:
                         _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
                     return self._apart(batch)
@@ -294,7 +295,7 @@ class Worker:
         self._outdated.difference_update(batch)
         self._note_outdated(folded.outdated)
         self._know(folded.claimed)
-        self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait for ever
+        self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait indefinitely
         folded.left |= self._forget(folded.claimed)
         for tournament_id, (head, board) in folded.boards.items():
             self._boards.put(tournament_id, head, board)
@@ -314,8 +315,8 @@ class Worker:
         return folded
 
     def _forget(self, claimed: Iterable[TournamentId]) -> set[TournamentId]:
-        """Drops the kept boards of tournaments that could not be claimed, and returns those that had one: they can be
-        tried again. If a restored database gives a lost tournament's id to another tournament, that one has no
+        """Drops the kept boards of tournaments that could not be claimed, and returns the tournaments that had one,
+        which can be retried. If a restored database gives a lost tournament's id to another tournament, that one has no
         checkpoint yet, and gets one only if no board is kept."""
         return {tournament_id for tournament_id in claimed if self._boards.take(tournament_id) is not None}
 
@@ -388,7 +389,7 @@ class Worker:
         self._outdated.update(islice(tournament_ids, room))
 
     async def _replace_outdated(self) -> None:
-        """Replaces outdated tables, one tournament after the other; then looks for more if there may be any."""
+        """Replaces outdated tables, one tournament after another; then looks for more if there may be any."""
         while self._outdated:
             # A random one, because other workers do the same.
             await self._rebuild_safely(random.choice(list(self._outdated)))  # noqa: S311
@@ -424,7 +425,7 @@ class Worker:
         return rebuilt.sequence
 
     async def _rebuild_safely(self, tournament_id: TournamentId) -> None:
-        """As `_rebuild`, but trouble is logged, and the next look includes the tournament again."""
+        """As `_rebuild`, but errors are logged, and the next look includes the tournament again."""
         try:
             await self._rebuild(tournament_id)
             return
@@ -453,13 +454,13 @@ class Worker:
 
 
 async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
-    """Folds `tail` into `board`, and returns what that touched. Raises LogUnreadable."""
+    """Folds `tail` into `board`, and returns the touched rows. Raises LogUnreadable."""
     touched, revisions, time_slice = Touched(board), Revisions(), TimeSlice()
     for recorded in tail:
         try:
             tables.touch(touched, recorded.event)
             fold(board, revisions, recorded)
-        except Exception as error:  # a defect that this event meets stops its tournament, and no other
+        except Exception as error:  # a defect stops this tournament only
             raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         if time_slice.over:
             await time_slice.give_way()

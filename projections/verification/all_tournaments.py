@@ -55,7 +55,7 @@ WITHOUT_DIGESTS: Final = (
 )
 WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
 ALWAYS_UNCHECKED: Final = {*UNCHECKED, WITHOUT_DIGESTS, WITH_DIGESTS}
-"""What no verification can check, whatever it finds."""
+"""Limits of every verification, whatever it finds."""
 
 _NO_TOURNAMENT: Final = TournamentId(0)
 """The id under which findings that belong to no tournament are kept."""
@@ -96,8 +96,8 @@ class VerifiedTournament(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What a run found. It read `events` in `seconds`; a resumed run reads fewer than all. `differences` are the first
-    of `differences_count`, if there are very many."""
+    """The findings of a run. It read `events` in `seconds`; a resumed run reads fewer than all. `differences`: all of
+    the `differences_count`, or the first of them if there are very many."""
 
     heads: list[VerifiedTournament]
     differences: list[Difference]
@@ -195,7 +195,7 @@ class _Run:
         self._differences_count = len(kept.differences)
 
     async def work(self, database: Database, moment: str) -> None:
-        """Verifies tournaments that no other task has taken, one after the other."""
+        """Verifies tournaments that no other task has taken, one after another."""
         if database.is_distributed:
             await self._work_one_by_one(database)
         if not self._left:

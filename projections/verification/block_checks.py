@@ -1,9 +1,10 @@
-"""The checks of a tournament's blocks, one after the other: chain, times, keys, lengths, what voidings must reverse.
+"""The checks of a tournament's blocks, one after another: chain, times, keys, lengths, and the reversals of voidings.
 
-The chain is recomputed from the stored bytes, link by link. A link that does not hold is named, and the next one is
-judged from the stored digest. So each place that was tampered with is named once, and not everything behind it.
+The chain is recomputed from the stored bytes, link by link. A broken link is reported, and the next one is computed
+from the stored digest. So each place of tampering is reported once, without all blocks after it.
 
-Nothing here reads the database. `one_tournament.py` reads the blocks, and compares everything derived from the log.
+This file does not read the database. `one_tournament.py` reads the blocks, and compares everything derived from the
+log.
 """
 
 from collections.abc import Callable, Container, Mapping
@@ -47,14 +48,14 @@ from projections.verification.stored_log import RegisteredTournament, StoredBloc
 
 _SUM_MASK: Final = 2**63 - 1
 _SET_ASIDE: Final = "\0"
-"""Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
+"""Replaces the tag of an event that was set aside. No PostgreSQL text can hold it."""
 _POINTS: Final = (PointsAdded, PointsReversed, PointsExpired)  # isinstance is faster than with a union
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 _NOBODY: Final = ActorId(0)
 
 
 class DifferenceCollector:
-    """Puts the differences of one tournament into its progress."""
+    """Collects the differences of one tournament in its progress."""
 
     def __init__(self, progress: Progress, slug: str, on_difference: Callable[[Difference], None]) -> None:
         self._progress = progress
@@ -63,7 +64,7 @@ class DifferenceCollector:
 
     def add(self, sequence: Sequence | None, field: str, message: str) -> None:
         """Counts a difference. Keeps the first TOURNAMENT_DIFFERENCES_MAX, and calls `on_difference` for each of
-        these."""
+        them."""
         self._progress.differences_count += 1
         if len(self._progress.differences) < TOURNAMENT_DIFFERENCES_MAX:
             found = Difference(tournament=self._slug, sequence=sequence, field=field, message=message)
@@ -72,8 +73,9 @@ class DifferenceCollector:
 
 
 class DueReversals(Struct):
-    """The points of a competition that must still be reversed because of `event`, the event `sequence`. `by_lines`: not
-    all of them, so the lines must be compared one by one. Otherwise `count` and `sum` tell, as in CausedSum."""
+    """The points of a competition that must still be reversed because of `event`, the event `sequence`. `by_lines`:
+    some of its lines may not be due, so they are compared one by one. Otherwise `count` and `sum` suffice, as in
+    CausedSum."""
 
     sequence: Sequence
     event: Revaluation
@@ -81,24 +83,24 @@ class DueReversals(Struct):
     count: int
     sum: int
     lines: int = 0
-    """Lines of deltas that have been reversed."""
+    """The number of lines reversed so far."""
 
     @property
     def sign(self) -> int:
-        """-1: points are taken back; 1: they are given back."""
+        """-1: points are taken back; 1: they are restored."""
         return -1 if isinstance(self.event, CompetitionVoided | CompetitorsStruck) else 1
 
     @property
     def struck(self) -> bool | None:
-        """What its reversals say of that."""
+        """The field `struck` of its reversals."""
         if isinstance(self.event, CompetitionVoided | CompetitionUnvoided):
             return None
         return isinstance(self.event, CompetitorsStruck)
 
 
 class _BlockFacts(Struct):
-    """Facts about a block's events that the fold does not give. `doubtful`: one of them cannot be decoded or folded, or
-    was set aside."""
+    """Facts about a block's events that the fold does not provide. `doubtful`: one of the events cannot be decoded or
+    folded, or was set aside."""
 
     structural: bool
     doubtful: bool = False
@@ -107,13 +109,15 @@ class _BlockFacts(Struct):
 
 
 class BlockChecks:
-    """Use `check` for each block that follows `progress`, in order. `board` is that of the progress.
+    """Use `check` for each block that follows `progress`, in order. `board` is the board of the progress.
 
-    `ignored` are the events that were set aside; `faults` says of each EventSetAside that set nothing aside why. What a
-    block should have reversed and did not is in `unreversed`; the caller reports it, and clears the list. So it does
-    with the events in `undone`, which undo or redo points, after `check_undone` of each, and those in
-    `reversed_results`, after `check_totals` of each; `results` must have those of their rankings then, and is kept
-    current.
+    `ignored`: the events that were set aside. `faults`: for each EventSetAside that set nothing aside, the reason.
+    After each block, the caller handles three lists and clears them:
+
+    - `unreversed`: reversals that the block lacks. The caller reports them.
+    - `undone`: events that undo or redo points. The caller calls `check_undone` for each.
+    - `reversed_results`: events that name totals. The caller calls `check_totals` for each. By then `results` must have
+      the results of their rankings; from then on they are kept current.
     """
 
     def __init__(self, progress: Progress, tournament: RegisteredTournament, collector: DifferenceCollector) -> None:
@@ -131,8 +135,8 @@ class BlockChecks:
         self._revisions = Revisions()
 
     def check(self, block: StoredBlock, keys: Mapping[str, Sequence]) -> None:
-        """Checks the next block, folds its events, and moves the progress to its end. `keys`: the sequences that are
-        remembered for the keys of its events."""
+        """Checks the next block, folds its events, and moves the progress to its end. `keys`: the recorded sequences of
+        the keys of its events."""
         progress, columns, first, last = self.progress, block.columns(), block.first_sequence, block.last_sequence
         facts: _BlockFacts | None = None
         if first != progress.sequence + 1 or last < first:
@@ -151,7 +155,7 @@ class BlockChecks:
             if progress.recorded_us is not None and block.recorded_us < progress.recorded_us:
                 self._differ(first, "event.recorded_at", "is before that of the event before it")
             size = len(block.text) + sum(len(personal.encode()) for personal in block.personals or () if personal)
-            # What was erased stays counted: how much it was, nobody can tell any more.
+            # The size still includes erased fields, whose length is no longer known.
             if block.size != size and not (block.size > size and _lacks_some(block, columns)):
                 self._differ(first, "block.bytes", f"is {block.size}; its text and personal fields have {size}")
             recomputed = digest.chain(progress.digest, block.text)
@@ -244,7 +248,7 @@ class BlockChecks:
             try:
                 event = codec.decode(kind, codec.join(body, personal))
             except codec.Undecodable:
-                continue  # `_fold` names it
+                continue  # `_fold` reports it
             sequence = Sequence(number)
             if isinstance(event, Naming) and event.commitment is not UNSET:
                 self.progress.lacking.setdefault(event.competitor_id, sequence)
@@ -271,7 +275,7 @@ class BlockChecks:
             results.note(self.board.rankings[event.ranking_id].unities, sequence, recorded_at, event)
 
     def _count_marks(self, sequence: Sequence, event: Points) -> None:
-        """Counts apart from the fold what the event does to totals of results."""
+        """Applies the event to totals of results, independently of the fold."""
         unities, sums = self.board.rankings[event.ranking_id].unities, self.progress.sums
         if not isinstance(event, PointsAdded):
             self.reversed_results.append((sequence, event))
@@ -286,7 +290,7 @@ class BlockChecks:
             of_unity[result.competitor_id] = mark_after(before, result.amount, unity.counts, unity.sort)
 
     def check_totals(self, sequence: Sequence, event: PointsReversed | PointsExpired) -> None:
-        """Checks the totals that an event of the last block gives, from `results`."""
+        """Checks the totals that an event of the last block names, by `results`."""
         assert self.progress.recorded_us is not None
         results, now = self.results[event.ranking_id], digest.moment(self.progress.recorded_us)
         afterwards = Afterwards(now=now_of(self.board.rankings[event.ranking_id], now))
@@ -298,14 +302,13 @@ class BlockChecks:
                 self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results make {expected}")
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
-        """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, in place of those that were set
-        aside."""
+        """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, for each event that was set aside."""
         aside = {sequence for sequence in self.ignored if first <= sequence < first + len(kinds)}
         self.progress.ignored += sorted(aside)
         return [_SET_ASIDE if n in aside else kind for n, kind in enumerate(kinds, start=first)]
 
     def _fold_other(self, facts: _BlockFacts, sequence: Sequence, recorded_us: int, event: Event) -> None:
-        """Folds an event that gives no points. Raises LookupError as the fold does."""
+        """Folds an event that changes no points. Raises LookupError as the fold does."""
         if self.progress.foldable:
             for name in event.creates:
                 facts.created.append(getattr(event, name))
@@ -343,7 +346,7 @@ class BlockChecks:
     def _count_caused(
         self, competition_id: CompetitionId, sequence: Sequence, event: PointsAdded, times: Literal[1, -1]
     ) -> None:
-        """Adds points to what their competition caused, or takes them off it."""
+        """Adds points to those that their competition caused, or subtracts them."""
         caused = self.progress.caused_sums.get(competition_id)
         if caused is None:
             caused = self.progress.caused_sums[competition_id] = CausedSum()
@@ -367,9 +370,9 @@ class BlockChecks:
         together: Container[Sequence],
         recorded_at: datetime | None = None,
     ) -> None:
-        """Checks an event of the last block that undoes or redoes points. `request`: those that one request added, the
-        reversed ones among them; `together`: what the block undoes or redoes; `recorded_at`: when the request was
-        recorded, where points expire."""
+        """Checks an event of the last block that undoes or redoes points. `request`: all points of the request that
+        added the reversed ones. `together`: the events that the block undoes or redoes. `recorded_at`: if points
+        expire, when the request was recorded."""
         points = request.get(event.reverses)
         if points is None:
             self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
@@ -389,18 +392,18 @@ class BlockChecks:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
     def unexpired(self, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
-        """Those of the points, recorded then, that had not expired when the last block was recorded."""
+        """The points, recorded at `recorded_at`, without those that had expired when the last block was recorded."""
         if self.progress.recorded_us is None:
             return points
         return unexpired(self.board, recorded_at, points, digest.moment(self.progress.recorded_us))
 
     def not_struck(self, points: PointsAdded) -> PointsAdded:
-        """The points, without competitors who are struck from their competition."""
+        """The points, without those of competitors who are struck from the competition."""
         struck = () if points.competition_id is None else self.board.struck.get(points.competition_id, ())
         return of_some(points, lambda one: one not in struck)
 
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
-        """Takes what was reversed off what is due to be reversed."""
+        """Subtracts the reversed points from those due to be reversed."""
         competition_id = event.competition_id
         due = None if competition_id is None else facts.due.get(competition_id)
         if due is None or event.struck != due.struck:
@@ -418,7 +421,7 @@ class BlockChecks:
         due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, due.sign)) & _SUM_MASK
 
     def _check_facts(self, block: StoredBlock, facts: _BlockFacts) -> None:
-        """Checks what the block says of its events, and that all that was due to be reversed was reversed."""
+        """Checks the block's columns about its events, and that it reversed all due points."""
         progress, first, last = self.progress, block.first_sequence, block.last_sequence
         structure = last if facts.structural else progress.structure_sequence
         if block.structure_sequence is None:
@@ -448,7 +451,7 @@ class BlockChecks:
     # ── The registry and keys ───────────────────────────────────────────────────────────────────────────────
 
     def _compare_registry(self, sequence: Sequence, event: Event) -> None:
-        """Compares the event that opens the tournament with what the registry says."""
+        """Compares the event that opens the tournament with the registry."""
         if sequence != 1:
             self._differ(sequence, "event.kind", "opens the tournament, which is open")
         expected = TournamentOpened(name=self._tournament.name, slug=self._tournament.slug)
@@ -456,8 +459,7 @@ class BlockChecks:
             self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
 
     def _check_keys(self, first: Sequence, used: Items[str | None], keys: Mapping[str, Sequence]) -> None:
-        """Checks the keys of a block: the events of a request follow each other, and its first sequence is
-        remembered."""
+        """Checks the keys of a block: the events of a request are consecutive, and its first sequence is recorded."""
         before: str | None = None
         for sequence, key in enumerate(used, start=first):
             if key is not None and key != before:
@@ -478,8 +480,8 @@ def _lacks_some(block: StoredBlock, columns: EventColumns | None) -> bool:
 
 
 def is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
-    """Whether `event` has just the lines of these points, each amount times `sign`, and a total for each competitor who
-    has a result."""
+    """Whether `event` has exactly the lines of these points, with each amount multiplied by `sign`, and a total for
+    each competitor with a result."""
     deltas = [Delta(line.competitor_id, line.unity_id, sign * line.amount) for line in points.deltas]
     return (
         event.ranking_id == points.ranking_id
@@ -489,17 +491,18 @@ def is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
 
 
 def _with_totals(event: Points) -> list[tuple[UnityId, CompetitorId]]:
-    """Whose totals it changes by results, each once."""
+    """The unities and competitors whose totals it changes by results, each once."""
     lines = event.results if isinstance(event, PointsAdded) else event.totals
     return list(dict.fromkeys((line.unity_id, line.competitor_id) for line in lines))
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
-    """The hash of the lines of `event` as those of the event `sequence`, each amount times `sign` (1 or -1). Add such
-    hashes up modulo 2⁶³.
+    """The hash of the lines of `event`, as lines of the event `sequence`, with each amount multiplied by `sign` (1 or
+    -1). Such hashes are added up modulo 2⁶³.
 
-    Amounts are made odd, because the hashes of -1 and -2 are the same. The hash of a tuple is nearly linear in its last
-    item: if two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
+    Amounts are made odd, because -1 and -2 have the same hash. Hashes are squared, because the hash of a tuple is
+    nearly linear in its last item: if two events exchanged their amounts, the sum would stay the same more often than
+    not.
     """
     double = 2 * sign
     if len(event.deltas) == 1 == len(changed_by(event)):  # as nearly always

@@ -1,6 +1,6 @@
-"""Continuous verification: round after round over all tournaments, a little at a time, at a bounded share of a core.
+"""Continuous verification: repeated rounds over all tournaments, a little at a time, at a bounded share of a core.
 
-Findings become log lines, metrics and notes for operators; nothing stops because of one.
+Findings become log lines, metrics and notes for operators. A finding stops nothing.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _logger = structlog.get_logger()
 
 
 async def verify_continuously(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
-    """Verifies one tournament after the other, the longest unverified first, until `stop` is set.
+    """Verifies one tournament after another, the longest unverified first, until `stop` is set.
 
     Works for `share` of the time, the database's work included. Verifies a tournament in chunks, each with a snapshot
     of its own, so that no long transaction holds back vacuum. Logs and counts differences, and returns their number.
@@ -146,7 +146,7 @@ class _Rounds:
         await self._rest()
 
     async def _fail(self, tournament_id: TournamentId, error: Exception) -> None:
-        """Reports a tournament that cannot be verified, which must not hold up the others."""
+        """Reports a tournament that cannot be verified, so that it does not delay the others."""
         defects.alarm(tournament_id, DefectPart.VERIFYING, error)
         await defects.note(self._database, tournament_id, DefectPart.VERIFYING, error)
         wrong = f"the tournament {tournament_id} cannot be verified: {error!r}"
@@ -202,7 +202,7 @@ class _Rounds:
         )
 
     async def _rest(self) -> bool:
-        """Rests for as long as the share demands after the work since the last rest. False: it is to stop."""
+        """Rests for as long as the share demands after the work since the last rest. False: stop working."""
         worked_seconds = perf_counter() - self._rested_at
         await self.pause(worked_seconds * (1 - self._share) / self._share)
         self._rested_at = perf_counter()

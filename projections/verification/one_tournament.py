@@ -2,9 +2,9 @@
 
 This module reads the blocks, and compares notes, snapshots and tables. `block_checks.py` checks and folds each block.
 
-Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is. When
-tables or a snapshot are compared, it holds their lists and totals too, but only those competitors and competitions that
-differ; lines of standings are read in chunks.
+However long the log is, memory holds two batches of blocks, one board, and one sum for each total of the board. During
+a comparison of tables or a snapshot, it also holds their lists and totals, but only those competitors and competitions
+that differ; lines of standings are read in chunks.
 """
 
 import asyncio
@@ -60,10 +60,10 @@ RECEIVE_BYTES: Final = 64 * 1024
 """Bytes of the blocks' text that are verified before the next batch is received further. It may not fit into the
 socket's buffer, and PostgreSQL would wait for room instead of continuing."""
 VIEW_LINES_MAX: Final = 200
-"""Lines of a classification that is compared with the view: PostgreSQL copies a list of all groups that are tied for
-each group that it looks at."""
+"""Lines of a classification that is compared with the view. PostgreSQL copies a list of all tied groups for each group
+that it examines."""
 VIEW_ROWS_MAX: Final = 200_000
-"""Rows that PostgreSQL looks at for a classification that is compared: sums, and participants of competitions."""
+"""Rows that PostgreSQL examines for a compared classification: sums, and participants of competitions."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
 """Events that are named in one difference."""
@@ -127,7 +127,7 @@ class TournamentVerification:
         self._next_stop: int = 0
 
     async def run(self) -> bool:
-        """Goes on from where the progress stands to the end of the log. False: `rest` said to stop."""
+        """Continues from the progress to the end of the log. False: `rest` demanded to stop."""
         await self._begin()
         async with aclosing(self._batches()) as batches:
             async for batch in batches:
@@ -206,7 +206,7 @@ class TournamentVerification:
             await asyncio.wait([self._reading])
 
     async def _check_undone(self) -> None:
-        """Compares the events of the last block that undo or redo points with what they reverse."""
+        """Compares the events of the last block that undo or redo points with the points that they reverse."""
         await self._wait_for_connection()
         together = {event.reverses for _, event in self._checks.undone}
         for sequence, event in self._checks.undone:
@@ -225,7 +225,7 @@ class TournamentVerification:
         return (await reading.event_at(self._connection, self.progress.tournament_id, sequence)).recorded_at
 
     async def _check_expired(self) -> None:
-        """Compares the totals of unities whose points expire with what the points make, by the rule of what counts."""
+        """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""
         board, progress = self._checks.board, self.progress
         if not board.expiries or not progress.foldable or progress.recorded_us is None:
             return
@@ -255,7 +255,7 @@ class TournamentVerification:
                     self._differ(None, "event.deltas", f"the total of {named} {made}")
 
     async def _check_totals(self) -> None:
-        """Compares the totals that events of the last block give with what the results make."""
+        """Compares the totals that events of the last block name with the totals of the results."""
         checks, unities = self._checks, self._checks.board.rankings
         for sequence, event in checks.reversed_results:
             ranking_id = event.ranking_id
@@ -277,8 +277,7 @@ class TournamentVerification:
             after = events[-1].sequence
 
     async def _report_unreversed(self, due: DueReversals) -> None:
-        """Names the points that should have been reversed and were not, and those that were reversed without a
-        reason."""
+        """Reports points that should have been reversed but were not, and those reversed without a reason."""
         await self._wait_for_connection()
         competition_id = due.event.competition_id
         upto, wanted = self.progress.sequence, dict[Sequence, PointsAdded]()
@@ -367,7 +366,7 @@ class TournamentVerification:
             await self._compare()
 
     def _start_over(self) -> None:
-        """Starts again, because an event was set aside after it was folded. Differences found so far stay."""
+        """Starts again, because an event was set aside after it was folded. Keeps the differences found so far."""
         restarted = beginning(self.progress.tournament_id, self.progress.slug)
         restarted.differences, restarted.differences_count = self.progress.differences, self.progress.differences_count
         for name in restarted.__struct_fields__:
@@ -389,7 +388,7 @@ class TournamentVerification:
         )
 
     async def _compare(self) -> None:
-        """Makes the comparisons due at the present sequence."""
+        """Makes the comparisons due at the current sequence."""
         await self._wait_for_connection()
         at = self.progress.sequence
         while self._next_note is not None and self._next_note.sequence <= at:
@@ -462,7 +461,7 @@ class TournamentVerification:
             progress.unchecked.append("the views of standings and classifications: the tables under them differ")
 
     async def _compare_rows(self, head: Head) -> bool:
-        """Compares the rows with the board that the log gives. False: they make up no board."""
+        """Compares the rows with the board folded from the log. False: they do not form a board."""
         for table, row_id, wrong in await self._source.strays():
             self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
         bare = await self._source.incomplete()
@@ -548,7 +547,7 @@ class TournamentVerification:
             )
 
     async def _classification_rows(self, ranking_id: RankingId, at: Sequence) -> list[ClassificationRow] | None:
-        """The lines of a classification; None: PostgreSQL would take too long for them."""
+        """The lines of a classification; None: PostgreSQL would need too long."""
         board = self._checks.board
         ranking = board.rankings[ranking_id]
         if len(ranking.participants) > VIEW_LINES_MAX:
@@ -582,7 +581,7 @@ class TournamentVerification:
         ]
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
-        """What the competitors of a ranking got in each competition up to this event."""
+        """The sums of competitions of a ranking up to this event."""
         recorded_us = self.progress.recorded_us
         now = None if recorded_us is None else digest.moment(recorded_us)
         without = left_out(self._checks.board, ranking_id, now)
@@ -596,7 +595,7 @@ class TournamentVerification:
             self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
     def _compare_board(self, board: Board, what: str) -> None:
-        """Names every field in which `board` differs from the one that the log gives."""
+        """Reports every field in which `board` differs from the board folded from the log."""
         expected = self._checks.board
         for competitor_id in self._forgotten():  # by the log; a worker is about to do so here
             if competitor_id in board.competitors:
@@ -605,7 +604,7 @@ class TournamentVerification:
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
     def _forgotten(self) -> list[CompetitorId]:
-        """The competitors of the board whose names the log has forgotten because of a later event."""
+        """The competitors of the board whose names a later event has erased from the log."""
         competitors = self._checks.board.competitors
         return [one for one in self.progress.lacking if one in competitors and competitors[one].erased == 0]
 
@@ -678,7 +677,7 @@ class TournamentVerification:
             self._differ(sequence, "event.personal", f"is there, although competitor {competitor_id} was erased")
 
     async def _compare_set_asides(self) -> None:
-        """Compares what the log says was set aside with what the service is made to ignore."""
+        """Compares the events set aside in the log with those that the service ignores."""
         progress = self.progress
         found = await self._source.set_asides()
         progress.set_aside = [set_aside for set_aside in found if set_aside.fault is None]

@@ -1,7 +1,7 @@
 """The progress and the findings of a verification, kept in a file, so that an interrupted verification can continue.
 
-The file is SQLite's and belongs to one run. A run begins when the file has none, and is over when every tournament is
-done. The file helps the verifier and proves nothing: keep it where the database's owner cannot write.
+The file is an SQLite database and belongs to one run. A run begins if the file has none, and ends when every tournament
+is done. The file helps the verifier and proves nothing: keep it where the database's owner cannot write.
 """
 
 import secrets
@@ -23,14 +23,14 @@ from projections.board.parts import parts_of, take_part
 from projections.verification.stored_log import SetAside
 
 TOURNAMENT_DIFFERENCES_MAX: Final = 1_000
-"""Differences that are kept of one tournament; the others are counted."""
+"""Differences that are kept for one tournament. Further ones are only counted."""
 
 # ── What is known of a tournament ───────────────────────────────────────────────────────────────────────
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """One thing that is not as it must be. `tournament` is its slug, "" for none. `sequence` None: it is about no event
-    in particular."""
+    """One violation of a check. `tournament`: its slug, or "" for none. `sequence` None: it concerns no particular
+    event."""
 
     tournament: str
     sequence: Sequence | None
@@ -47,7 +47,7 @@ Sums = dict[UnityId, dict[CompetitorId, int]]
 
 
 class CausedSum(Struct, array_like=True):
-    """The points that one competition caused: how many events gave them, and the sum of the hashes of these."""
+    """The points that one competition caused: the number of events that gave them, and the sum of their hashes."""
 
     count: int = 0
     sum: int = 0
@@ -134,8 +134,8 @@ class ProgressFile:
     tournaments are kept."""
 
     def __init__(self, path: Path | None, arguments: str) -> None:
-        """Raises Unacceptable if the file is none of ours, or is of a run with other arguments, another fold or another
-        Python."""
+        """Raises Unacceptable if the file is not a progress file, or belongs to a run with other arguments, another
+        fold or another Python."""
         self.path = path
         self.resumed = False
         try:
@@ -166,7 +166,7 @@ class ProgressFile:
         return progress
 
     def keep(self, progress: Progress) -> None:
-        """Keeps `progress`, on disk when it returns, if there is a file."""
+        """Keeps `progress`. If there is a file, it is on disk on return."""
         if self.path is None and not progress.done:
             return
         tournament_id, board = progress.tournament_id, progress.board

@@ -1,12 +1,12 @@
-"""The stored log, for verification: bytes and catalogues, with nothing taken for granted.
+"""The stored log, for verification: bytes and catalogues, without trust in their content.
 
-Like the readers in `engine/log` this is SQL on events and blocks. Unlike there, nothing here folds an event, trusts a
-column that another one could contradict, or raises because of invalid data. PostgreSQL's own functions (never those of
+Like `engine/log/reading.py`, this is SQL on events and blocks. Unlike that file, it does not fold events, trust a
+column that another one could contradict, or raise because of invalid data. PostgreSQL's own functions (never those of
 the migrations, which the checked database could have changed) build the text of a block from its events, in the format
 of `digest.block_text`. The hashed text is the text that is decoded. A batch comes as one row for each block, not for
 each event: this makes a check of the whole log as fast as reading it.
 
-Functions take a connection, as a rule within `one_moment`; driver errors come through as they are.
+Functions take a connection, as a rule within `one_moment`, and do not translate driver errors.
 """
 
 import re
@@ -30,8 +30,8 @@ BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
 """A read ends after this many blocks, or with the block that brings their texts to this many bytes."""
 BLOCK_EVENTS_MAX: Final = 250_000
-"""Events that are read of one block; the service never writes as many. It bounds how much a false block can make us
-read."""
+"""Events that are read of one block. The service never writes that many; this bounds how much a false block can make
+the verifier read."""
 LOOK_SECONDS_MAX: Final = 3_600.0
 """The time limit of one statement here; the service's own statements have some seconds."""
 
@@ -207,7 +207,7 @@ class StoredBlock(Struct, frozen=True):
     personals: list[str | None] | None
 
     def columns(self) -> EventColumns | None:
-        """What the text says. None: there is no text, or something in it is NULL that may not be."""
+        """The content of the text. None: there is no text, or it has a NULL that is not allowed."""
         try:
             return None if self.text is None else columns_of(self.text)
         except msgspec.ValidationError:
@@ -255,7 +255,7 @@ async def missing(
 
 
 class OutOfRange(Struct, frozen=True):
-    """The first sequences of what lies beyond the last block, or before 1. None: nothing does."""
+    """The first sequences beyond the last block or before 1. None: there are none."""
 
     event_beyond: Sequence | None
     event_before: Sequence | None
@@ -282,13 +282,13 @@ async def key_sequences(connection: Connection, tournament_id: TournamentId, key
 
 
 async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
-    """How many idempotency keys are remembered."""
+    """The number of recorded idempotency keys."""
     count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
     return count
 
 
 async def caused_count(connection: Connection, tournament_id: TournamentId, last: Sequence) -> int:
-    """How many events up to `last` the index of what competitions caused has."""
+    """The number of events up to `last` in the index of points that competitions caused."""
     count: int = await connection.fetchval(_CAUSED_COUNT, tournament_id, last, timeout=LOOK_SECONDS_MAX)
     return count
 
@@ -328,8 +328,8 @@ class StoredEvent(Struct, frozen=True):
 
 
 class SetAside(Struct, frozen=True):
-    """An event that was set aside. `by`, `at` and `actor` tell of the event that names it. `fault`: why it was not set
-    aside, although that event says so."""
+    """An event that was set aside. `by`, `at` and `actor`: sequence, time and sender of the event that names it.
+    `fault`: why it was not set aside, although that event names it."""
 
     by: Sequence
     at: datetime
@@ -371,7 +371,7 @@ async def set_asides(connection: Connection, tournament_id: TournamentId) -> lis
 
 
 async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Sequence]:
-    """The events that the database makes the service ignore."""
+    """The events that the database tells the service to ignore."""
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
 

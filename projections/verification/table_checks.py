@@ -1,7 +1,7 @@
-"""Checks that a board read from the tables cannot show: rows that belong to nothing, places in lists, columns that do
-not apply; and reads the views of standings and classifications.
+"""Checks that a board read from the tables cannot make: rows that belong to nothing, places in lists, columns that do
+not apply. Also reads the views of standings and classifications.
 
-Like `tables.py` this is SQL on the relational projection, only for reading.
+Like `tables.py`, this is SQL on the relational projection, but it only reads.
 """
 
 from collections.abc import AsyncGenerator
