@@ -1,4 +1,4 @@
-"""Commands that prove that the log is what it was, and that everything made from it follows from it."""
+"""Commands that prove that the log is unaltered, and that everything derived from it follows from it."""
 
 import asyncio
 from collections.abc import AsyncIterator

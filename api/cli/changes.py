@@ -1,4 +1,4 @@
-"""Options that change something: an absent one leaves what is there, an empty one empties it."""
+"""Options that change a value: an absent option keeps it, an empty one clears it."""
 
 from collections.abc import Callable
 from typing import TypeVar

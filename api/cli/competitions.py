@@ -180,7 +180,7 @@ async def list_competitions(
     Parameters
     ----------
     group
-        Only those of the group with this number.
+        Only competitions of the group with this number.
     competitor
         Only those in which the competitor with this id or name takes part.
     has_result

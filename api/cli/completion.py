@@ -1,4 +1,4 @@
-"""The command that has a shell complete what is typed. What it knows is the tree of commands."""
+"""The command that prints a completion script for a shell, made from the tree of commands."""
 
 from typing import Literal
 

@@ -153,7 +153,7 @@ class Season:
         )
 
     async def publish(self) -> None:
-        """Shows it to everybody."""
+        """Publishes the tournament."""
         await self._do(ChangePublication(published=True))
 
     async def _do(self, command: Command) -> Any:
@@ -175,7 +175,7 @@ async def play(desk: Desk, live: LiveTournament) -> RankingId:
 
 
 async def open_season(desk: Desk, live: LiveTournament) -> Season:
-    """A season of which nothing has been played yet, for everybody to see."""
+    """A published season in which no match has been played yet."""
     season = Season(desk, live)
     await season.begin()
     await season.publish()

@@ -4,11 +4,11 @@ CSV has a header whose first column is `name`; `tags` (separated by `|`), `color
 the same names; `tags` is an array or has the same form. Standard input is NDJSON if it begins with a brace, else CSV. A
 parent is the name or id of a competitor of the tournament or of an earlier line.
 
-Each line is a request with an idempotency key, so an import that was cut off continues when the same command runs
-again. The key is made from what the line says, and from how many lines before it say the same. It is not made from the
-bytes of the file or the line's number: if it were, one corrected line, or other line ends from a spreadsheet, would
-make another file and register everybody again, for ever, because a log forgets nobody. The price: a line of another
-file that says exactly the same is taken for the same competitor. The command shows this by counting who was registered
+Each line is a request with an idempotency key, so an interrupted import resumes when the same command runs again.
+The key is made from what the line says, and from how many lines before it say the same. It is not made from the bytes
+of the file or the line's number: if it were, one corrected line, or other line ends from a spreadsheet, would make
+another file and register everybody again, for ever, because a log forgets nobody. The price: a line of another file
+that says exactly the same is taken for the same competitor. The command shows this by counting who was registered
 already, and it can be corrected. Doubles could not.
 """
 
@@ -133,7 +133,7 @@ def _asked(lines: Mapping[int, ImportLine], secret: bytes) -> list[_Asked]:
 def _fingerprint(line: ImportLine, occurrence: int, secret: bytes) -> bytes:
     """32 bytes that tell a line from others, and from the `occurrence` - 1 lines before it that say the same.
 
-    They must never change, or everybody would be registered again. They stay when the competitor is erased,
+    They must never change, or every competitor would be registered again. They stay when the competitor is erased,
     so without `secret`, that of the tournament, nobody can find out by them whether a name is right.
     """
     form = {"name": line.name.strip(), "color": line.color, "parent": _parent_text(line), "occurrence": str(occurrence)}

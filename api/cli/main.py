@@ -20,7 +20,7 @@ from api.cli import printing
 from engine.domain.errors import LogDisproved, TallybookError
 
 INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
+"""The exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
 
 
 def _version() -> str:
@@ -35,8 +35,7 @@ _OF_64_BITS: Final = range(-(2**63), 2**63)
 
 
 def _refuse_what_is_no_number(_app: App, _words: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Refuses a text for a number that is not written as one, and a whole one of more than 64 bits. Cyclopts would
-    round 0.5 to 0."""
+    """Refuses malformed numbers, and whole numbers of more than 64 bits. Cyclopts would round 0.5 to 0."""
     for argument in arguments:
         kinds = (argument.hint, *get_args(argument.hint))
         if int not in kinds and float not in kinds:
@@ -59,7 +58,7 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
     "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if that id "
-    "exists, else a name. An ambiguous name is refused, with the ids of all who have it.\n\n"
+    "exists, else a name. An ambiguous name is refused, and the refusal lists the ids of all that have it.\n\n"
     "An environment variable can give every option: TALLYBOOK_DATA_DIR gives --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
@@ -90,7 +89,7 @@ imports = App(name="import", group=_COMPETE, help="List imports of competitions,
 token = App(name="token", group=_OPERATE, help="Create, list, limit and revoke tokens.")
 webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
 erasures = App(
-    name="erasures", group=_OPERATE, help="Keep a list of erasures outside of the database, and apply it to one."
+    name="erasures", group=_OPERATE, help="Keep a list of erasures outside the database, and apply it to a database."
 )
 _COMPETING: Final = (tournament, competitor, ranking, participants, unity, competition, imports, points, classification)
 for part in (*_COMPETING, token, webhook, erasures):
@@ -143,11 +142,11 @@ _command(
     "api.cli.archives:import_tournament",
     name="import",
     help="""
-    Import the tournament of an archive FILE into this database, with all its ids, times and digests.
+    Import the tournament in an archive FILE into this database, with all its ids, times and digests.
 
-    The command verifies everything first. It refuses an archive that was changed, and names the change. It also refuses
-    one that no service can have written, and one whose tournament, slug or ids are in this database already. Needs a
-    login that owns the schema.
+    The command verifies everything first. It refuses an altered archive, and names the alteration. It also refuses an
+    archive that no service can have written, and one with a tournament, slug or id that this database already has.
+    Needs a login that owns the schema.
     """,
 )
 _command(
@@ -155,12 +154,11 @@ _command(
     "api.cli.deletion:delete",
     name="delete",
     help="""
-    Delete a tournament: its log, tables, snapshots, keys and webhooks; tokens that are for it alone are revoked.
+    Delete a tournament: its log, tables, snapshots, keys and webhooks. Tokens for this tournament only are revoked.
 
     Export it first: the archive must match its current state. Without --yes the command only shows what would be
-    deleted. The database keeps a permanent record: id, slug, name, last event, digest, and time of deletion. No
-    other tournament can have its slug. `tallybook tournament import` brings it back. Needs a login that owns the
-    schema.
+    deleted. The database keeps a permanent record of it: id, slug, name, last event, digest, and time of deletion. No
+    other tournament can have its slug. `tallybook tournament import` restores it. Needs a login that owns the schema.
     """,
 )
 _command(
@@ -168,8 +166,8 @@ _command(
     "api.cli.publication:publish_tournament",
     name="publish",
     help="""
-    Let the public see a tournament: names, colours, tags, rankings and the points that everybody got, with their
-    reasons. Everything that has happened becomes visible, unless `tallybook freeze` held it back before.
+    Let the public see a tournament: names, colours, tags, rankings, and all points with their reasons. All past events
+    become visible, unless `tallybook freeze` held them back before.
     """,
 )
 _command(
@@ -185,8 +183,8 @@ _command(
     help="""
     Limit the size of a tournament, and show how much of its quota is used.
 
-    Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are refused (409). The command line has no
-    bound. Every process applies a new quota within five seconds.
+    Omitted bounds stay. Beyond a bound, changes over HTTP and in the console are refused (409). The quota does not
+    limit the command line. Every process applies a new quota within five seconds.
     """,
 )
 
@@ -207,9 +205,9 @@ _command(
     "api.cli.competitors:erase_competitor",
     name="erase",
     help="""
-    Erase all names, tags and colours that a competitor ever had, and its parent. It is then #ID at every moment of the
-    past, too. Points and places stay; so do names in reasons and other texts, which are listed, in backups, and where
-    events were received. This cannot be undone. If the tournament has stopped, give the id.
+    Erase all names, tags and colours that a competitor ever had, and its parent. From then on it appears as #ID, also
+    at past moments. Points and places stay. Names also stay in reasons and other texts, which the command lists, in
+    backups, and with receivers of events. This cannot be undone. If the tournament has stopped, give the id.
     """,
 )
 _command(
@@ -217,8 +215,8 @@ _command(
     "api.cli.competitors:export_competitor",
     name="export",
     help="""
-    Write everything that a tournament holds about a competitor, as one JSON document: its data, its standings of now,
-    and each event that touches it, cut down to it. Competitors that share an event with it are left out.
+    Write everything that a tournament holds about a competitor, as one JSON document: its data, its current standings,
+    and its part of each event that concerns it. Other competitors of these events are left out.
     """,
 )
 _command(
@@ -231,12 +229,12 @@ _command(
     Columns: name, then optionally tags (separated by |), color and parent (a name or an id). CSV has commas or
     semicolons. If any line is wrong, the command names every wrong line and registers nobody.
 
-    If the import is interrupted, by Ctrl-C, a kill or a lost database, those registered stay registered. Run the same
+    If Ctrl-C, a kill or a lost database interrupts the import, competitors already registered stay. Run the same
     command again: it registers the rest, and nobody twice.
 
     A line is done if an import into this tournament, of this file or another, registered a competitor with the same
     name, tags, color and parent, as often as the file has it. So you can add and correct lines, and import the file
-    again. A line that changed after its registration registers somebody new, and the competitor of the old line stays.
+    again. A line changed after its registration registers a new competitor, and the competitor of the old line stays.
     To register a namesake with the same tags, color and parent, use `tallybook competitor add`.
     """,
 )
@@ -262,21 +260,21 @@ _command(
     ranking,
     "api.cli.rankings:close_ranking",
     name="close",
-    help="Close a ranking. It refuses every change until it is reopened.",
+    help="Close a ranking. Every change to it is refused until it is reopened.",
 )
 _command(ranking, "api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
 _command(
     ranking,
     "api.cli.rankings:hide_ranking",
     name="hide",
-    help="Hide a ranking from the public: at once, at every moment, frozen or not.",
+    help="Hide a ranking from the public: at once, in past views too, and even during a freeze.",
 )
 _command(ranking, "api.cli.rankings:show_ranking", name="show", help="Let the public see a hidden ranking again.")
 _command(
     ranking,
     "api.cli.rankings:order_rankings",
     name="order",
-    help="Order the rankings. Lists of them, on the board too, have this order, and the board opens with the first.",
+    help="Order the rankings. Lists and the board show them in this order, and the board opens with the first.",
 )
 _command(
     ranking,
@@ -294,7 +292,7 @@ _command(
     participants,
     "api.cli.rankings:remove_participants",
     name="remove",
-    help="Remove competitors from a ranking. A competitor who is added again has their points again.",
+    help="Remove competitors from a ranking. A competitor who is added again gets their points back.",
 )
 _command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
 _command(
@@ -370,8 +368,8 @@ _command(
     "api.cli.void:undo",
     name="undo",
     help="""
-    Undo the points that an event added to a ranking, and to others by the same request; or redo them, if the event
-    undid them. `tallybook history` shows the events.
+    Undo the points that an event added to a ranking, and those that its request added to other rankings. If the event
+    undid points, redo them. `tallybook history` shows the events.
     """,
 )
 _command(
@@ -386,7 +384,7 @@ _command(
     name="undo",
     help="""
     Undo an import: void the competitions that it added, and take back the points that it gave for others. A competition
-    that also has points from elsewhere is kept. Prints the ids of the competitions that it voided.
+    that also has points from elsewhere is kept. The command prints the ids of the voided competitions.
 
     If it is interrupted, run the same command again. The corrected file can be imported afterwards.
     """,
@@ -409,7 +407,7 @@ _command(
     Declare the chain of criteria by which a ranking is classified.
 
     Example: `tallybook classification declare premier-league 8 points "goal difference" goals`, or, with what the tied
-    got among themselves, `points points:among=tied "goal difference:among=tied" "goal difference"`.
+    competitors got among themselves, `points points:among=tied "goal difference:among=tied" "goal difference"`.
     """,
 )
 
@@ -434,7 +432,7 @@ _command(
     "api.cli.quotas:quota_of_token",
     name="quota",
     help="""
-    Limit what a token may write in all tournaments together, and show how much of its quota is used.
+    Limit what a token may write in all tournaments combined, and show how much of its quota is used.
 
     Omitted bounds stay. Beyond a bound, changes are refused (429). In each tournament, counting begins with the first
     change that the token makes under the quota. Every process applies a new quota within five seconds.
@@ -451,8 +449,8 @@ _command(
     help="""
     Send the events of a tournament to a URL, one after another, as they are committed.
 
-    Each is a signed POST that says what happened; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown
-    only once. Workers send them.
+    Each event is sent as a signed POST; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown only
+    once. Workers send the events.
     """,
 )
 _command(
@@ -466,7 +464,7 @@ _command(
     "api.cli.webhooks:send_test",
     name="test",
     help="""
-    Send a webhook one test message now, from here, and say what came back.
+    Send a webhook one test message now, from this machine, and show the reply.
 
     Nothing else changes. The command fails unless the receiver accepts the message.
     """,
@@ -501,8 +499,8 @@ _command(
     "api.cli.erasures:keep",
     name="keep",
     help="""
-    Append to FILE what was erased since it was last kept there. Keep it on another machine. It names nobody: a line
-    has tournament, slug, competitor, and when that was registered and erased. A file of anything else is refused.
+    Append the erasures since the last run to FILE. Keep the file on another machine. It holds no names: a line has
+    tournament, slug, competitor, and the times of registration and erasure. A file with other content is refused.
     """,
 )
 _command(
@@ -510,11 +508,11 @@ _command(
     "api.cli.erasures:apply",
     name="apply",
     help="""
-    Erase again what the list in FILE says: after a restore, or the import of an older archive.
+    Repeat the erasures listed in FILE, after a restore or the import of an older archive.
 
     For each line the command says whether the competitor is erased now, was erased already, or is unknown here, or why
-    the line cannot be read. It can be repeated. A competitor that was registered at another time is somebody else, and
-    stays. Tournaments that have stopped are erased from, too.
+    the line cannot be read. It can be repeated. A competitor registered at another time is a different one, and stays.
+    The command also erases from tournaments that have stopped.
     """,
 )
 
@@ -531,7 +529,7 @@ _command(
     app,
     "api.cli.past:form",
     group=_WATCH,
-    help="Show what each competitor of a ranking got in their last competitions, in the order of the standings.",
+    help="Show the points of each competitor of a ranking in their last competitions, in the order of the standings.",
 )
 _command(
     app,
@@ -539,10 +537,9 @@ _command(
     group=_WATCH,
     help="""
     Show who led a ranking from when to when, how long each competitor led, and where the published leaders differ from
-    those by the dates of competitions.
+    the leaders by the dates of competitions.
 
-    Competitors that share the first place all lead. Before the first points, or without a result,
-    nobody leads.
+    Competitors that share the first place all lead. Nobody leads before the first points, or without a result.
     """,
 )
 _command(
@@ -568,7 +565,7 @@ _command(
     app,
     "api.cli.past:explain",
     group=_WATCH,
-    help="Explain how a competitor came to stand where they stand: deltas, competitions, and who passed whom.",
+    help="Explain a competitor's place: deltas, competitions, and who passed whom.",
 )
 _command(
     app,
@@ -595,13 +592,13 @@ _command(
     app,
     "api.cli.void:unvoid",
     group=_COMPETE,
-    help="Make a voided competition count again: its points are given back, but for those that are undone.",
+    help="Make a voided competition count again: its points are given back, except undone ones.",
 )
 _command(
     app,
     "api.cli.void:strike",
     group=_COMPETE,
-    help="Strike competitors from a competition: all points it gave them are taken back, and it can give them no more.",
+    help="Strike competitors from a competition: it takes back all points it gave them, and can give them no more.",
 )
 _command(
     app,
@@ -645,10 +642,10 @@ _command(
     "api.cli.audit:verify",
     group=_AUDIT,
     help="""
-    Check the log against its digests, and everything made from it against the log.
+    Check the log against its digests, and everything derived from it against the log.
 
-    Checks all tournaments or one, at one point in time, and changes nothing. Each difference is a line that names
-    tournament, sequence and field. If there are differences, the exit code is 3.
+    The command checks all tournaments or one, in a consistent state, and changes nothing. It prints a line for each
+    difference, with tournament, sequence and field. If there are differences, the exit code is 3.
     """,
 )
 _command(
@@ -658,7 +655,7 @@ _command(
     help="""
     Note the digests of all tournaments, or of one, in a file to keep elsewhere.
 
-    Appends a line for each tournament, with tournament, slug, sequence, digest, recorded_at and noted_at.
+    The command appends a line for each tournament, with tournament, slug, sequence, digest, recorded_at and noted_at.
     """,
 )
 _command(
@@ -692,7 +689,8 @@ _command(
     help="""
     Rebuild the tables of all tournaments, or of one, from the log, and replace those that differ.
 
-    Each difference is a line. Tables that match the log are not touched. The service can keep running.
+    The command prints a line for each difference. Tables that match the log are not touched. The service can keep
+    running.
     """,
 )
 _command(
@@ -703,9 +701,9 @@ _command(
     help="""
     Set aside the event that stopped a tournament because it cannot be folded.
 
-    The event then has no effect, now and at any past moment. The command checks all digests of the log, and sets aside
-    only the first event that cannot be folded. Nothing is deleted, and it cannot be undone. First find out whether a
-    newer version of Tallybook can read the event.
+    The event then has no effect, now or at any past moment. The command checks all digests of the log, and sets aside
+    only the first event that cannot be folded. It deletes nothing, and cannot be undone. First find out whether a newer
+    version of Tallybook can read the event.
     """,
 )
 

@@ -1,4 +1,4 @@
-"""Prints what commands say: data on standard output, as tables or JSON, and sentences on standard error.
+"""Prints the output of commands: data on standard output, as tables or JSON, and sentences on standard error.
 
 The encoding of a stream may lack a character of a name. That character is then written as JSON escapes it (ë as
 \\u00eb), in tables and sentences too. So JSON stays JSON.

@@ -57,7 +57,7 @@ async def reveal(
     next
         Through the points of the next competition that gave any.
     all
-        Everything, and from now on at once: nothing is held back any more.
+        Everything, and new events at once: nothing is held back any longer.
     """
     step: Sequence | Literal["next", "all"] | None = None if to is None else Sequence(to)
     if next or all:

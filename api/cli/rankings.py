@@ -79,7 +79,7 @@ async def create_ranking(
     lasts
         Points of its main unity expire at this age, such as P52W, P90D or PT1H30M. It never changes.
     expires_on
-        They do so at the next boundary of this, in UTC; a week begins on Monday.
+        They expire at the next boundary of this unit, in UTC; a week begins on Monday.
     description
         A description, of any number of lines.
     """
@@ -200,7 +200,7 @@ async def add_unity(
     lasts
         Its points expire at this age, such as P52W, P90D or PT1H30M. It never changes.
     expires_on
-        They do so at the next boundary of this, in UTC; a week begins on Monday.
+        They expire at the next boundary of this unit, in UTC; a week begins on Monday.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())

@@ -82,8 +82,7 @@ async def serve(
         Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. Limits for addresses
         count by that one.
     memory
-        MiB of memory that each process fills with tournaments. If those in use need more, it reads them again and
-        again.
+        MiB of memory for tournaments in each process. If the tournaments in use need more, it reads them repeatedly.
     digests_to
         File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
     every
@@ -125,7 +124,7 @@ async def worker(
     metrics_host
         Address of the metrics.
     memory
-        MiB of memory that the worker fills with tournaments. If those in use need more, it reads them again and again.
+        MiB of memory for tournaments in the worker. If the tournaments in use need more, it reads them repeatedly.
     """
     ready = asyncio.Event()
 
@@ -156,7 +155,7 @@ async def migrate(
         Distribute the tables of tournaments over the nodes of a Citus cluster, at the address of its coordinator. Stop
         the service before. Can be repeated.
     shards
-        Number of shards. It counts only the first time.
+        Number of shards. It applies only the first time.
     status
         Change nothing: show what is missing, and whether the database is plain or distributed.
     """

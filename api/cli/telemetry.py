@@ -1,4 +1,4 @@
-"""What long-running commands tell operators: metrics on a port of their own, and a log."""
+"""Telemetry of long-running commands: metrics on a port of their own, and a log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

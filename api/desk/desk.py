@@ -298,8 +298,8 @@ class Desk:
             self._settled.set()
 
     async def watch(self) -> None:
-        """Until it is cancelled, answers commands that have waited too long, and updates the figures of pending
-        commands and of memory. Doing either for every command would take longer than judging it."""
+        """Runs until cancelled: answers commands that have waited too long, and updates the figures of pending commands
+        and of memory. Doing either for every command would take longer than judging it."""
         while True:
             now = monotonic()
             for case in [case for case in self._under_way if case.until <= now]:
@@ -310,7 +310,7 @@ class Desk:
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
     async def watch_expiry(self) -> None:
-        """Until it is cancelled, has points expire in tournaments in memory that nobody asks for."""
+        """Runs until cancelled: expires points of the tournaments in memory when nobody asks for them."""
         while True:
             await asyncio.sleep(EXPIRY_WATCH_SECONDS)
             for live in list(self.live_pool.expiring):
@@ -320,7 +320,7 @@ class Desk:
                     _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
 
     async def sweep_expiry(self) -> None:
-        """Until it is cancelled, after each boundary, has points expire in tournaments that are not in memory."""
+        """Runs until cancelled: after each boundary, expires points of the tournaments outside memory."""
         looked_at: dict[TournamentId, datetime] = {}
         while True:
             await asyncio.sleep(EXPIRY_SWEEP_SECONDS)

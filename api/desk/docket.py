@@ -313,7 +313,7 @@ class Docket:
         await asyncio.shield(self._expiry.receipt)
 
     def _expiring(self, now: datetime) -> Case:
-        """A case that has points expire."""
+        """A case that expires points."""
         taken_at = monotonic()
         receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         until = self.live.boundaries[1]

@@ -3,12 +3,12 @@
 A browser sends a cookie with every request to its path, whichever page has caused the request. So a request that a
 cookie authorises must also come from a page of ours:
 
-- The cookie is SameSite=Strict: a browser does not send it with what other sites have caused.
+- The cookie is SameSite=Strict: a browser does not send it with requests that other sites cause.
 - Every change needs an `Origin` that is the origin the request came to. Browsers send it with every POST, and no page
   can set it. Other programs have no use for a cookie: they send their token.
-- Where a browser says in `Sec-Fetch-Site` whose page it is, that must be ours.
+- If a browser sends `Sec-Fetch-Site`, the page must be ours.
 
-The two paths are all that the cookie is sent to: the console, and tournaments, whose streams its pages listen to.
+The cookie is sent to two paths only: the console, and tournaments, whose streams its pages listen to.
 """
 
 import re

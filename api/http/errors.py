@@ -1,4 +1,4 @@
-"""The refusals that only HTTP has: requests that cannot be taken as they came, and answers that cannot be given.
+"""The refusals that only HTTP has: unacceptable requests, and answers that cannot be given.
 
 Refusal
 ├── Unreadable

@@ -85,5 +85,5 @@ def headers(error: TallybookError) -> str:
 
 
 def retry_after(expected_seconds: float) -> int:
-    """When a client is to try again: about then, at a random moment, so that not all come back at once."""
+    """The seconds after which a client should retry, randomised so that clients do not all return at once."""
     return max(1, ceil(expected_seconds * (0.5 + random())))  # noqa: S311 - no secret

@@ -1,7 +1,7 @@
 """Times by key, which all processes of a service have in memory: a table in a file that each of them maps.
 
-Nothing is locked, so no process waits for one that is suspended. If two processes set the time of a key in the same
-microseconds, one of both is lost.
+There are no locks, so no process waits for a suspended one. If two processes set the time of a key in the same
+microseconds, one of the two updates is lost.
 """
 
 import mmap

@@ -1,8 +1,8 @@
 """Requests that are turned away because too many wait: their cost must not keep a process from serving the others.
 
-The first one with its address and token goes the whole way, to the docket of its tournament. For the next second,
-similar requests only check at the door whether the docket is still too full. They get a prepared answer, and together
-one line in the log.
+The first request with an address and token takes the full path, to the docket of its tournament. For the next second,
+requests with the same address and token only check at the start whether the docket is still too full. They get a
+prepared answer, and share one line in the log.
 """
 
 import asyncio
@@ -22,12 +22,11 @@ from engine.process.telemetry import TURNED_AWAY, Lines
 
 KNOWN_SECONDS: Final = 1.0
 FULL_KNOWN_MAX: Final = 1_000
-"""Pairs of address and token that a process remembers as turned away; further ones go the whole way each time."""
+"""Pairs of address and token that a process remembers as turned away; others take the full path each time."""
 HELD_FROM: Final = 200
 """From this many refusals within KNOWN_SECONDS on, a connection that is turned away is not read for a while."""
 READ_AGAIN_PER_SECOND: Final = 1_000
-"""Connections that are resumed per second. It bounds the work of turning clients away, however many return, and however
-soon."""
+"""Connections resumed per second. It bounds the work of turning clients away, however many return and however soon."""
 HELD_SECONDS_MIN: Final = 0.5
 HELD_SECONDS_MAX: Final = 10.0
 _BODY: Final = problems.body(503, QueueFull.MESSAGE)

@@ -1,8 +1,8 @@
 """Files of competitions that were played: what their lines say, and which points they give.
 
 CSV, with commas or semicolons. The columns `date`, `participants` and `score` are needed; `group` and `location` are
-optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`,
-and one value for each of them, in their order: points, and with more than two participants performances.
+optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
+So do values for each participant, in the same order: points, and with more than two participants performances.
 
 A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities that have no column.
 """

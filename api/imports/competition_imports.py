@@ -1,17 +1,17 @@
 """Plays competitions from a file: adds each, with the points that it gives. The file is judged as a whole and played in
 its order, and nothing is played twice.
 
-A line is two requests, each with an idempotency key: the competition, and its points. So an import that was cut off
-continues when the same command runs again, even between the two.
+A line is two requests, each with an idempotency key: the competition, and its points. So an interrupted import resumes
+when the same command runs again, even between the two requests.
 
-The key of a competition is made from when it was and who took part, and from how many lines before it say the same; the
-key of its points also from the ranking. The score and the points are not in the keys but in the fingerprints of the
-requests. So a line whose score or points have changed since is no other competition, which would count double, but is
-refused, with what to do instead.
+The key of a competition is made from its time, its participants, and the number of earlier lines with the same time and
+participants. The key of its points also includes the ranking. The score and the points are not in the keys but in the
+fingerprints of the requests. So a line whose score or points have changed since does not become another competition,
+which would count double. It is refused, and the message says what to do instead.
 
-Each import has a name, made from all its keys: resuming it keeps the name, and two at once of one file are one import.
-What it adds can be taken back together (`undoing.py`). A key also has a *generation*. It is raised for what was taken
-back, so the corrected file counts.
+Each import has a name, made from all its keys: resuming it keeps the name, and two concurrent imports of one file are
+one import. Everything it adds can be taken back together (`undoing.py`). A key also has a *generation*, which is raised
+for competitions and points taken back, so the corrected file counts.
 """
 
 import asyncio
@@ -137,7 +137,7 @@ class AskedLine:
         self._set_keys()
 
     def again(self, *, competition: bool) -> None:
-        """Asks once more for the competition and its points, or for the points only: what was there is taken back."""
+        """Requests the competition and its points again, or only the points: the earlier ones were taken back."""
         if competition:
             self._generation, self._points_generation = self._generation + 1, 1
         else:

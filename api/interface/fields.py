@@ -666,7 +666,7 @@ def json_text(read: Callable[[str], Any], schema: Schema) -> FieldType:
 def items_field(fields: Fields) -> Field:
     """The field `items` of an operation with these fields."""
     schema = {"type": "array", "items": json_object_of(fields), "minItems": 1}
-    about = f"in place of all others, a JSON array of at most {ITEMS_MAX:,} objects with them; all are made, or none"
+    about = f"in place of all other fields, a JSON array of at most {ITEMS_MAX:,} objects; all are created, or none"
     return Field(ITEMS, json_text(_items_of, schema), about)
 
 

@@ -47,9 +47,9 @@ INDEXED: Final = r"\[[1-9][0-9]{0,17}\]$"
 """What follows the name of a field that is sent as several, each with an id."""
 
 _ABOUT: Final = (
-    "Event-sourced rankings of tournaments. Times are in UTC. Those of the form `yyyy-mm-dd HH:ii:ss` have no zone: "
-    "append `Z` before you hand them to a program that would take them for local time, such as JavaScript. Every time "
-    "that is sent may have `Z` or an offset such as `+02:00`."
+    "Event-sourced rankings of tournaments. Times are in UTC. Times of the form `yyyy-mm-dd HH:ii:ss` have no zone: "
+    "append `Z` before you pass them to a program that would take them for local time, such as JavaScript. Every time "
+    "you send may end in `Z` or an offset such as `+02:00`."
 )
 RESOURCES: Final = {
     "tournament": "The tournament itself.",
@@ -217,7 +217,7 @@ def _described(operation: Operation, answer: str) -> Document:
 
 
 def _of_stream(stream: Stream) -> Document:
-    event: Document = {"type": "string", "description": "Events one after the other; docs/STREAM.md has their format."}
+    event: Document = {"type": "string", "description": "Events, one after another; docs/STREAM.md has their format."}
     content = {form.value: {"schema": event} for form in StreamFormat}
     statuses = sorted({*problems.ALWAYS, *problems.OF_STREAMS})
     return {
@@ -279,17 +279,17 @@ _LAST_EVENT_ID: Final[Document] = {
     "name": "Last-Event-ID",
     "in": "header",
     "required": False,
-    "description": "Goes on after this event; it counts before `after`.",
+    "description": "Continues after this event; takes precedence over `after`.",
     "schema": {"type": "string", "pattern": "^[1-9][0-9]{0,17}-[0-9a-f]{8}$"},
 }
 _ETAG: Final[Document] = {"ETag": {"schema": {"type": "string"}}}
-_UNCHANGED: Final[Document] = {"description": "As it was: If-None-Match names its ETag."}
+_UNCHANGED: Final[Document] = {"description": "Unchanged: If-None-Match names its ETag."}
 _IF_MATCH: Final[Document] = {
     "name": "If-Match",
     "in": "header",
     "required": False,
     "description": (
-        "Only if the resource is still as it was when it had this ETag, or one of several with commas between them, "
+        "Only if the resource still has this ETag, or one of several separated by commas, "
         f"at most {IF_MATCH_TAGS_MAX}; *: only if it exists."
     ),
     "schema": {"type": "string", "pattern": '^"[!#-~]{1,100}"$'},
@@ -297,19 +297,22 @@ _IF_MATCH: Final[Document] = {
 _IDEMPOTENCY_KEY: Final[Document] = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "A repeat of the request with the same key is done once; it is remembered as long as the log.",
+    "description": "Repeated requests with the same key are applied once. The key is remembered as long as the log.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _PREFER: Final[Document] = {
     "name": "Prefer",
     "in": "header",
     "required": False,
-    "description": "return=minimal: the answer names what was made, and shows nothing. All else is passed over.",
+    "description": "return=minimal: the answer has only the ids of what was created. Other values are ignored.",
     "schema": {"type": "string"},
     "example": "return=minimal",
 }
 _HEADERS_OF_CHANGES: Final[Document] = {
-    "Tallybook-Sequence": {"description": "The event that it became, the last of several.", "schema": FROM_1.schema},
+    "Tallybook-Sequence": {
+        "description": "The event that recorded the change; of several, the last.",
+        "schema": FROM_1.schema,
+    },
     "Idempotency-Replayed": {"description": "This was done before.", "schema": {"type": "string", "enum": ["true"]}},
     "Preference-Applied": {
         "description": "The answer is minimal.",
@@ -409,7 +412,7 @@ def _open_paths() -> dict[str, Document]:
     stopped |= {
         "tournaments": {
             "type": "array",
-            "description": "those that are stopped or met a defect within the last ten minutes; 20 of each at most",
+            "description": "tournaments stopped, or with a defect within the last ten minutes; 20 of each at most",
             "items": {"type": "object", "properties": troubled},
         },
         "durable_elsewhere": {"type": "string", "description": "what is trusted to keep commits, if not the server"},

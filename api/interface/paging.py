@@ -20,8 +20,8 @@ PER_PAGE_MAX: Final = 200
 
 
 class PagedShape(Struct, frozen=True, kw_only=True):
-    """A part of a list. A page says which one it is, and of how many items in all. A part after an item says what to
-    send as `after` for the next one; null: there is nothing more yet."""
+    """A part of a list. A page has its number and the total number of items. A part after an item has in `next` the
+    `after` of the next part; null: there is nothing more yet."""
 
     page: int | UnsetType = UNSET
     pages: int | UnsetType = UNSET
@@ -105,6 +105,6 @@ class PageQuestion(Struct, frozen=True):
 
 FIELDS: Final[Fields] = (
     Field("page", FieldType(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1; not with after"),
-    Field("per_page", count(PER_PAGE_DEFAULT, PER_PAGE_MAX), "items of a page"),
-    Field("after", FROM_0, "those created after this one; 0: from the first one on"),
+    Field("per_page", count(PER_PAGE_DEFAULT, PER_PAGE_MAX), "items per page"),
+    Field("after", FROM_0, "items created after this one; 0: from the first"),
 )

@@ -88,7 +88,7 @@ MOMENT_FIELDS: Final[Fields] = (
     Field("at_sequence", FROM_1, "after this event"),
     Field("at_time", TIME_END, "after all events of this time"),
     Field("version", _VERSION, "when a unity had this version"),
-    Field("on", TIME_END, "only with the points that had taken place by this day or time, whenever they were recorded"),
+    Field("on", TIME_END, "only points that had taken place by this day or time, whenever they were recorded"),
 )
 
 
@@ -128,7 +128,7 @@ TABLE_FIELDS: Final[Fields] = (
     Field("since", FROM_1, "adds moved to each line: places gained since after this event"),
     Field("since_time", TIME_END, "the same since after all events of this time"),
     Field("since_on", TIME_END, "the same since what had taken place by this day or time"),
-    Field("tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"),
+    Field("tag", PHRASE, "only competitors with exactly this tag; positions are counted among them"),
 )
 """The fields of a TableQuestion that are not of its window."""
 

@@ -104,7 +104,7 @@ class Window(Struct, frozen=True, kw_only=True):
 
 _LINES: Final[FieldType] = number_up_to(1, WINDOW_LINES_MAX)
 WINDOW_FIELDS: Final[Fields] = (
-    Field("unity", ID, "only this unity; in a window, without it the main one", argument="unity_id"),
+    Field("unity", ID, "only this unity; absent in a window: the main one", argument="unity_id"),
     Field("top", _LINES, "the first lines"),
     Field("around", ID, "the line of this competitor, with span lines above it and below it"),
     Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),

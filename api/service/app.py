@@ -103,6 +103,6 @@ async def serving(
                 yield
         finally:
             streaming.cancel()
-            await asyncio.wait([streaming])  # ends the streams, which would never end
+            await asyncio.wait([streaming])  # ends the streams, which never end on their own
             await runner.cleanup()
             watching.cancel()

@@ -1,4 +1,4 @@
-"""Figures that are sampled: at intervals, or when somebody asks for them. The others are counted as things happen."""
+"""Metrics that are sampled, at intervals or on request. All others are counted as events happen."""
 
 import asyncio
 import os

@@ -29,7 +29,7 @@ READY_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 30.0
 RESTART_SECONDS: Final = 1.0
 SideTask = Callable[[], Coroutine[object, object, None]]
-"""Light work that runs until it is cancelled, and handles its own failures."""
+"""Light work that runs until cancelled, and handles its own failures."""
 
 _logger = structlog.get_logger()
 

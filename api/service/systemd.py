@@ -1,7 +1,7 @@
-"""Tells systemd how a service is, as sd_notify(3) describes. Where systemd did not ask for it (`Type=notify`), nothing.
+"""Reports the state of a service to systemd, as sd_notify(3) describes, if systemd asks for it (`Type=notify`).
 
-A service says when it is ready to work, and when it is stopping. With `WatchdogSec` it says again and again that it is
-well; systemd restarts one that has not said so for that long.
+A service reports when it is ready to work, and when it is stopping. With `WatchdogSec` it also reports at intervals
+that it is well; systemd restarts a service that has not reported for that long.
 """
 
 import asyncio

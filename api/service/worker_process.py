@@ -1,4 +1,4 @@
-"""A worker: the process that keeps the tables, and tells webhooks what has happened.
+"""A worker: the process that keeps the tables, and delivers events to webhooks.
 
 Its argument is the memory for boards, in bytes.
 """
@@ -54,7 +54,7 @@ async def work(dsn: str, stop: asyncio.Event, *, memory_bytes: int, on_ready: Ca
 
 
 async def _work_on(database: Database, memory_bytes: int) -> None:
-    """Raises what either fails with: a process does not continue with one of them alone."""
+    """Delivers webhooks and keeps the tables. Raises the error of whichever fails: neither runs alone."""
     async with background() as tasks:
         tasks.create_task(Deliverer(database).run())
         await work_by_nodes(database, boards_bytes_max=memory_bytes)

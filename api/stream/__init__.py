@@ -1,1 +1,1 @@
-"""A tournament's events as they are committed: encoded once, handed out to all who listen, each at its own pace."""
+"""A tournament's events as they are committed: encoded once, and sent to each listener at its own pace."""

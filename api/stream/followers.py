@@ -80,12 +80,12 @@ ROUND_SECONDS_MIN: Final = 0.05
 PAUSE_FOR_WORK: Final = 9.0
 """Pause after a round, as a multiple of the time that its work took, if that is longer."""
 SILENT_SECONDS: Final = 15.0
-"""A listener gets a sign of life after this time without an event."""
+"""A listener gets a keep-alive after this time without an event."""
 SWEEP_SECONDS: Final = 1.0
-"""Time between two looks at all listeners."""
+"""Time between two checks of all listeners."""
 TOKENS_SECONDS: Final = 0.5
-"""Time between two looks whether the tokens that opened the streams are still good. A token may have been looked up
-KEPT_SECONDS_MAX before its stream began (`api/http/auth.py`), so it is less than 5 seconds in total."""
+"""Time between two checks of the tokens that opened the streams. A token may have been looked up KEPT_SECONDS_MAX
+before its stream began (`api/http/auth.py`), so a revocation takes effect within less than 5 seconds in total."""
 UNCONFIRMED_SECONDS_MAX: Final = 3.5
 """The streams end if their tokens could not be checked for this time."""
 
@@ -127,8 +127,8 @@ class Listening(Protocol):
 
 
 class _Node:
-    """The followers of the tournaments of one node of the database, of which a plain one has one. `news`: those whose
-    live has folded something."""
+    """The followers of the tournaments on one node of the database; a plain database has one node. `news`: followers
+    whose live has folded something."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -88,7 +88,7 @@ class StreamedLog(Protocol):
         """The id of an event. `digest`, `recorded_at`: those of its block."""
 
     def hidden(self, publication: Publication) -> frozenset[RankingId]:
-        """The rankings of which nothing is said."""
+        """The rankings that are left out."""
 
     def said(self, stored: Stored, hidden: frozenset[RankingId]) -> tuple[str, bytes]:
         """The name of an event and its data, a JSON object in one line."""

@@ -1,9 +1,9 @@
 """One client that listens to a tournament, on its connection.
 
-A listener that has everything is *current*: its follower hands it what is new (`take`), and its own task sleeps. One
-that has just come, or has not read what was written, continues at its own pace: its task fetches a chunk, writes it,
+A listener that has everything is *current*: its follower hands it new events (`take`), and its own task sleeps. A
+listener that has just connected, or has unread data, continues at its own pace: its task fetches a chunk, writes it,
 and waits until the client has read it. So a client that does not read holds one chunk in memory, and after
-UNREAD_SECONDS_MAX its connection is closed, as that of any client (`api/http/connections.py`).
+UNREAD_SECONDS_MAX its connection is closed, like that of any client (`api/http/connections.py`).
 """
 
 import asyncio
@@ -285,8 +285,8 @@ class StreamReply(Reply):
 
 
 def _bound(transport: asyncio.Transport) -> None:
-    """Has the system hold little of what the client has not read, and hang up on a client that has gone without a word:
-    it would keep trying for a quarter of an hour."""
+    """Limits the unread data that the system holds for a client, and closes the connection of a client that vanished;
+    by default the system retries for a quarter of an hour."""
     connection = transport.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT_BYTES_OF_SYSTEM_MAX)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it

@@ -1,13 +1,12 @@
 """Events as the public gets them: those up to the public end, in shapes of their own.
 
-Pure. A shape names all that it shows; what else is stored with an event, or will be, is not public before somebody adds
-it here. An event that shows nothing public is there as `other`, so that a client sees that none is missing. So is every
-event of a ranking that is hidden.
-Competitions are there by their ids, as the causes of points.
+Pure. A shape names every field that it shows. Other data of an event, present or future, is not public until somebody
+adds it here. An event with nothing public is sent as `other`, so that a client sees that none is missing; so is every
+event of a hidden ranking. Competitions appear by their ids, as the causes of points.
 
-An id says nothing of the log but what the public knows: the digest of a block would be made of keys and senders, and of
-what lies beyond the public end where that is within a block. So it has digits of the time in its place. They tell a log
-from one that has replaced it, because what came to it later came at another time.
+An id reveals nothing of the log that the public does not know. The digest of a block would depend on keys and senders,
+and, if the public end is within a block, on events beyond it. So the id has digits of the time in place of the digest.
+They tell a log from one that has replaced it, because later events were recorded at other times.
 """
 
 from datetime import UTC, datetime, timedelta

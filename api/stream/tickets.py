@@ -1,8 +1,8 @@
-"""Tickets: what opens one stream in the place of a token. The only SQL on the table `ticket`.
+"""Tickets: each opens one stream in place of a token. The only SQL on the table `ticket`.
 
 A browser's EventSource sends no headers, and a token does not belong in an address: addresses are logged and kept. A
-ticket may stand there, because it opens one stream once, soon. It is no more than the token that asked for it: the
-stream ends with that token.
+ticket may stand there, because it opens one stream once, and soon expires. It has no more rights than the token that
+requested it: the stream ends with that token.
 
 The text is shown once. The table keeps its SHA-256.
 """

@@ -268,8 +268,8 @@ def _language(request: HttpRequest) -> str | None:
 
 
 def _origin(request: HttpRequest, *, proxies: int) -> str:
-    """Scheme and host under which the client asked; empty: the host is none. A page that names it is kept for those
-    alone who ask under it: everybody can send any."""
+    """Scheme and host that the client sent; empty: the host is invalid. A page that names them is cached only for
+    requests with the same ones, because a client can send any."""
     hosts = request.headers.getall("Host", ())
     if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
         return ""

@@ -2,7 +2,7 @@
 
 A competition is one of a ranking's if it gave points in it. One that has neither points, in whatever ranking, nor a
 result is a next one of each ranking in which all its participants are, unless all of them are also in one that is
-hidden: nothing says of which of the two it is.
+hidden: nothing tells which of the two it belongs to.
 """
 
 from collections.abc import Collection, Generator

@@ -1,8 +1,8 @@
 """Draws a picture (`picture.py`) with pillow.
 
 Names are drawn with fonts of the package: Inter, and DejaVu Sans for letters that Inter does not have. A letter that
-neither has is drawn with one of SYSTEM_FONTS if the machine has it, else it is left out; of a name of which nothing
-remains, the competitor's id is shown.
+neither has is drawn with one of SYSTEM_FONTS if the machine has it, else it is left out. If nothing remains of a name,
+the competitor's id is shown.
 """
 
 import unicodedata

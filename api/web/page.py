@@ -106,7 +106,7 @@ def head_of(
 
 
 def number_text(number: int | None, notation: Notation = WHOLE) -> str:
-    """A total as people read it in English, as all pages but those of boards have it. So are the times below."""
+    """A total as people read it in English, on all pages except boards; the same holds for the times below."""
     return ENGLISH.number(number, notation)
 
 

@@ -45,10 +45,10 @@ OTHER_COLUMNS_MAX: Final = 12
 FORM_LAST: Final = 5
 """Competitions that the form of a line shows."""
 FORM_SUMS_SHOWN_MAX: Final = 50_000
-"""Sums of competitions that the forms of one table are looked up in. With more, the table has no form."""
+"""Sums of competitions that are searched for the forms of one table. With more, the table has no form."""
 
 FORM_EVENTS_MAX: Final = 20_000
-"""Events up to a moment of the past of which forms are shown: the log is read for them from its beginning."""
+"""A past table shows forms up to this many events: the log is read for them from its beginning."""
 
 MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
 """Events of a log up to which the table of now is compared with that before a date. It is made after each event, and
@@ -59,7 +59,7 @@ PASSAGE_TOTALS_MAX: Final = 25_000
 each moment."""
 
 SERIES_EVENTS_MAX: Final = 200_000
-"""Events of a log that a race is drawn from; it is gone through from the beginning."""
+"""Events of a log that a race is drawn from; the log is read from the beginning."""
 SERIES_COMPETITORS_MAX: Final = 500
 """Competitors of a ranking whose race is drawn."""
 
@@ -139,7 +139,7 @@ class ShownTable(Struct, frozen=True, kw_only=True):
     chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
     than its totals decide. `state`: of the table of now. `since`: the event after which the table was that is compared
     with; None: nobody had points before the last competition. `since_on`: of that table, only what had taken place by
-    then is compared; None: all. `count`: lines in all. `races`: whether there is a race
+    then is compared; None: all. `count`: lines in total. `races`: whether there is a race
     to draw; `folds`: whether browsers can add up its points. `is_searched`: whether competitors can be looked for;
     `tags` are those that they have, if they were asked for. `on`: only what had taken place by then is shown; None:
     all. `last`: the last competition that gave points, where its date is declared. `form_notation`: how form, and

@@ -151,7 +151,7 @@ def _place(lines: ClassifiedLines, competitor_id: CompetitorId) -> Generator[Non
 
 
 def _some(table: SubTable[_L], asked: LinesAsked, sought: _Sought) -> tuple[int, list[SubLine[_L]], int]:
-    """The lines of a sub-table that are asked for: how many stand before them, and how many there are."""
+    """The lines of a sub-table that are asked for: how many stand before them, and how many there are in total."""
     if sought.named is None:
         offset = _page_of(asked, None if asked.line is None else table.offset(asked.line))
         return offset, table.standings(offset, offset + asked.limit), len(table)

@@ -1,7 +1,7 @@
-"""Where a webhook may lead.
+"""The addresses that a webhook may have.
 
-A message must not reach what only this machine and its network can reach: otherwise, anybody who may add a webhook
-could send requests there. So a webhook connects to public addresses alone, unless its operator has allowed others.
+A message must not reach servers that only this machine and its network can reach: otherwise, anybody who may add a
+webhook could send requests there. So a webhook connects only to public addresses, unless its operator allows others.
 
 The check is where the socket is made, with the very address that it is to be connected to. No name is looked up a
 second time between the check and the connection, so an answer that changes meanwhile (*rebinding*) changes nothing. Of

@@ -1,6 +1,6 @@
 """Sends events to webhooks: to each in the order of its log, one request at a time, at least once.
 
-Every worker process has a deliverer, and one of all delivers: the one whose session has the advisory lock. The others
+Every worker process has a deliverer. Only the one whose session holds the advisory lock delivers. The others
 ask for the lock at intervals. When a process is killed, its session ends, and the lock with it, so another one takes
 over. If a process is paused, or its machine is gone, its session is silent for too long, and the server ends it. A
 deliverer notes everything over the session that has the lock, so one that has lost the lock cannot move a cursor. A
@@ -297,7 +297,7 @@ class _Delivering:
                 )
 
     async def _stop(self, delivery: NextDelivery, cursor: Head, problem: str, state: WebhookState) -> None:
-        """Suspends the webhook until an operator resumes it."""
+        """Sends nothing more to the webhook until an operator resumes it."""
         async with self._asking() as session:
             noted = await webhooks.note_failure(
                 session, delivery, cursor.sequence, problem, state=state, pause_seconds=0

@@ -4,8 +4,8 @@ Pure. A message says that an event has happened, and which: its kind, its sequen
 points the lines that changed. Anything else the receiver asks for with a token. A message depends on the log up to its
 event alone, so it is the same at each attempt.
 
-A receiver knows by the signature that the message comes from one who has the webhook's secret, and by the time in it
-that it is not an old one. `webhook-id` is the same each time that this event is sent to this webhook.
+The signature proves that the sender has the webhook's secret, and the time in it that the message is not an old one.
+`webhook-id` is the same each time this event is sent to this webhook.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Sends one message to a webhook, and tells what came back."""
+"""Sends one message to a webhook, and reports the reply."""
 
 import secrets
 from collections.abc import Mapping

@@ -184,8 +184,8 @@ async def remove_webhook(connection: Connection, tournament_id: TournamentId, we
 async def resume_webhook(
     connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId, *, after: Sequence | None
 ) -> Sequence:
-    """Has it go on at once, in whichever state it is: where it stands, or after the event `after`. Returns the event
-    after which it goes on. Raises NotFound, and Conflict if the log does not reach as far."""
+    """Resumes a webhook at once, whatever its state: at its cursor, or after the event `after`. Returns the event after
+    which it continues. Raises NotFound, and Conflict if the log does not reach that far."""
     cursor = None if after is None else await _cursor_after(connection, tournament_id, after)
     digest = None if cursor is None else cursor.digest
     sequence: Sequence | None = await connection.fetchval(_RESUME, tournament_id, webhook_id, after, digest)

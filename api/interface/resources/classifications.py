@@ -76,8 +76,8 @@ class DeclarationShape(Struct, kw_only=True):
 
 
 class ClassificationShape(Struct, kw_only=True):
-    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are; of
-    a sub-table, how many it has. `on`, if requested: only with the points that had taken place by then."""
+    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in total;
+    in a sub-table, how many it has. `on`, if requested: only with points that had taken place by then."""
 
     criteria: Criteria
     sequence: int

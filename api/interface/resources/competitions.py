@@ -263,7 +263,7 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _STARTED_AT: Final = Field(
-    "started_at", MOMENT, "to the second, in UTC unless an offset follows; when it was created, if it is not said"
+    "started_at", MOMENT, "to the second, in UTC unless an offset follows; absent: when it was created"
 )
 _LOCATION: Final = Field("location", SHORT, "where")
 _RESULT: Final = Field(

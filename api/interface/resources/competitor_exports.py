@@ -1,4 +1,4 @@
-"""Everything that a tournament holds about one competitor: its data, its standings of now, and each event that touches
+"""Everything that a tournament holds about one competitor: its data, its current standings, and each event that touches
 it."""
 
 from contextlib import aclosing
@@ -116,7 +116,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=EXPORT,
         render=answer_export,
         fields=(
-            Field("after", FROM_0, "only events after this one: what was given as next"),
+            Field("after", FROM_0, "only events after this one: the next of the previous page"),
             Field("limit", count(EXPORTED_DEFAULT, EXPORTED_MAX), "events"),
         ),
         scope=Scope.ADMIN,

@@ -30,7 +30,7 @@ unities may show different moments."""
 
 
 class UnityStandingShape(Struct, kw_only=True):
-    """The competitor's line in a unity, at this version of it. `lines`: how many there are."""
+    """The competitor's line in a unity, at this version of it. `lines`: how many there are in total."""
 
     id: int
     name: str
@@ -166,7 +166,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=CompetitorStandingsQuestion,
         answer=Answer("rankings", CompetitorStandingsShape),
         render=show_competitor_standings,
-        fields=(Field("after", FROM_0, "only in rankings that follow this one: what was given as next"),),
+        fields=(Field("after", FROM_0, "only rankings that follow this one: the next of the previous page"),),
         find=find_competitor_standings,
         judged=True,
     ),

@@ -273,7 +273,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=list_competitors,
         fields=(
             *paging.FIELDS,
-            Field("name", PHRASE, "only whose name begins so, in small letters or capitals"),
+            Field("name", PHRASE, "only competitors whose name begins like this; case is ignored"),
             Field("tag", PHRASE, "only with this tag"),
             Field("parent", ID, "only directly below this one", argument="parent_id"),
         ),

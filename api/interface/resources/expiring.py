@@ -33,7 +33,7 @@ class ExpiringLineShape(Struct):
 
 class ExpiringShape(Struct, kw_only=True):
     """The totals of a unity after the event `sequence`, and those that are left at the time `until` if nothing else
-    happens. `competitors` are in the order of the window's lines; `lines`: how many the standings have in all."""
+    happens. `competitors` are in the order of the window's lines; `lines`: how many the standings have in total."""
 
     unity_id: int
     version: int

@@ -319,7 +319,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("to_sequence", FROM_1, "only up to this event", argument="last"),
             Field("from_time", TIME_BEGIN, "only from this time on", argument="since"),
             Field("to_time", TIME_END, "only up to this time", argument="until"),
-            Field("after", _CURSOR, "continue after this: the next of the page before"),
+            Field("after", _CURSOR, "continue after this: the next of the previous page"),
             Field("limit", count(LINES_DEFAULT, LINES_MAX), "lines"),
         ),
     ),

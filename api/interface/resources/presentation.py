@@ -68,8 +68,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=_PRESENTATION,
         render=_render,
         fields=(
-            Field("zone", ZONE, "the IANA name of its time zone; empty: UTC. Days in queries, files and pages are its"),
-            Field("language", one_of(*LANGUAGES), "that of its board; empty: what the reader's browser prefers"),
+            Field(
+                "zone", ZONE, "the IANA name of its time zone; empty: UTC. Days in queries, files and pages follow it"
+            ),
+            Field(
+                "language",
+                one_of(*LANGUAGES),
+                "the language of its board; empty: the language that the reader's browser prefers",
+            ),
             Field("accent", COLOR, "the colour of its board, in hexadecimal; pages make it lighter or darker to read"),
             Field(
                 "logo",

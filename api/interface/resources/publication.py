@@ -59,11 +59,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_publication,
         fields=(
             Field("published", BOOLEAN, "true: the public sees the tournament; false: it sees nothing of it"),
-            Field("freeze", number_or("now"), "what the public sees is held where it is (now) or at this event"),
+            Field("freeze", number_or("now"), "holds the public view where it is (now) or at this event"),
             Field(
                 "reveal",
                 number_or("next", "all"),
-                "what is held moves on to this event or through the next competition, or is held no longer (all)",
+                "moves the held view on to this event or through the next competition, or releases it (all)",
             ),
         ),
         scope=Scope.ADMIN,

@@ -340,7 +340,7 @@ _OPTIONS: Final = (
     Field(
         "expires_on",
         EXPIRES_ON,
-        "they expire at the next boundary of this, in UTC; a week begins on Monday; required with lasts",
+        "they expire at the next boundary of this unit, in UTC; a week begins on Monday; required with lasts",
     ),
 )
 """What is declared of a unity when it is created, and never changed."""
@@ -452,7 +452,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/close.json",
-        "Close a ranking: every change of it is refused",
+        "Close a ranking: every change to it is refused",
         operation_id="closeRanking",
         command=CloseRanking,
         answer=STANDINGS,
@@ -472,7 +472,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/visibility.json",
-        "Hide a ranking from the public, at every moment, frozen or not; or show it again",
+        "Hide a ranking from the public, in past views and during a freeze too; or show it again",
         operation_id="changeVisibility",
         command=ChangeVisibility,
         answer=Answer("ranking", BriefRankingShape),

@@ -43,8 +43,8 @@ class CompetitorFormShape(Struct):
 
 class FormShape(Struct, kw_only=True):
     """The recent results in one unity, after the event `sequence`. `competitors` are in the order of the window's
-    lines; `lines`: how many the standings have in all. `on`, if requested: only with the points that had taken place by
-    then."""
+    lines; `lines`: how many the standings have in total. `on`, if requested: only points that had taken
+    place by then."""
 
     unity_id: int
     version: int

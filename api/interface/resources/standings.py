@@ -89,7 +89,7 @@ class StandingShape(TableLineShape, frozen=True, gc=False):
 
 
 class UnityShape(Struct, kw_only=True):
-    """`lines`, in a window only: how many there are; in that of a sub-table, how many it has."""
+    """`lines`, in a window only: how many there are in total; in that of a sub-table, how many it has."""
 
     name: str
     version: int

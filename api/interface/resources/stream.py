@@ -1,4 +1,4 @@
-"""The stream of a tournament's events, and the tickets that open it in the place of a token."""
+"""The stream of a tournament's events, and the tickets that open it in place of a token."""
 
 import math
 import re
@@ -37,7 +37,7 @@ _FORMATS: Final = (StreamFormat.NDJSON, StreamFormat.SSE)
 
 
 class StreamQuestion(Struct, frozen=True, kw_only=True):
-    """What a stream is asked for. `after`: where it continues; None: at the beginning; "head": with what is new."""
+    """The query of a stream. `after`: where it continues; None: at the beginning; "head": with new events."""
 
     after: Position | str | None = None
     ranking_id: RankingId | None = None
@@ -51,8 +51,7 @@ class StreamQuestion(Struct, frozen=True, kw_only=True):
 
 
 def format_of(request: HttpRequest) -> StreamFormat:
-    """The format that the client takes, of several the one it likes best; NDJSON if it does not mind. Raises
-    NotAcceptable."""
+    """The format that the client prefers; NDJSON if it has no preference. Raises NotAcceptable."""
     chosen = accepted_type(request.headers.getall("Accept", ()), _FORMATS)
     if chosen is None:
         raise NotAcceptable(f"The stream is sent as {' or '.join(_FORMATS)}; name one of them in the header Accept.")
@@ -156,7 +155,7 @@ _KINDS: Final = FieldType(
 _SPEEDS: Final = FieldType(_speed, {"type": "integer", "minimum": 1, "maximum": SPEED_MAX})
 _TICKET: Final = FieldType(str, {"type": "string"})
 
-AFTER: Final = Field("after", _AFTER, 'continue after this event: its id, or its sequence; "head": new events only')
+AFTER: Final = Field("after", _AFTER, 'continues after this event: its id, or its sequence; "head": only new events')
 EVENTS: Final = Stream(
     "events",
     "Stream the events as they are committed",
@@ -170,12 +169,12 @@ EVENTS: Final = Stream(
             _SPEEDS,
             f"plays the past with its pauses, this many times as fast; no pause exceeds {PAUSE_SECONDS_MAX:.0f} s",
         ),
-        Field("ticket", _TICKET, "opens the stream in the place of a token, see `tickets.json`"),
+        Field("ticket", _TICKET, "opens the stream in place of a token, see `tickets.json`"),
     ),
 )
 TICKETS: Final = Action(
     "tickets.json",
-    f"Get a ticket, which opens one stream in the place of the token within {TICKET_SECONDS} s",
+    f"Get a ticket, which opens one stream in place of the token within {TICKET_SECONDS} s",
     "createTicket",
     Answer("ticket", TicketShape, "Ticket created"),
     _create_ticket,

@@ -242,7 +242,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitions/{competition_id}/unvoid.json",
-        "Have a voided competition count again",
+        "Make a voided competition count again",
         operation_id="unvoidCompetition",
         command=UnvoidCompetition,
         answer=_COMPETITION,
@@ -263,7 +263,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitions/{competition_id}/unstrike.json",
-        "Have a competition count for struck competitors again",
+        "Make a competition count for struck competitors again",
         operation_id="unstrikeCompetitors",
         command=UnstrikeCompetitors,
         answer=_COMPETITION,

@@ -32,7 +32,7 @@ async def _test(database: Database, tournament_id: TournamentId, _token_id: int,
 
 TESTS: Final = Action(
     "webhook/{webhook_id}/test.json",
-    "Send a webhook one test message now, and show what came back",
+    "Send a webhook one test message now, and show the reply",
     "testWebhook",
     Answer("test", WebhookTestShape, "Test message sent"),
     _test,

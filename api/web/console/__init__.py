@@ -1,1 +1,1 @@
-"""The console: pages for who has signed in with a token. They do what they do through the operations of everybody."""
+"""The console: pages for people who have signed in with a token. They use the same operations as all clients."""

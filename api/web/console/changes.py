@@ -28,7 +28,7 @@ from projections.board.board import Board
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """What a form begins with. `about`: what it changes. `if_match`: its tag. `fields`: in place of the operation's.
+    """The initial state of a form. `about`: what it changes. `if_match`: its tag. `fields`: replace the operation's.
     `labels`: of fields, in place of what their names say. `boxes`: the names of competitors to choose, by their fields.
     """
 
@@ -274,7 +274,7 @@ CONSOLE_CHANGES: Final = (
         begin=_named_competitor,
         mentions=True,
         warning=(
-            "All names, tags and colours that it ever had are erased, and its parent, at every moment. Points and "
+            "All names, tags and colours that it ever had are erased, and its parent, at past moments too. Points and "
             "places stay. This cannot be undone."
         ),
     ),
@@ -308,7 +308,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/unvoid",
         operation=_BY_NAME[f"PUT {_UNVOID}"],
-        title="Have a voided competition count again",
+        title="Make a voided competition count again",
         button="Have it count",
         back="/competitions",
         begin=_named_competition,
@@ -332,7 +332,7 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/competitions/{competition_id}/unstrike",
         operation=_BY_NAME[f"PUT {_UNSTRIKE}"],
-        title="Have a competition count again for struck competitors",
+        title="Make a competition count again for struck competitors",
         button="Have it count",
         back="/competitions",
         begin=_to_unstrike,
@@ -394,8 +394,8 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}/history",
         begin=_event,
         asked=(),
-        warning="The points that this event added are taken back, also those that it added to other rankings. The log "
-        "keeps both, and they can be redone.",
+        warning="All points that this event added are taken back, in other rankings too. The log keeps both, and they "
+        "can be redone.",
         preview=_PREVIEWS[_REVERSE],
     ),
     Change(
@@ -416,7 +416,7 @@ CONSOLE_CHANGES: Final = (
         button="Close it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
-        warning="Every change of it is refused until it is opened again: points, lists, unities.",
+        warning="Every change to its points, list and unities is refused until it is opened again.",
     ),
     Change(
         path="/rankings/{ranking_id}/reopen",
@@ -425,7 +425,7 @@ CONSOLE_CHANGES: Final = (
         button="Open it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
-        warning="Points can be added again, and its list and unities changed.",
+        warning="Its points, list and unities can be changed again.",
     ),
     Change(
         path="/rankings/{ranking_id}/hide",
@@ -436,7 +436,7 @@ CONSOLE_CHANGES: Final = (
         begin=_ranking,
         fixed={"hidden": "true"},
         asked=(),
-        warning="Within five seconds the public sees nothing of it any more, at no moment, frozen or not.",
+        warning="Within five seconds the public no longer sees it, at any moment, frozen or not.",
     ),
     Change(
         path="/rankings/{ranking_id}/show",
@@ -464,7 +464,7 @@ CONSOLE_CHANGES: Final = (
         button="Change it",
         back="",
         begin=_presentation,
-        warning="Its board has the new zone, language and colour at once. Days are then those of the new zone.",
+        warning="Its board has the new zone, language and colour at once. Days then follow the new zone.",
     ),
     Change(
         path="/logo",
@@ -484,7 +484,7 @@ CONSOLE_CHANGES: Final = (
         fixed={"published": "true"},
         asked=(),
         warning="Everybody sees its board without a token: names, colours, tags, rankings and points with their time, "
-        "competition and reason. What was seen cannot be taken back.",
+        "competition and reason. What people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/unpublish",
@@ -494,7 +494,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"published": "false"},
         asked=(),
-        warning="Within five seconds the public sees nothing of it any more.",
+        warning="Within five seconds the public no longer sees it.",
     ),
     Change(
         path="/publication/freeze",
@@ -504,7 +504,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"freeze": "now"},
         asked=(),
-        warning="The public keeps seeing the present state, and nothing later, until you reveal it.",
+        warning="The public keeps seeing the present state. New events stay hidden until you reveal them.",
     ),
     Change(
         path="/publication/freeze-at",
@@ -513,8 +513,8 @@ CONSOLE_CHANGES: Final = (
         button="Freeze it",
         back="/publication",
         asked=("freeze",),
-        warning="The public sees nothing of what comes after that event, until it is revealed. The event is none "
-        "before those that it has seen.",
+        warning="Later events stay hidden from the public until you reveal them. Choose no event before the last one "
+        "that the public has seen.",
     ),
     Change(
         path="/publication/reveal-to",
@@ -523,7 +523,7 @@ CONSOLE_CHANGES: Final = (
         button="Reveal it",
         back="/publication",
         asked=("reveal",),
-        warning="The public sees everything up to that event. What was seen cannot be taken back.",
+        warning="The public sees everything up to that event. What people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/reveal-next",
@@ -533,7 +533,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"reveal": "next"},
         asked=(),
-        warning="The public sees the points of the next competition. What was seen cannot be taken back.",
+        warning="The public sees the points of the next competition. What people have seen cannot be taken back.",
     ),
     Change(
         path="/publication/reveal-all",
@@ -543,8 +543,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"reveal": "all"},
         asked=(),
-        warning="The public sees everything that is there, and everything that comes. What was seen cannot be taken "
-        "back.",
+        warning="The public sees all past events, and new ones at once. What people have seen cannot be taken back.",
     ),
 )
 """Those with a fixed last part of their path come before those where an id could stand."""

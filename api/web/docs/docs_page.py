@@ -19,31 +19,31 @@ from api.web.html import Child, Html, document, element, joined
 from api.web.page import head_of
 
 _LEAD: Final = (
-    "Tallybook keeps the rankings of tournaments. Every change is an event, which is never lost or altered. So it "
-    "tells who stands where, now or at any moment of the past, and why."
+    "Tallybook keeps the rankings of tournaments. Every change is an event, which is never lost or altered. So it can "
+    "tell who stands where, now or at any past moment, and why."
 )
 _ABOUT_EXAMPLES: Final = (
-    "The examples continue with the table above, in a shell that has its variables. Their answers were recorded from a "
-    "running service."
+    "The examples continue with the table above, in a shell that has its variables. Their answers were recorded from "
+    "a running service."
 )
 _STEPS: Final = (
     (
         "Register competitors",
         "registerCompetitor",
-        "Three at once. A change is answered with all that it changed; with `Prefer: return=minimal`, with no more "
-        "than the ids of what it made.",
+        "Three at once. The answer to a change shows everything it changed; with `Prefer: return=minimal`, only the "
+        "ids of what it created.",
     ),
     ("Create a ranking", "createRanking", "It has a main unity, the column that decides: here, points."),
     (
         "Add points",
         "addPoints",
-        "The answer comes when they are on disk, here as event 6. The `Idempotency-Key` is yours to "
-        "choose: send the request again with the same key, and nothing is added twice.",
+        "The answer comes once they are on disk, here as event 6. You choose the `Idempotency-Key`. If you send the "
+        "request again with the same key, nothing is added twice.",
     ),
-    ("Read the standings", "showStandings", "They are always current. All times are UTC, also those that say no zone."),
-    ("Ask why", "explain", "Why is Ben second? Because of these events, which are permanent."),
+    ("Read the standings", "showStandings", "They are always current. All times are UTC, even without a zone."),
+    ("Ask why", "explain", "Why is Ben second? Because of these events, which are kept permanently."),
 )
-"""How a first table comes to be: a heading, an operation, and what to know of it."""
+"""The steps to a first table: a heading, an operation, and a note."""
 _SETUP: Final = """HOST=http://localhost:8080
 SLUG=chess-club-ladder
 TOKEN=tb_…
@@ -70,31 +70,30 @@ _REQUESTS: Final = {
         "fields: lists with commas, deltas as JSON text."
     ),
     "Answers": (
-        "JSON with `status`, `message` and what was asked for. A refusal has `errors`, which names every field that is "
-        "wrong."
+        "JSON with `status`, `message` and the data requested. In a refusal, `errors` names every field that is wrong."
     ),
     "Times": (
-        "All are UTC. Those of the form `2026-05-02 17:00:00` have no zone: append `Z` before you hand them to "
-        "JavaScript, which would take them for local time. What you send may end in `Z` or an offset such as `+02:00`."
+        "All are UTC. Times of the form `2026-05-02 17:00:00` have no zone: append `Z` before you pass them to "
+        "JavaScript, which would take them for local time. Times you send may end in `Z` or an offset such as `+02:00`."
     ),
     "Retries": (
-        "Send an `Idempotency-Key` of your own with every change. Sent again with its key, after a 500 or no answer at "
-        "all, it is done once."
+        "Send an `Idempotency-Key` of your own with every change. After a 500, or no answer at all, send the change "
+        "again with the same key: it is applied once."
     ),
     "Ids": (
         "Ids of competitors, competitions, rankings and unities are unique within their tournament, which every path "
         "names. They, and totals, are integers of 64 bits."
     ),
     "Unchanged": (
-        "Reads have an `ETag`. Send it as `If-None-Match`, and get 304 while nothing has changed; as `If-Match` with a "
-        "change, and get 412 if something has."
+        "Reads have an `ETag`. Send it as `If-None-Match` to get 304 while nothing has changed. Send it as `If-Match` "
+        "with a change to get 412 if something has."
     ),
     "Short answers": (
-        "A change is answered with all that it changed. `Prefer: return=minimal` asks for no more than the ids of what "
-        "was made."
+        "The answer to a change shows everything it changed. `Prefer: return=minimal` asks for the ids of what was "
+        "created only."
     ),
 }
-"""What all requests have in common."""
+"""The rules common to all requests."""
 _STATUSES: Final = {
     200: "Done. A change is on disk, once; Tallybook-Sequence names its event, the last one of several.",
     304: "Nothing has changed since the answer whose ETag you sent.",

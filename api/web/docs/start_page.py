@@ -12,7 +12,7 @@ from api.web.html import Child, element
 def start_page(
     static: StaticFiles, title: str = "Rankings of tournaments", boards: Items[tuple[str, str]] = ()
 ) -> bytes:
-    """The page, in HTML. `boards`: address and name of those that it leads to."""
+    """The page, in HTML. `boards`: address and name of each linked board."""
     links = [element("li", element("a", element("bdi", name), href=address)) for address, name in boards]
     body = element(
         "main",

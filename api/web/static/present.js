@@ -52,7 +52,7 @@ export class Present {
     this.#look();
   }
 
-  /** Fetches what is in view, once in a while at most, and listens from there on. */
+  /** Fetches the current view, at a limited rate, and then listens for events after it. */
   async #look() {
     this.#wanted = true;
     if (this.#looking) return;

@@ -132,7 +132,7 @@ export class Race {
     this.#focus();
   }
 
-  /** There is room for the name of everybody. */
+  /** High enough for every name. */
   get #height() {
     return Math.max(HEIGHT_MIN, this.#told.competitors.length * LINE + BELOW);
   }

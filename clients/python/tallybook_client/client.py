@@ -344,7 +344,7 @@ class Client:
     async def change_visibility(
         self, slug: str, ranking_id: int, *, hidden: bool, idempotency_key: str | None = None
     ) -> Done:
-        """Whether the public sees nothing of it, at no moment. Needs scope `admin`."""
+        """Hides the ranking from the public at every moment, or shows it again. Needs scope `admin`."""
         path = _path(slug, "rankings", ranking_id, "visibility")
         return await self._change("PUT", path, {"hidden": hidden}, Done, idempotency_key)
 
@@ -404,7 +404,7 @@ class Client:
     async def close_ranking(
         self, slug: str, ranking_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Done:
-        """Every change of it is refused from then on. Needs scope `admin`."""
+        """Closes the ranking: every further change to it is refused. Needs scope `admin`."""
         path = _path(slug, "rankings", ranking_id, "close")
         return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
 
@@ -487,9 +487,9 @@ class Client:
         since_on: date | None = None,
         tag: str | None = None,
     ) -> Standings:
-        """All lines of every unity, or of this one; a window has those of this unity or of the main one. `at`: as it
-        was then. `on`: with the points that had taken place by this day or time. `since`: compared with then;
-        `since_on`: with what had taken place by then. `tag`: the sub-table of those who have it."""
+        """All lines of every unity, or of this one. A window has lines of this unity, or of the main one. `at`: at a
+        past moment. `on`: only points that had taken place by this day or time. `since`: compared with that moment;
+        `since_on`: with the points that had taken place by then. `tag`: the sub-table of competitors with this tag."""
         query = {
             "unity": unity_id,
             "tag": tag,
@@ -513,8 +513,8 @@ class Client:
         since_on: date | None = None,
         tag: str | None = None,
     ) -> AsyncGenerator[Standing, None]:
-        """The lines of one unity from the first to the last, asked for window by window. All are of one moment: that of
-        the first window."""
+        """The lines of one unity from the first to the last, requested window by window. All show the moment of the
+        first window."""
         offset, lines = 0, 1
         while offset < lines:
             window = Slice(offset, LINES_MAX)
@@ -555,7 +555,7 @@ class Client:
         at: Moment | None = None,
         on: date | None = None,
     ) -> Form:
-        """What the competitors of a window got in their last competitions, `last` of them."""
+        """The points of the competitors of a window in each of their `last` competitions."""
         query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
 
@@ -648,7 +648,7 @@ class Client:
         return follow(self._sender, f"/tournament/{quote(slug, safe='')}/events", query, after)
 
     async def create_ticket(self, slug: str) -> Ticket:
-        """What opens one stream in the place of the token, for a browser."""
+        """A ticket, which opens one stream in place of the token, for a browser."""
         reply = await self._sender.send(Request(method="POST", path=_path(slug, "tickets"), body=b"{}", headers=_JSON))
         return _decoded(reply.body, "ticket", Ticket)
 
@@ -821,7 +821,7 @@ def _window(window: Window | None) -> dict[str, object]:
 
 
 def _lines(deltas: Iterable[Delta]) -> list[dict[str, object]]:
-    """The deltas, in the order given, those that follow each other of one competitor together."""
+    """The deltas in the order given; consecutive ones of the same competitor are grouped."""
     return [
         {"competitor_id": competitor, "unities": [{"unity_id": one.unity_id, "delta": one.delta} for one in of_one]}
         for competitor, of_one in groupby(deltas, lambda delta: delta.competitor_id)

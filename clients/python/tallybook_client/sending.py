@@ -43,12 +43,11 @@ from tallybook_client.errors import (
 
 CONNECT_SECONDS_MAX: Final = 10.0
 SILENCE_SECONDS_MAX: Final = 30.0
-"""A write is answered within 16 s, a read within 20 s; a long answer continues from there. A silent stream says
-something every 15 s."""
+"""The answer to a write begins within 16 s, to a read within 20 s. A silent stream sends a keep-alive every 15 s."""
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=SILENCE_SECONDS_MAX)
 _NOT_SENT: Final = (ClientConnectorError, ConnectionTimeoutError)
 _SETTLED: Final = (NotFound, Conflict, PreconditionFailed, Unacceptable)
-"""These say of every earlier sending with the same key that it was not applied, and never will be."""
+"""After one of these, no earlier request with the same key was applied, or ever will be."""
 _RETRY_AFTER: Final = re.compile("[0-9]{1,6}")
 
 
@@ -57,8 +56,8 @@ def open_session() -> ClientSession:
 
 
 async def _sent_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Sends a request once. When a kept connection is lost, aiohttp would send a PUT again by itself: a refusal of the
-    second sending would then be taken for the answer to both."""
+    """Sends a request once. When a kept connection is lost, aiohttp would resend a PUT automatically, and a refusal of
+    the second one would be taken for the answer to both."""
     try:
         return await handler(request)
     except _NOT_SENT:

@@ -240,7 +240,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 class UnityStandings(Struct, frozen=True, kw_only=True):
-    """`lines`, in a window: how many there are."""
+    """`lines`, in a window: how many there are in total."""
 
     name: str
     version: int

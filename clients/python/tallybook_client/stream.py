@@ -16,8 +16,8 @@ LINE_BYTES_MAX: Final = 16 * 2**20
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """An event of the log. `kind` is its name (`PointsAdded`), `data` all that it says; a field that is absent has its
-    default. `id`: continue after it."""
+    """An event of the log. `kind` is its name (`PointsAdded`), `data` its content; an absent field has its default.
+    `id`: pass it as `after` to continue after this event."""
 
     id: str
     kind: str
@@ -28,7 +28,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 class SetAside(Struct, frozen=True, kw_only=True):
-    """In the place of an event that was set aside: there is nothing to fold."""
+    """Replaces an event that was set aside: there is nothing to fold."""
 
     id: str
     sequence: int
@@ -81,10 +81,10 @@ _NDJSON: Final = {"Accept": "application/x-ndjson"}
 async def follow(
     sender: Sender, path: str, query: dict[str, str], after: int | str | None
 ) -> AsyncGenerator[StreamEvent, None]:
-    """The events after `after`, an id, a sequence, "head" or None for all; it does not end by itself.
+    """The events after `after`: an id, a sequence, "head" or None for all. It never ends on its own.
 
-    A connection that ends is opened again after the last id, with growing pauses; each event that comes renews the
-    patience. Raises Refused, and Unavailable when the patience is at its end.
+    When a connection ends, it is reopened after the last id, with growing pauses; each event renews the patience.
+    Raises Refused, and Unavailable when the patience runs out.
     """
     last = None if after is None else str(after)
     attempts = Attempts(sender.patience)
