@@ -52,7 +52,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "publication.json",
-        "Publish the tournament, or take it away; hold what the public sees, or reveal more",
+        "Publish or unpublish the tournament; freeze what the public sees, or reveal more",
         operation_id="changePublication",
         command=ChangePublication,
         answer=_PUBLICATION,

@@ -489,8 +489,8 @@ CONSOLE_CHANGES: Final = (
     Change(
         path="/publication/unpublish",
         operation=_PUBLICATION,
-        title="Take the tournament away from the public",
-        button="Take it away",
+        title="Unpublish the tournament",
+        button="Unpublish it",
         back="/publication",
         fixed={"published": "false"},
         asked=(),

@@ -144,7 +144,7 @@ def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -
     """What the public sees, and what can be done about it. For admins."""
     publication, address = board.publication, "/publication/"
     links = [
-        way("Take it away", venue.address(f"{address}unpublish"))
+        way("Unpublish it", venue.address(f"{address}unpublish"))
         if publication.published
         else way("Publish it", venue.address(f"{address}publish"), chief=True)
     ]
