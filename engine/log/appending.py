@@ -128,9 +128,10 @@ class Request(Struct, frozen=True, kw_only=True):
     refusals: int = 0
 
 
-def new_salt() -> str:
-    """The salt of one commitment (`engine/log/codec.py`)."""
-    return secrets.token_hex(codec.SALT_DIGITS // 2)
+def new_salts(count: int) -> Iterator[str]:
+    """The salts of `count` commitments (`engine/log/codec.py`), from one call of the system."""
+    digits = secrets.token_hex(count * codec.SALT_DIGITS // 2)
+    return (digits[at : at + codec.SALT_DIGITS] for at in range(0, len(digits), codec.SALT_DIGITS))
 
 
 def _new_append_id() -> str:
@@ -351,7 +352,7 @@ def _row(block: Block) -> list[Any]:
     counts = fingerprints = personals = ids = ""
     if structural or created:  # no other event has personal fields
         ids = "\n".join(created)
-        bodies, personals = codec.part_lines(events, bodies, new_salt)
+        bodies, personals = codec.part_lines(events, bodies, new_salts(len(events)))
     refusals = "0"
     keyed = keys.count(None) < len(keys)
     if keyed:

@@ -14,7 +14,7 @@ and digests cover only bodies:
 Readers get the text again, or, once `personal` is erased, the body.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from hashlib import sha256
 from typing import Final, get_args
@@ -58,23 +58,23 @@ def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
 
 SALT_DIGITS: Final = 64
 """A salt is 32 random bytes, in hexadecimal digits, so that a commitment cannot be used to test guessed names."""
-_COMMITMENT: Final = ',"commitment":"{}"}}'
-_COMMITMENT_CHARACTERS: Final = len(_COMMITMENT.format("0" * 64))
+_COMMITMENT_CHARACTERS: Final = len(f',"commitment":"{"0" * 64}"}}')
+_MARKS: Final = {kind: [f',"{name}":' for name in kind.personal] for kind in get_args(Event)}
+"""The beginnings of an event's personal fields in its text, in their order there."""
 
 
 def part(event: Event, text: str, salt: str) -> tuple[str, str]:
     """The body of an event with this text, and its personal fields as they are stored; empty: it has none."""
-    found = [at for name in event.personal if (at := text.find(f',"{name}":')) >= 0]
-    if not found:
-        return text, ""
-    at = min(found)
-    personal = f"{salt}{{{text[at + 1 :]}"
-    return text[:at] + _COMMITMENT.format(sha256(personal.encode()).hexdigest()), personal
+    for mark in _MARKS[type(event)]:
+        if (at := text.find(mark)) >= 0:
+            personal = f"{salt}{{{text[at + 1 :]}"
+            return f'{text[:at]},"commitment":"{sha256(personal.encode()).hexdigest()}"}}', personal
+    return text, ""
 
 
-def part_lines(events: Items[Event], texts: str, new_salt: Callable[[], str]) -> tuple[str, str]:
-    """The result of `part` for each event, with a new salt each, given the texts of all; also as lines."""
-    pairs = [part(event, text, new_salt()) for event, text in zip(events, texts.split("\n"), strict=True)]
+def part_lines(events: Items[Event], texts: str, salts: Iterable[str]) -> tuple[str, str]:
+    """The result of `part` for each event, given the texts of all and a salt for each; also as lines."""
+    pairs = list(map(part, events, texts.split("\n"), salts))
     return "\n".join([body for body, _ in pairs]), "\n".join([personal for _, personal in pairs])
 
 

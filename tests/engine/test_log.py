@@ -222,7 +222,7 @@ async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
     sequence_of_steps: list[tuple[list[Request], Request, int, bool]],
 ) -> None:
     """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order."""
-    monkeypatch.setattr(appending, "new_salt", lambda: _SALT)
+    monkeypatch.setattr(appending, "new_salts", lambda count: [_SALT] * count)
     tournament_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
         opened = await tails.tail(connection, tournament_id, heads.beginning(tournament_id), blocks_max=10)
