@@ -63,7 +63,7 @@ BEST_MAX: Final = 1_000
 DELTAS_MAX: Final = 10_000
 """Deltas that one request adds."""
 REVERSED_LINES_MAX: Final = 100_000
-"""Lines of deltas that voiding or unvoiding one competition reverses, in one commit."""
+"""Lines of deltas and results that one voiding or striking, or the opposite of either, reverses in one commit."""
 UNDONE_MAX: Final = 20_000
 """Events of one ranking whose points are undone at the same time."""
 DELTA_MAX: Final = 2_147_483_647
