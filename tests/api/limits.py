@@ -144,7 +144,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),
             ("events of one ranking that are undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
             (
-                "lines of points that voiding or unvoiding a competition reverses",
+                "lines of points that a voiding or striking, or its opposite, reverses",
                 f"{terms.REVERSED_LINES_MAX:,}",
                 "422",
             ),
