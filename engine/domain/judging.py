@@ -682,8 +682,9 @@ def _refuse_taken_twice(new_ids: list[int]) -> None:
 
 
 def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
-    for ranking in state.rankings.values():
-        _refuse_taken(unity_id, ranking.unities)
+    for ranking in state.rankings.values():  # without a call for each: there may be 1,000
+        if unity_id in ranking.unities:
+            raise IdTaken
 
 
 def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str, *, more: int = 1) -> None:
