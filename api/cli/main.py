@@ -260,7 +260,10 @@ _command(
     ranking,
     "api.cli.rankings:close_ranking",
     name="close",
-    help="Close a ranking. Every change to it is refused until it is reopened.",
+    help="""
+    Close a ranking. Until it is reopened, its points, list, unities, classification, name and description cannot
+    change. It can still be hidden and ordered.
+    """,
 )
 _command(ranking, "api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
 _command(

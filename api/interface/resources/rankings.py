@@ -452,7 +452,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/close.json",
-        "Close a ranking: every change to it is refused",
+        "Close a ranking: nothing in it can change, but it can be hidden and ordered",
         operation_id="closeRanking",
         command=CloseRanking,
         answer=STANDINGS,

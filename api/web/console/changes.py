@@ -416,7 +416,8 @@ CONSOLE_CHANGES: Final = (
         button="Close it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
-        warning="Every change to its points, list and unities is refused until it is opened again.",
+        warning="Until it is opened again, its points, list, unities, classification, name and description cannot "
+        "change.",
     ),
     Change(
         path="/rankings/{ranking_id}/reopen",

@@ -404,7 +404,7 @@ class Client:
     async def close_ranking(
         self, slug: str, ranking_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Done:
-        """Closes the ranking: every further change to it is refused. Needs scope `admin`."""
+        """Closes the ranking: nothing in it can change, but it can be hidden and ordered. Needs scope `admin`."""
         path = _path(slug, "rankings", ranking_id, "close")
         return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
 
