@@ -82,21 +82,12 @@ def over_by(ranking: RankingState, took_place: datetime, now: datetime) -> set[U
     return {one for one, expiry in expiries.items() if expiry is not None and expiry.is_over(took_place, now)}
 
 
-def of_some(points: events.PointsAdded, wanted: Callable[[CompetitorId], bool]) -> events.PointsAdded:
-    """The points, with the lines of wanted competitors only."""
+def of_lines(points: events.PointsAdded, wanted: Callable[[Delta], bool]) -> events.PointsAdded:
+    """The points, with the wanted lines only."""
     return msgspec.structs.replace(
         points,
-        deltas=tuple([delta for delta in points.deltas if wanted(delta.competitor_id)]),
-        results=tuple([delta for delta in points.results if wanted(delta.competitor_id)]),
-    )
-
-
-def of_unities(points: events.PointsAdded, wanted: Callable[[UnityId], bool]) -> events.PointsAdded:
-    """The points, with the lines in wanted unities only."""
-    return msgspec.structs.replace(
-        points,
-        deltas=tuple([delta for delta in points.deltas if wanted(delta.unity_id)]),
-        results=tuple([delta for delta in points.results if wanted(delta.unity_id)]),
+        deltas=tuple([delta for delta in points.deltas if wanted(delta)]),
+        results=tuple([delta for delta in points.results if wanted(delta)]),
     )
 
 
@@ -106,9 +97,9 @@ def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
         return points
     competition = state.competitions[points.competition_id]
     if competition.voided_at is not None:
-        return of_some(points, lambda _: False)
+        return of_lines(points, lambda _: False)
     struck = competition.struck
-    return of_some(points, lambda one: one not in struck) if struck else points
+    return of_lines(points, lambda line: line.competitor_id not in struck) if struck else points
 
 
 def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, now: datetime) -> events.PointsAdded:
@@ -117,7 +108,7 @@ def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, n
     if not ranking.special:
         return points
     over = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now_of(ranking, now))
-    return of_unities(points, lambda one: one not in over)
+    return of_lines(points, lambda line: line.unity_id not in over)
 
 
 def total_of_results(

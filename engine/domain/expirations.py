@@ -19,7 +19,7 @@ from engine.domain.counting import (
     counting_of,
     declared_date,
     now_of,
-    of_unities,
+    of_lines,
     over_by,
     signed,
     took_place_at,
@@ -118,7 +118,7 @@ class _Expiring:
         points: events.PointsAdded,
         unities: Container[UnityId],
     ) -> None:
-        its = of_unities(counting_of(self._state, points), lambda one: one in unities)
+        its = of_lines(counting_of(self._state, points), lambda line: line.unity_id in unities)
         if events.changed_by(its):
             taken.append((sequence, its))
 

@@ -11,7 +11,7 @@ from engine.domain.counting import (
     ExpiryTimes,
     closed_among,
     counting_of,
-    of_some,
+    of_lines,
     signed,
     totals_after,
     totals_of,
@@ -98,7 +98,7 @@ def _reversals(
         counting = {
             s: some
             for s, points in counting.items()
-            if (some := of_some(points, lambda one: (one in among) is wanted)) and (some.deltas or some.results)
+            if events.changed_by(some := of_lines(points, lambda line: (line.competitor_id in among) is wanted))
         }
     if times is not None:
         counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}

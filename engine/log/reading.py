@@ -33,7 +33,7 @@ _EVENT: Final = f"""
     SELECT {COLUMNS}
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 # The event that gave tournament $1 the name it has after the event $2: the last renaming, or the opening.
 _NAMING: Final = f"""
     SELECT {COLUMNS}
@@ -49,7 +49,7 @@ _NAMING: Final = f"""
         ),
         1
     )
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
 _CHUNK: Final = f"""
     SELECT {COLUMNS}
@@ -68,7 +68,7 @@ _CHUNK: Final = f"""
     ) AS s
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 # As the index `event_competition` spells them: the competition that an event names, and which events name one.
 _COMPETITION: Final = """
     rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C"
@@ -190,7 +190,7 @@ _REQUEST: Final = f"""
         SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence >= $2 ORDER BY last_sequence LIMIT 1
     ) AND idempotency_key = $3
     ORDER BY sequence
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 # Like _EVENTS, one walk along each index for each key, whatever the statistics say.
 _KEYED: Final = f"""
     SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
@@ -207,7 +207,7 @@ _KEYED: Final = f"""
         WHERE tournament_id = $1 AND sequence = i.sequence
         LIMIT 1
     ) AS e
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:

@@ -42,6 +42,15 @@ _BLOCKS_OF_ONE: Final = """
     ORDER BY last_sequence
     LIMIT $3
 """
+_FROM_SPANS: Final = f"""
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
+    CROSS JOIN LATERAL (
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+        ORDER BY sequence
+        LIMIT a.upto - a.after
+    ) AS e"""  # noqa: S608 # the text is in `rows.py`
 # `kind` is NULL for an event that was set aside. The subselect does not depend on the row: it is executed once, by an
 # index that is usually empty, and an empty set is not even searched. But planning it takes as long as reading a short
 # tail. So `_EVENTS` asks only whether there is an EventSetAside at all. If so, every `kind` is NULL, and
@@ -54,14 +63,7 @@ _EVENTS: Final = f"""
             ELSE e.kind
         END AS kind,
         e.idempotency_key, e.body
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
-    CROSS JOIN LATERAL (
-        SELECT sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
-        FROM event
-        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
-        ORDER BY sequence
-        LIMIT a.upto - a.after
-    ) AS e
+    {_FROM_SPANS}
 """  # noqa: S608 # written down above
 _EVENTS_MARKING_SET_ASIDE: Final = f"""
     SELECT
@@ -73,14 +75,7 @@ _EVENTS_MARKING_SET_ASIDE: Final = f"""
             ELSE e.kind
         END AS kind,
         e.idempotency_key, e.body
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
-    CROSS JOIN LATERAL (
-        SELECT sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
-        FROM event
-        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
-        ORDER BY sequence
-        LIMIT a.upto - a.after
-    ) AS e
+    {_FROM_SPANS}
 """  # noqa: S608 # written down above
 _EVENTS_OF_ONE: Final = f"""
     SELECT
@@ -97,7 +92,7 @@ _EVENTS_OF_ONE_MARKING_SET_ASIDE: Final = f"""
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
-"""  # noqa: S608 # the columns are written down above
+"""  # noqa: S608 # the columns are in `rows.py`
 TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000

@@ -17,8 +17,8 @@ from engine.log.heads import Head
 from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
 from engine.log.rows import ASIDE, TEXT
 
-# Like _CHUNK for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
-# nothing of a tournament if the block of its event `after` has another digest.
+# Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block, and whether the block
+# ends there. Returns nothing of a tournament if the block of its event `after` has another digest.
 _STORED: Final = f"""
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
     FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)

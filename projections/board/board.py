@@ -27,7 +27,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain import events
-from engine.domain.counting import now_of, of_unities, over_by, took_place_at
+from engine.domain.counting import now_of, of_lines, over_by, took_place_at
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.expiry import ExpiresOn, Expiry
@@ -553,7 +553,7 @@ class ExpiredOn:
             if points.competition_id not in voided:
                 took_place = took_place_at(self._board, recorded.recorded_at, points.competition_id)
                 gone = over_by(self._ranking, took_place, self._now)
-            return of_unities(points, lambda one: one not in gone) if gone else points
+            return of_lines(points, lambda line: line.unity_id not in gone) if gone else points
         deltas = tuple([delta for delta in points.deltas if delta.unity_id not in self._expiring])
         return msgspec.structs.replace(points, deltas=deltas)
 

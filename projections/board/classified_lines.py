@@ -335,7 +335,7 @@ class ClassifiedLines:
         return Classified(line.competitor_id, line.position, tuple(values), line.decided_by)
 
     def _single(self, level: _Level) -> Classified:
-        """The line of a competitor who is not tied, with the values that separate it from its neighbours."""
+        """The line of an untied competitor, with the values that separate it from its neighbours."""
         (competitor_id,) = level.competitor_ids
         needed = 1 + max(-1 if by is None else by for by in (level.decided_by, level.parted_below_by))
         values = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:needed]]

@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 import msgspec
 from msgspec import UNSET, Struct, field
 
-from engine.domain.counting import Afterwards, now_of, of_some, total_of_results, unexpired
+from engine.domain.counting import Afterwards, now_of, of_lines, total_of_results, unexpired
 from engine.domain.events import (
     CompetitionUnvoided,
     CompetitionVoided,
@@ -400,7 +400,7 @@ class BlockChecks:
     def not_struck(self, points: PointsAdded) -> PointsAdded:
         """The points, without those of competitors who are struck from the competition."""
         struck = () if points.competition_id is None else self.board.struck.get(points.competition_id, ())
-        return of_some(points, lambda one: one not in struck)
+        return of_lines(points, lambda line: line.competitor_id not in struck)
 
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
         """Subtracts the reversed points from those due to be reversed."""

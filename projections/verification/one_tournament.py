@@ -21,7 +21,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
-from engine.domain.counting import now_of, of_some
+from engine.domain.counting import now_of, of_lines
 from engine.domain.errors import LogForked, TooMuchWork
 from engine.domain.events import (
     CompetitionUnvoided,
@@ -313,12 +313,12 @@ class TournamentVerification:
         """Those of `points`, the event `sequence`, that start or stop counting by `event`, which is in the last
         block."""
         if sequence in self._checks.board.rankings[points.ranking_id].undone:
-            return of_some(points, lambda _: False)
+            return of_lines(points, lambda _: False)
         if isinstance(event, CompetitionVoided | CompetitionUnvoided):
             return self._checks.not_struck(points)
         if event.competition_id in self._checks.board.voided:
-            return of_some(points, lambda _: False)
-        return of_some(points, lambda one: one in event.competitors)
+            return of_lines(points, lambda _: False)
+        return of_lines(points, lambda line: line.competitor_id in event.competitors)
 
     async def _report_missing(self, block: StoredBlock) -> None:
         await self._wait_for_connection()
