@@ -11,13 +11,13 @@ which would count double. It is refused, and the message says what to do instead
 
 Each import has a name, made from all its keys: resuming it keeps the name, and two concurrent imports of one file are
 one import. Everything it adds can be taken back together (`undoing.py`). A key also has a *generation*, which is raised
-for competitions and points taken back, so the corrected file counts.
+for competitions and points taken back, so the corrected file counts. The latest generation says what a line is.
 """
 
 import asyncio
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from hashlib import sha256
 from typing import Final
@@ -136,12 +136,11 @@ class AskedLine:
         self.is_added, self.is_scored = False, not played.deltas
         self._set_keys()
 
-    def again(self, *, competition: bool) -> None:
-        """Requests the competition and its points again, or only the points: the earlier ones were taken back."""
-        if competition:
-            self._generation, self._points_generation = self._generation + 1, 1
+    def move(self, generations: int, *, of_points: bool) -> None:
+        if of_points:
+            self._points_generation += generations
         else:
-            self._points_generation += 1
+            self._generation += generations
         self._set_keys()
 
     def note(self, event: Event) -> None:
@@ -200,40 +199,61 @@ async def _find_imported(desk: Desk, live: LiveTournament, ranking_id: RankingId
     missing. Raises Unacceptable for lines that said something else then."""
     names: set[str] = set()
     faults: list[Fault] = []
-    pending = list(asked)
-    while pending:
-        taken_back: list[AskedLine] = []
-        for chunk in chunks(pending, reading.IDEMPOTENCY_KEYS_MAX // 2):
-            keys = [key for one in chunk for key in (one.competition_key, one.points_key)]
-            async with desk.database.connection() as connection:
-                found = await reading.keyed(connection, live.tournament_id, keys)
-                by = {import_runs.name_in(used.fingerprint) for used in found.values()}
-                undone = await import_runs.undone_among(connection, live.tournament_id, by)
-            await desk.live_pool.make_current(live)  # now it shows everything that was found
-            for one in chunk:
-                competition, points = found.get(one.competition_key), found.get(one.points_key)
-                if competition is not None and _is_taken_back(live.board, ranking_id, competition, undone):
-                    one.again(competition=True)
-                    taken_back.append(one)
-                elif points is not None and _is_taken_back(live.board, ranking_id, points, undone):
-                    one.again(competition=False)
-                    taken_back.append(one)
-                else:
-                    for used, its_print in ((competition, one.competition_print), (points, one.points_print)):
-                        if used is not None and (fault := _fault(used, its_print)) is not None:
-                            faults.append(Fault(f"line {one.played.number}", fault))
-                        elif used is not None:
-                            one.note(used.recorded.event)
-                            names.add(import_runs.name_in(used.fingerprint))
-        pending = taken_back
+    competitions = await _find_latest(desk, live, ranking_id, asked, of_points=False)
+    points = await _find_latest(desk, live, ranking_id, asked, of_points=True)
+    for one in asked:
+        for used, its_print in (
+            (competitions.get(one), one.competition_print),
+            (points.get(one), one.points_print),
+        ):
+            if used is None:
+                continue
+            if (fault := _fault(used, its_print)) is not None:
+                faults.append(Fault(f"line {one.played.number}", fault))
+            else:
+                one.note(used.recorded.event)
+                names.add(import_runs.name_in(used.fingerprint))
     _refuse_if_any(faults)
     return names
 
 
-def _is_taken_back(board: Board, ranking_id: RankingId, used: reading.KeyedEvent, undone: Collection[str]) -> bool:
-    """Whether the import that made this request was undone, and what the request added counts no longer."""
-    if import_runs.name_in(used.fingerprint) not in undone:
-        return False
+async def _find_latest(
+    desk: Desk, live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine], *, of_points: bool
+) -> dict[AskedLine, reading.KeyedEvent]:
+    """Moves each line to the latest generation that was requested, and returns what was recorded for it. If that was
+    taken back, moves the line to the next generation. An earlier one does not matter, even if it was restored since."""
+    latest: dict[AskedLine, reading.KeyedEvent] = {}
+    passed: dict[AskedLine, reading.KeyedEvent] = {}
+    """Made by an import that was undone: the line is one generation further."""
+    pending = asked
+    while pending:
+        further: list[AskedLine] = []
+        for chunk in chunks(pending, reading.IDEMPOTENCY_KEYS_MAX):
+            keys = [one.points_key if of_points else one.competition_key for one in chunk]
+            async with desk.database.connection() as connection:
+                found = await reading.keyed(connection, live.tournament_id, keys)
+                by = {import_runs.name_in(used.fingerprint) for used in found.values()}
+                undone = await import_runs.undone_among(connection, live.tournament_id, by)
+            for one, key in zip(chunk, keys, strict=True):
+                used = found.get(key)
+                if used is not None and import_runs.name_in(used.fingerprint) in undone:
+                    passed[one] = used
+                    one.move(1, of_points=of_points)
+                    further.append(one)
+                elif used is not None:
+                    passed.pop(one, None)
+                    latest[one] = used
+        pending = further
+    await desk.live_pool.make_current(live)  # now it shows everything that was found
+    for one, used in passed.items():
+        if not _is_taken_back(live.board, ranking_id, used):
+            one.move(-1, of_points=of_points)
+            latest[one] = used
+    return latest
+
+
+def _is_taken_back(board: Board, ranking_id: RankingId, used: reading.KeyedEvent) -> bool:
+    """Whether what the request added counts no longer."""
     match used.recorded.event:
         case CompetitionAdded(competition_id=competition_id):
             return board.competitions[competition_id].voided_at is not None
