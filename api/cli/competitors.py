@@ -28,8 +28,10 @@ from engine.domain.errors import TournamentStopped
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from engine.process.time_slices import TimeSlices
+from projections.past import searches
 from projections.past.mentions import Mentions
-from projections.past.past import Past, Span
+from projections.past.moments import Span
+from projections.past.past import Past
 from projections.verification.erasures import erase_in_log
 
 CompetitorsFile = Annotated[
@@ -130,7 +132,9 @@ async def erase_competitor(
                 command = EraseCompetitor(competitor_id=competitor_id)
                 decide(live.board, command)
                 kept = rankings_keeping(live.board, competitor_id)
-                mentions = await Past(desk.database).mentions(live.tournament_id, competitor_id, live.head.sequence)
+                mentions = await searches.mentions(
+                    Past(desk.database), live.tournament_id, competitor_id, live.head.sequence
+                )
                 sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
             if dry_run or not competitor.isdecimal():
@@ -182,7 +186,7 @@ async def export_competitor(
             write('],"events":[')
             comma = ""
             with progress("reading", total=span.last, data_there=output is None) as advance:
-                touches = Past(desk.database).touches(live.board, live.tournament_id, competitor_id, span)
+                touches = searches.touches(Past(desk.database), live.board, live.tournament_id, competitor_id, span)
                 async for reached, found in touches:
                     comma = _write_items(write, comma, map(exported, found))
                     advance(reached)

@@ -20,9 +20,9 @@ from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.classification import value_notations
+from projections.past.explaining import DatedPlace, Explanation
 from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
 from projections.past.history import Reversal
-from projections.past.past import DatedPlace, Explanation
 
 STEPS_TOLD_MAX: Final = 100
 """Steps that are shown one by one; beyond this, those in which only others moved are counted."""

@@ -16,6 +16,7 @@ from api.interface.resources.voiding import compared, foreseen_comparisons
 from api.service.lifecycle import stop_on_signals
 from engine.domain.terms import OPERATOR
 from engine.log import import_runs
+from projections.past import folds
 from projections.past.past import Past
 
 
@@ -50,7 +51,7 @@ async def undo(
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:
                 planned = await plan_undoing(desk, live, name)
                 if dry_run:
-                    read = partial(Past(desk.database).competition_sums, live.tournament_id)
+                    read = partial(folds.competition_sums, Past(desk.database), live.tournament_id)
                     comparisons = await foreseen_comparisons(live, planned.events, read)
                     show_comparison(live.board, compared(live.board, comparisons), json=json)
                     return

@@ -19,6 +19,7 @@ from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
+from projections.past import moments
 from projections.past.past import Past
 
 AROUND_SPAN: Final = 5
@@ -123,4 +124,4 @@ async def board_after(desk: Desk, live: LiveTournament, sequence: int) -> Board:
     """The board that an answer of this sequence shows: the names of that moment."""
     if sequence == live.head.sequence:
         return live.board
-    return await Past(desk.database).board_after(live.tournament_id, Sequence(sequence), live.head.sequence)
+    return await moments.board_after(Past(desk.database), live.tournament_id, Sequence(sequence), live.head.sequence)

@@ -42,8 +42,10 @@ from api.interface.resources.standings import PastRankingShape, answer_standings
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
+from projections.past import explaining, folds, moments, pages
 from projections.past.history import Filter
-from projections.past.past import Past, Range
+from projections.past.moments import Range
+from projections.past.past import Past
 
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
@@ -237,7 +239,7 @@ async def history(
         )
         bounds = with_days(live.board, bounds)
         past, head = Past(desk.database), live.head.sequence
-        span = await past.span(live.tournament_id, head, bounds)
+        span = await moments.span(past, live.tournament_id, head, bounds)
         text = history_text("ndjson" if json else format, live.board, ranking_id, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
@@ -245,7 +247,7 @@ async def history(
             progress("reading", total=total, data_there=on_terminal) as advance,
         ):
             write(text.header)
-            async for reached, lines in past.lines(live.tournament_id, ranking_id, span, asked):
+            async for reached, lines in pages.lines(past, live.tournament_id, ranking_id, span, asked):
                 if lines:
                     write(text.rows(lines))
                 advance(reached - span.first + 1)
@@ -289,11 +291,13 @@ async def explain(
         past, asked = Past(desk.database), (live.tournament_id, ranking_id, unity_id, competitor_id)
         if on is None:
             notation = live.board.rankings[ranking_id].unities[unity_id].notation
-            explanation = await past.explanation(*asked, notation=notation, start=Sequence(from_), end=last, head=head)
+            explanation = await explaining.explanation(
+                past, *asked, notation=notation, start=Sequence(from_), end=last, head=head
+            )
         elif from_:
             raise Unacceptable("With --on, steps are in order of time; leave out --from.")
         else:
-            explanation = await past.explanation_by_date(*asked, on=on, upto=last, head=head)
+            explanation = await explaining.explanation_by_date(past, *asked, on=on, upto=last, head=head)
         of_others = ""
         if (top, around) != (None, None):
             at_end = TableQuestion(
@@ -352,11 +356,11 @@ async def chart(
             which = f"the first {len(only)}" if around is None else f"{len(only)}"
             title += f" ({which} of {len(drawn.participants):,})"
         head, past = live.head.sequence, Past(desk.database)
-        by_date = await past.series_by_date(live.tournament_id, ranking_id, unity_id, head, only)
+        by_date = await folds.series_by_date(past, live.tournament_id, ranking_id, unity_id, head, only)
         points = by_date or []
         if by_date is None:
             with progress("reading", total=head) as advance:
-                async for reached, series in past.series(live.tournament_id, ranking_id, unity_id, head, only):
+                async for reached, series in folds.series(past, live.tournament_id, ranking_id, unity_id, head, only):
                     points = series.points if reached == head else []
                     advance(reached)
     if not points:

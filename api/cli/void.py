@@ -34,6 +34,7 @@ from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.live.tournament import LiveTournament
+from projections.past import folds
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, without
 from projections.past.history import Filter
 from projections.past.past import Past
@@ -128,7 +129,7 @@ async def undo(
 async def _submit(desk: Desk, live: LiveTournament, command: Previewed, dry_run: bool, *, json: bool) -> None:
     if dry_run:
         decided = await desk.preview(live, command)
-        read = partial(Past(desk.database).competition_sums, live.tournament_id)
+        read = partial(folds.competition_sums, Past(desk.database), live.tournament_id)
         show_comparison(live.board, compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
         return
     receipt = await desk.submit(live, command, actor=OPERATOR)
@@ -179,7 +180,7 @@ async def what_if(
                 live.head.sequence,
                 left_out(live.board, ranking_id, live.expired_by),
             )
-            read = await past.competition_sums(live.tournament_id, ranking_id, head, without)
+            read = await folds.competition_sums(past, live.tournament_id, ranking_id, head, without)
             give_sums(live.board, ranking_id, read)
             give_sums(other, ranking_id, sums)
         before, after = live.board.rankings[ranking_id], other.rankings[ranking_id]

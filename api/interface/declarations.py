@@ -23,6 +23,7 @@ from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
+from projections.past import folds, moments
 from projections.past.past import Past
 from projections.past.world_clock import WorldClock
 
@@ -81,8 +82,8 @@ class RecallContext(Struct):
         """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, `without`
         what was left out then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await self._past.competition_sums(tournament_id, ranking_id, sequence, without, clock)
-        await self._past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
+        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without, clock)
+        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         return sums
 
 

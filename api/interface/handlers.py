@@ -71,6 +71,7 @@ from engine.domain.errors import (
 from engine.domain.terms import TournamentId
 from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
+from projections.past import folds, moments
 from projections.past.past import Past
 from projections.tables.defects import DefectPart
 
@@ -218,7 +219,7 @@ class Handlers:
             context = RecallContext(live, self._past, self._outgoing.time_slices, self._outgoing.begun)
             yield context
             if context.log_is_read:
-                await self._past.refuse_replaced(tournament_id, head)  # or its chunks may be of two histories
+                await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
@@ -312,7 +313,7 @@ class Handlers:
 
     async def _previewed(self, live: LiveTournament, operation: Preview, command: Previewed) -> bytes | Long:
         decided = await self._desk.preview(live, command)
-        read = partial(self._past.competition_sums, live.tournament_id)
+        read = partial(folds.competition_sums, self._past, live.tournament_id)
         return await answer_preview(live, operation.answer, decided, read)
 
     def _action_handler(self, action: Action) -> Handler:

@@ -19,7 +19,8 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import TimeSlice, TimeSlices
 from projections.board.board import Board
 from projections.board.selection import CompetitorFilter, Selection
-from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
+from projections.past import moments
+from projections.past.moments import AtSequence, AtTime, AtVersion, Moment, PastBoard
 
 SUB_TABLE_COMPETITORS_MAX: Final = 100_000
 """Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made, in a classification some 300."""
@@ -158,7 +159,9 @@ async def then_of(context: RecallContext, question: TableQuestion, head: Sequenc
         moment = AtTime(question.since_time)
     elif question.since_on is None:
         return None
-    return await context.past.at(context.live.tournament_id, question.ranking_id, moment, head, question.since_on)
+    return await moments.at(
+        context.past, context.live.tournament_id, question.ranking_id, moment, head, question.since_on
+    )
 
 
 def moved(position: int, then: int | None) -> int | None:

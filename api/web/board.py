@@ -69,7 +69,8 @@ from engine.domain.errors import Fault, NotFound, Refusal, Unreadable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.past.past import TIMELINE_EVENTS_MAX
+from projections.past import explaining, moments
+from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can ask for at once."""
@@ -253,7 +254,7 @@ class BoardHandlers:
         if (found := kept.get(key)) is not None:
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
-        name = await context.past.name(live.tournament_id, head.sequence)
+        name = await moments.name(context.past, live.tournament_id, head.sequence)
         looks = live.board.publication.presentation
         words = words_for(looks, asked.lang, asked.language)
         site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, looks.logo is not None)
@@ -301,7 +302,7 @@ async def _logo(context: RecallContext, _site: Site, _asked: _Asked) -> bytes:
     sequence = context.live.board.publication.presentation.logo
     if sequence is None:
         raise NotFound("This tournament has no logo.")
-    return await context.past.logo(context.live.tournament_id, sequence)
+    return await moments.logo(context.past, context.live.tournament_id, sequence)
 
 
 async def _table_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
@@ -350,7 +351,8 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_of(board, competitor_id)
     on = arguments.get("on")
     if on is not None and sequence <= TIMELINE_EVENTS_MAX:
-        explanation = await context.past.explanation_by_date(
+        explanation = await explaining.explanation_by_date(
+            context.past,
             context.live.tournament_id,
             ranking_id,
             unity_id,
@@ -361,7 +363,8 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
             limit=STEPS_SHOWN,
         )
     else:
-        explanation = await context.past.explanation(
+        explanation = await explaining.explanation(
+            context.past,
             context.live.tournament_id,
             ranking_id,
             unity_id,

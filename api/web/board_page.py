@@ -24,7 +24,7 @@ from api.web.page import (
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
 from api.web.words import Words
-from projections.past.past import TIMELINE_EVENTS_MAX
+from projections.past.folds import TIMELINE_EVENTS_MAX
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""

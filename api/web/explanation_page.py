@@ -12,8 +12,8 @@ from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Unity
+from projections.past.explaining import DatedPlace, Explanation
 from projections.past.explanation import Cause, Overtaking, Step
-from projections.past.past import DatedPlace, Explanation
 
 OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are listed one by one."""

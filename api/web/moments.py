@@ -37,6 +37,7 @@ from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, U
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
+from projections.past import folds, moments
 from projections.past.effects import Effects
 from projections.past.passage import Passage
 from projections.past.timeline import TimelineStep
@@ -154,10 +155,10 @@ async def race_shape(
         )
     order = await live.orders.of(ranking_id, unity_id)
     first, end = [one.competitor_id for one in order.standings(0, RACERS_MAX)], live.head.sequence
-    by_date = await context.past.series_by_date(live.tournament_id, ranking_id, unity_id, end, first)
+    by_date = await folds.series_by_date(context.past, live.tournament_id, ranking_id, unity_id, end, first)
     points = by_date or []
     if by_date is None:
-        async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end, first):
+        async for reached, series in folds.series(context.past, live.tournament_id, ranking_id, unity_id, end, first):
             points = series.points if reached == end else []
     ids = list(points[-1].lines) if points else []
     positions: list[list[int | None]] = []
@@ -186,7 +187,7 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
     """The passage that shows the event `at`. Raises NotFound and Unacceptable."""
     live = context.live
     context.refuse_hidden(ranking_id)
-    found = await context.past.passage(live.tournament_id, ranking_id, at, live.head.sequence)
+    found = await folds.passage_at(context.past, live.tournament_id, ranking_id, at, live.head.sequence)
     ranking = found.board.rankings.get(ranking_id)
     if ranking is None:
         return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
@@ -232,9 +233,9 @@ async def timeline_shape(context: RecallContext, words: Words, ranking_id: Ranki
     """What took place in a ranking, up to now. Raises NotFound and TooMuchWork."""
     live = context.live
     ranking_id = ranking_in(context, live.board, ranking_id)
-    then = await context.past.at(live.tournament_id, ranking_id, None, live.head.sequence)
+    then = await moments.at(context.past, live.tournament_id, ranking_id, None, live.head.sequence)
     board, ranking = then.board, then.board.rankings[ranking_id]
-    steps = await context.past.timeline(live.tournament_id, board, ranking_id, then.sequence)
+    steps = await folds.timeline(context.past, live.tournament_id, board, ranking_id, then.sequence)
     ids = ranking.participants.listed() if is_folded(ranking) else []
     return TimelineShape(
         first=0,

@@ -35,8 +35,10 @@ from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable
+from projections.past import folds, moments, searches
 from projections.past.losses import Losses
-from projections.past.past import AtSequence, LastCompetition, PastBoard
+from projections.past.moments import AtSequence, PastBoard
+from projections.past.searches import LastCompetition
 
 BOARD_LINES: Final = 100
 """Lines of a page."""
@@ -178,7 +180,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     ranking_id = ranking_in(context, board, asked.ranking_id)
     if asked.on is not None:
         moment = None if asked.at is None else AtSequence(asked.at)
-        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, asked.on)
+        then = await moments.at(context.past, live.tournament_id, ranking_id, moment, live.head.sequence, asked.on)
         board, sequence, recorded_at = then.board, then.sequence, then.recorded_at
         found = await lines_found_then(context, then, ranking_id, asked)
     elif board is live.board:
@@ -187,7 +189,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         recorded_at = await recorded_at_head(context, head)
         then = PastBoard(board, sequence, recorded_at)
     else:
-        recorded_at = await context.past.recorded_at(live.tournament_id, sequence)
+        recorded_at = await moments.recorded_at(context.past, live.tournament_id, sequence)
         then = PastBoard(board, sequence, recorded_at)
         found = await lines_found_then(context, then, ranking_id, asked)
     lines = found.lines
@@ -254,7 +256,7 @@ async def board_at(context: RecallContext, at: Sequence | None) -> tuple[Board, 
     live, head = context.live, context.live.head.sequence
     if at in (None, head):
         return live.board, head
-    return await context.past.board_after(live.tournament_id, at, head), at
+    return await moments.board_after(context.past, live.tournament_id, at, head), at
 
 
 def ranking_in(context: RecallContext, board: Board, ranking_id: RankingId | None) -> RankingId:
@@ -332,7 +334,7 @@ async def _defended(
         with Structure(live) as structure:
             try:
                 upto = live.head.sequence
-                await context.past.follow_losses(live.tournament_id, board, losses, upto, DEFENDED_EVENTS_MAX)
+                await folds.follow_losses(context.past, live.tournament_id, board, losses, upto, DEFENDED_EVENTS_MAX)
             except TooMuchWork:
                 return None
         if not structure.has_changed:  # else lines may have been read that count no longer
@@ -387,7 +389,7 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
     there is none, or there is too much to look at."""
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
-        return await context.past.last_competition(tournament_id, ranking_id, then.sequence, board)
+        return await searches.last_competition(context.past, tournament_id, ranking_id, then.sequence, board)
     return await in_time_slices(_last_by_date(board, ranking_id))
 
 
@@ -441,21 +443,21 @@ async def _earlier(
     """What lines are compared with. None: nothing, or nobody had points in the ranking before the last competition."""
     past, tournament_id, head = context.past, context.live.tournament_id, context.live.head.sequence
     if asked.since is not None:
-        return await past.at(tournament_id, ranking_id, AtSequence(asked.since), head)
+        return await moments.at(past, tournament_id, ranking_id, AtSequence(asked.since), head)
     if asked.since_on is not None:
-        return await past.at(tournament_id, ranking_id, AtSequence(then.sequence), head, asked.since_on)
+        return await moments.at(past, tournament_id, ranking_id, AtSequence(then.sequence), head, asked.since_on)
     if last is None:
         return None
     earlier = None
     if date is not None:
         before = max(date, _FIRST_TIME + _MICROSECOND) - _MICROSECOND
         try:
-            earlier = await past.at(tournament_id, ranking_id, AtSequence(then.sequence), head, before)
+            earlier = await moments.at(past, tournament_id, ranking_id, AtSequence(then.sequence), head, before)
         except TooMuchWork:
             if then.clock is not None:
                 raise
     if earlier is None:
-        earlier = await past.at(tournament_id, ranking_id, AtSequence(last.before), then.sequence)
+        earlier = await moments.at(past, tournament_id, ranking_id, AtSequence(last.before), then.sequence)
     return earlier if _has_points(earlier.board.rankings[ranking_id]) else None
 
 
@@ -529,7 +531,7 @@ async def _competitions(
     others = [one for one in rankings_in(context, board) if one != ranking_id]
     taken_place: Collection[CompetitionId] = ()
     if others and around.begun:
-        taken_place = await context.past.taken_place(context.live.tournament_id, then, others, around.begun)
+        taken_place = await searches.taken_place(context.past, context.live.tournament_id, then, others, around.begun)
     unity_id, latest = unity_of(board, ranking_id, asked.unity_id), None if last is None else last.competition_id
     return await in_time_slices(
         competitions_shown(board, ranking, sums, unity_id, latest, around, taken_place, asked.on)

@@ -24,7 +24,7 @@ from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.board.sub_table import SubLine, SubTable, WholeLine, fill
 from projections.live.orders import made_in_time_slices
-from projections.past.past import PastBoard
+from projections.past.moments import PastBoard
 
 EQUAL_LOOKED_AT_MAX: Final = 2_000
 """Competitors with an equal place among whom one is looked for, to find their page."""

@@ -21,6 +21,7 @@ from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, Tournament
 from engine.log import codec, reading, undecoded
 from engine.log.heads import Head
 from engine.log.undecoded import Stored
+from projections.past import moments
 from projections.past.past import Past
 from projections.tables import tables
 
@@ -113,7 +114,7 @@ class PastTotals:
     ) -> dict[_Key, int]:
         """The totals after the event `at`. Adds the unities that count results then to `of_results`."""
         async with self._loading:
-            board = await self._past.board_after(tournament_id, at, at)
+            board = await moments.board_after(self._past, tournament_id, at, at)
         unities = {id_: unity for ranking in board.rankings.values() for id_, unity in ranking.unities.items()}
         for id_, unity in unities.items():
             if unity.counts is not Counts.SUM:

@@ -19,7 +19,9 @@ from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database
 from engine.domain.terms import Sequence
 from engine.log import heads
-from projections.past.past import AtSequence, Past, Span
+from projections.past import moments, pages
+from projections.past.moments import AtSequence, Span
+from projections.past.past import Past
 
 MOMENTS: Final = 200
 PAGES: Final = 50
@@ -64,10 +66,10 @@ async def _asks(database: Database, tournament: Tournament) -> tuple[_Ask, _Ask,
         head = (await heads.current(connection, [tournament_id]))[tournament_id].sequence
 
     async def at(sequence: Sequence) -> object:
-        return await past.at(tournament_id, ranking_id, AtSequence(sequence), head)
+        return await moments.at(past, tournament_id, ranking_id, AtSequence(sequence), head)
 
     async def page(sequence: Sequence) -> object:
-        return await past.page(tournament_id, ranking_id, Span(sequence, head), limit=PAGE_LINES)
+        return await pages.page(past, tournament_id, ranking_id, Span(sequence, head), limit=PAGE_LINES)
 
     return at, page, head
 

@@ -159,7 +159,7 @@ class Timeline:
         self._steps[at] = step
 
 
-def series_by_date(
+def series_of_steps(
     board: Board, ranking_id: RankingId, unity_id: UnityId, steps: Items[TimelineStep], only: Items[CompetitorId]
 ) -> Generator[None, None, list[SeriesPoint]]:
     """The series of a unity over the steps, for the competitors `only`. Its moments are numbered from 1. Takes

@@ -59,8 +59,9 @@ from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
-from projections.past import explanation, mentions, passage, past, series
+from projections.past import explanation, folds, mentions, pages, passage, past, searches, series
 from projections.past import leaders as past_leaders
+from projections.past import moments as past_moments
 from projections.tables import defects, rebuild, sizes, sweep
 from projections.verification import all_tournaments, archives, erasures, progress, setting_aside
 from tallybook_client import sending as client_sending
@@ -332,17 +333,17 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("questions about the past that a process computes at once", f"{past.PAST_REQUESTS_MAX}", "others wait"),
             (
                 "lines of points on which the two clocks differ, for an answer with `on` or `since_on`",
-                f"{past.DATED_LINES_MAX:,}",
+                f"{past_moments.DATED_LINES_MAX:,}",
                 "503",
             ),
             (
                 "events of a log, and lines of points of a unity, that are read for its leaders",
-                f"{past.LEADERS_EVENTS_MAX:,}",
+                f"{folds.LEADERS_EVENTS_MAX:,}",
                 "503",
             ),
             (
                 "events, when points took place that expire in the time of `expiring.json`",
-                f"{past.DATED_LINES_MAX:,}",
+                f"{past_moments.DATED_LINES_MAX:,}",
                 "503",
             ),
             ("competitors that lead together", f"{past_leaders.SHARED_MAX}", "nobody leads"),
@@ -407,7 +408,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "events on one page of a competitor's export",
-                f"{competitor_exports.EXPORTED_MAX:,}, found in {past.SCANNED_EVENTS_MAX:,}",
+                f"{competitor_exports.EXPORTED_MAX:,}, found in {pages.SCANNED_EVENTS_MAX:,}",
                 "the page ends, with `next`",
             ),
             ("lines that a preview compares", f"{voiding.PREVIEW_LINES_MAX:,}", "422"),
@@ -566,7 +567,11 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "no search is offered; 422",
             ),
             ("steps of an explanation on a page", f"{board.STEPS_SHOWN}", "further pages for earlier ones"),
-            ("events searched for the last competition", f"{past.LOOKED_BACK_EVENTS_MAX:,}", "no movement is shown"),
+            (
+                "events searched for the last competition",
+                f"{searches.LOOKED_BACK_EVENTS_MAX:,}",
+                "no movement is shown",
+            ),
             (
                 "events of the log, for movement of now by date",
                 f"{table.MOVED_BY_DATE_EVENTS_MAX:,}",
@@ -589,7 +594,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "events of the log, and deltas of the ranking, for a slider by dates",
-                f"{past.TIMELINE_EVENTS_MAX:,}; {past.TIMELINE_DELTAS_MAX:,}",
+                f"{folds.TIMELINE_EVENTS_MAX:,}; {folds.TIMELINE_DELTAS_MAX:,}",
                 "a slider through events; a field for a day",
             ),
             (

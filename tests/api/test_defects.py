@@ -141,8 +141,8 @@ PLANTS: Final = {
     "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS, {500}),
     # the past
     "reading a chunk": ("projections.past.past:Past._chunk", HISTORY, {500}),
-    "a past board": ("projections.past.past:Past._board_at", PAST, {500}),
-    "explaining": ("projections.past.past:Past.explanation", EXPLAINED, {500}),
+    "a past board": ("projections.past.past:Past.board_at", PAST, {500}),
+    "explaining": ("projections.past.explaining:explanation", EXPLAINED, {500}),
 }
 
 

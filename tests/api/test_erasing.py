@@ -25,7 +25,7 @@ from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import reading
-from projections.past import past
+from projections.past import searches
 from projections.past.mentions import MENTIONS_MAX
 from projections.tables import defects
 from projections.tables.defects import DefectPart
@@ -316,7 +316,7 @@ async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_st
 async def test_of_many_mentions_a_hundred_are_listed_and_the_rest_are_counted(
     shown: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past, "SEARCHED_EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(searches, "SEARCHED_EVENTS_AT_ONCE", 7)
     monkeypatch.setattr(reading, "CHUNK_EVENTS_MAX", 3)
     items = [{"group_id": 1, "location": f"{number} {NAME}"} for number in range(MENTIONS_MAX + 5)]
     await shown.client.post("competitions.json", {"items": json.dumps(items)})

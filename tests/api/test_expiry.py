@@ -44,7 +44,9 @@ from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live import pool
 from projections.live.tournament import LiveTournament
-from projections.past.past import AtSequence, Past
+from projections.past import folds, moments
+from projections.past.moments import AtSequence
+from projections.past.past import Past
 from projections.tables.worker import Worker
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
@@ -226,7 +228,7 @@ class World:
         past = Past(self.desks[desk].database)
 
         async def read(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
-            return await past.competition_sums(self.tournament_id, ranking_id, sequence, without)
+            return await folds.competition_sums(past, self.tournament_id, ranking_id, sequence, without)
 
         async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
             await self.desks[desk].live_pool.make_current(live, is_read=True)
@@ -337,18 +339,18 @@ async def test_what_counts_is_what_the_documentation_says(
         assert await world.totals(1) == world.naive.totals(clock.now)
         past, head = Past(database), world.moments[-1][0]
         for sequence, shown in world.moments[::5]:
-            then = await past.at(world.tournament_id, OTHER, AtSequence(sequence), head)
+            then = await moments.at(past, world.tournament_id, OTHER, AtSequence(sequence), head)
             assert totals_of(then.board) == shown
         for _ in range(5):
             on = clock.now + timedelta(minutes=random.randrange(-30_000, 5_000))
             expected = world.naive.totals(clock.now, on)
             for ranking in (RANKING, OTHER):
-                then = await past.at(world.tournament_id, ranking, None, head, on)
+                then = await moments.at(past, world.tournament_id, ranking, None, head, on)
                 unities = then.board.rankings[ranking].unities
                 found = {named: total for named, total in totals_of(then.board).items() if named[0] in unities}
                 assert found == {named: total for named, total in expected.items() if named[0] in unities}
-                sums = await past.competition_sums(
-                    world.tournament_id, ranking, head, left_out(then.board, ranking, then.expired_by), then.clock
+                sums = await folds.competition_sums(
+                    past, world.tournament_id, ranking, head, left_out(then.board, ranking, then.expired_by), then.clock
                 )
                 give_sums(then.board, ranking, sums)
                 lines = await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking]))

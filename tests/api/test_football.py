@@ -24,7 +24,9 @@ from engine.domain.events import (
 )
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log import registry, tails
-from projections.past.past import AtSequence, Past
+from projections.past import moments
+from projections.past.moments import AtSequence
+from projections.past.past import Past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.football import FOOTBALL, SEASONS, SORTS
@@ -130,7 +132,7 @@ async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
         assert len(await snapshots.sequences(connection, tournament_id)) > 10
     past = Past(database)
     for sequence in range(ledger.last, ledger.first - 1, -step):
-        then = await past.at(tournament_id, ledger.ranking_id, AtSequence(Sequence(sequence)), ledger.last)
+        then = await moments.at(past, tournament_id, ledger.ranking_id, AtSequence(Sequence(sequence)), ledger.last)
         listing = answered(PastView(tournament_id, then), ADD, RankingQuestion(ledger.ranking_id))
         assert shown(json.loads(listing)["ranking"]) == ledger.expected[sequence], sequence
     with (FOOTBALL / f"{year}.expected.csv").open(newline="") as file:

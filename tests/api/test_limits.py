@@ -21,7 +21,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.tournament: BEHIND_EVENTS_MAX BLOCKS_AT_ONCE_MAX BYTES_AT_ONCE_MAX BYTES_LOADED_AT_ONCE
             FOLDED_AT_ONCE
         projections.past.leaders: _LINES_AT_ONCE _REIGNS_AT_ONCE
-        projections.past.past: SEARCHED_EVENTS_AT_ONCE _LOOKED_BACK_AT_ONCE
+        projections.past.searches: SEARCHED_EVENTS_AT_ONCE _LOOKED_BACK_AT_ONCE
         projections.tables.rebuild: HELD_EVENTS_MAX
         projections.tables.snapshots: INTERVAL_EVENTS_MIN
         projections.tables.sweep: LOOK_TOURNAMENTS_MAX

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.interface.resources.history import LINES_MAX
-from projections.past import past
+from projections.past import pages, past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.asking import NOBODY, refused
@@ -154,7 +154,7 @@ async def test_pages_give_each_line_once(
 ) -> None:
     whole = (await season.client.get(f"{season.path}/history.json")).json
     assert (len(whole["history"]), whole["next"]) == (8, None)
-    monkeypatch.setattr(past, "SCANNED_EVENTS_MAX", 3)
+    monkeypatch.setattr(pages, "SCANNED_EVENTS_MAX", 3)
     filters: list[dict[str, object]] = [
         {},
         {"competitor": season.ids[1]},

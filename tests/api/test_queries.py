@@ -13,7 +13,8 @@ from api.interface.fields import begin_of_time, end_of_time, read_query
 from api.interface.resources.history import LINES_DEFAULT, LINES_MAX, STEPS_DEFAULT, STEPS_MAX, cursor_text
 from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX, Sequence, UnityId
-from projections.past.past import AtSequence, AtTime, AtVersion, Cursor
+from projections.past.moments import AtSequence, AtTime, AtVersion
+from projections.past.pages import Cursor
 from tests.api.rendered import BY_NAME
 
 STANDINGS: Final = "GET rankings/{ranking_id}/standings.json"

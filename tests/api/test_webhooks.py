@@ -63,6 +63,7 @@ from engine.domain.terms import (
 )
 from engine.log import codec, heads, registry, undecoded
 from engine.log.undecoded import Stored
+from projections.past import moments
 from projections.past.past import Past
 from projections.tables import sweep
 from projections.tables.worker import Worker
@@ -348,13 +349,13 @@ async def test_points_show_their_lines_and_the_totals_after_them_the_same_at_eac
     world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, window_events: int
 ) -> None:
     boards: list[Sequence] = []
-    board_after = Past.board_after
+    board_after = moments.board_after
 
     async def counted(past: Past, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Any:
         boards.append(sequence)
         return await board_after(past, tournament_id, sequence, head)
 
-    monkeypatch.setattr(Past, "board_after", counted)
+    monkeypatch.setattr(moments, "board_after", counted)
     monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", window_events)
     monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 3)
     history = History(world)
@@ -389,14 +390,14 @@ async def test_a_webhook_that_is_far_behind_reads_the_past_once_for_each_window(
     monkeypatch.setattr(totals, "WINDOW_EVENTS_MAX", 20)
     monkeypatch.setattr(deliverer, "SERVED_EVENTS_MAX", 5)
     asked = 0
-    board_after = Past.board_after
+    board_after = moments.board_after
 
     async def counted(*arguments: Any) -> Any:
         nonlocal asked
         asked += 1
         return await board_after(*arguments)
 
-    monkeypatch.setattr(Past, "board_after", counted)
+    monkeypatch.setattr(moments, "board_after", counted)
     await world.happens(*range(100))
     webhook_id = await world.add(receiver.url, after=0)
     async with delivering(world.database):

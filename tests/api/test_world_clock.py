@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from api.interface.resources import standings
-from projections.past import past
+from projections.past import folds
 from tests.api.asking import refused
 from tests.api.leagues import give, play
 from tests.api.service import Season, deltas
@@ -172,7 +172,7 @@ async def test_leaders_are_refused_where_there_is_too_much_to_read(
 ) -> None:
     season = table.season
     await give(season, "", (season.ids[0], 3))
-    monkeypatch.setattr(past, "LEADERS_EVENTS_MAX", 2)
+    monkeypatch.setattr(folds, "LEADERS_EVENTS_MAX", 2)
     refused(await season.client.get(f"{season.path}/leaders.json"), 503)
     for query, *named in (
         ("clock=moon", "clock"),

@@ -18,10 +18,13 @@ from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
 from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION, Board
+from projections.past import explaining, moments, pages
 from projections.past import past as past_module
 from projections.past.explanation import Explainer
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian, HistoryLine
-from projections.past.past import AtSequence, AtTime, AtVersion, Cursor, Past, Range, Span
+from projections.past.moments import AtSequence, AtTime, AtVersion, Range, Span
+from projections.past.pages import Cursor
+from projections.past.past import Past
 from projections.tables import snapshots, worker
 from projections.tables.snapshots import Snapshot
 from projections.tables.worker import Worker
@@ -57,14 +60,14 @@ def amounts(lines: list[AnyLine]) -> list[int]:
     return [line.delta for line in lines if isinstance(line, HistoryLine)]
 
 
-async def pages(
+async def all_pages(
     past: Past, tournament_id: TournamentId, ranking_id: RankingId, span: Span, **more: Any
 ) -> list[AnyLine]:
     """All pages, one after the other."""
     lines: list[AnyLine] = []
     cursor = None
     while True:
-        page = await past.page(tournament_id, ranking_id, span, after=cursor, **more)
+        page = await pages.page(past, tournament_id, ranking_id, span, after=cursor, **more)
         assert len(page.lines) <= more["limit"]
         lines += page.lines
         if page.next is None:
@@ -89,15 +92,15 @@ async def test_a_board_at_every_moment_is_what_a_replay_up_to_it_gives(
     seen: dict[UnityId, int] = {}
     for n in range(1, len(events) + 1):
         board = board_of(events[:n])
-        assert laid_out(await past._board_at(tournament_id, Sequence(n))) == laid_out(board)
+        assert laid_out(await past.board_at(tournament_id, Sequence(n))) == laid_out(board)
         for ranking_id, ranking in board.rankings.items():
-            then = await past.at(tournament_id, ranking_id, AtSequence(Sequence(n)), head)
+            then = await moments.at(past, tournament_id, ranking_id, AtSequence(Sequence(n)), head)
             assert (then.sequence, then.recorded_at) == (n, events[n - 1].recorded_at)
             assert laid_out(then.board) == laid_out(board)
             for unity_id, unity in ranking.unities.items():
                 if seen.get(unity_id) != unity.version:
                     seen[unity_id] = unity.version
-                    then = await past.at(tournament_id, ranking_id, AtVersion(unity_id, unity.version), head)
+                    then = await moments.at(past, tournament_id, ranking_id, AtVersion(unity_id, unity.version), head)
                     assert then.sequence == n
                     assert laid_out(then.board) == laid_out(board)
 
@@ -119,9 +122,11 @@ async def test_pages_give_each_line_once_whatever_their_size_and_the_filter(
             asked = Filter(unity_id=one.unity_id, competitor_id=data.draw(st.sampled_from([None, one.competitor_id])))
         first, last = sorted(data.draw(st.tuples(*[st.integers(1, len(events))] * 2)))
         span = Span(Sequence(first), Sequence(last))
-        told = await pages(past, tournament_id, ranking_id, span, asked=asked, limit=data.draw(st.integers(1, 7)))
+        told = await all_pages(past, tournament_id, ranking_id, span, asked=asked, limit=data.draw(st.integers(1, 7)))
         assert told == [line for line in expected if first <= line.sequence <= last and asked.takes(line)]
-        streamed = [line async for _, lines in past.lines(tournament_id, ranking_id, span, asked) for line in lines]
+        streamed = [
+            line async for _, lines in pages.lines(past, tournament_id, ranking_id, span, asked) for line in lines
+        ]
         assert streamed == told
 
 
@@ -144,7 +149,8 @@ async def test_pages_of_an_explanation_are_the_whole_of_it(
         steps = [step for recorded in events[start:last] if (step := explainer.step(recorded))]
         told, reached, limit = [], Sequence(start), data.draw(st.integers(1, 3))
         while True:
-            page = await past.explanation(
+            page = await explaining.explanation(
+                past,
                 tournament_id,
                 ranking_id,
                 unity_id,
@@ -204,8 +210,10 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
         async with database.connection() as connection:
             assert await heads.last_at(connection, arena.tournament_id, moment, head) == last
         if last >= 4:  # the ranking is there
-            assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == last
-    span = await past.span(arena.tournament_id, head, Range(since=times[5], until=times[8]))
+            assert (
+                await moments.at(past, arena.tournament_id, arena.ranking_id, AtTime(moment), head)
+            ).sequence == last
+    span = await moments.span(past, arena.tournament_id, head, Range(since=times[5], until=times[8]))
     assert (span.first, span.last) == (1 + times.index(times[5]), sum(time <= times[8] for time in times))
 
 
@@ -215,26 +223,26 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
 async def test_the_ends_of_time_are_times(database: Database, past: Past, arena: Arena, moment: datetime) -> None:
     head = await head_of(database, arena)
     future = moment.year > 2000
-    span = await past.span(arena.tournament_id, head, Range(since=moment, until=moment))
+    span = await moments.span(past, arena.tournament_id, head, Range(since=moment, until=moment))
     assert span == (Span(Sequence(head + 1), head) if future else Span(Sequence(1), Sequence(0)))
     if future:
-        assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == head
+        assert (await moments.at(past, arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == head
     else:
         with pytest.raises(NotFound, match="not been opened yet"):
-            await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)
+            await moments.at(past, arena.tournament_id, arena.ranking_id, AtTime(moment), head)
 
 
 async def test_what_is_not_there_then_is_not_found(database: Database, past: Past, arena: Arena) -> None:
     head = await head_of(database, arena)
     of = arena.tournament_id, arena.ranking_id
     with pytest.raises(NotFound, match=f"ends at sequence {head}"):
-        await past.at(*of, AtSequence(Sequence(head + 1)), head)
+        await moments.at(past, *of, AtSequence(Sequence(head + 1)), head)
     with pytest.raises(NotFound, match="had no ranking"):
-        await past.at(*of, AtSequence(Sequence(head - 1)), head)
-    assert (await past.at(*of, AtSequence(head), head)).sequence == head
+        await moments.at(past, *of, AtSequence(Sequence(head - 1)), head)
+    assert (await moments.at(past, *of, AtSequence(head), head)).sequence == head
     with pytest.raises(NotFound, match="reached version 1"):
-        await past.at(*of, AtVersion(arena.unity_id, 2), head)
-    assert (await past.at(*of, AtVersion(arena.unity_id, 1), head)).sequence == head
+        await moments.at(past, *of, AtVersion(arena.unity_id, 2), head)
+    assert (await moments.at(past, *of, AtVersion(arena.unity_id, 1), head)).sequence == head
 
 
 async def test_new_events_come_on_later_pages(database: Database, past: Past, arena: Arena) -> None:
@@ -243,7 +251,7 @@ async def test_new_events_come_on_later_pages(database: Database, past: Past, ar
     cursor = None
     for amount in range(11, 16):  # one more after each page
         span = Span(Sequence(1), await head_of(database, arena))
-        page = await past.page(arena.tournament_id, arena.ranking_id, span, after=cursor, limit=2)
+        page = await pages.page(past, arena.tournament_id, arena.ranking_id, span, after=cursor, limit=2)
         told += page.lines
         cursor = page.next
         await add(database, arena, amount)
@@ -254,7 +262,9 @@ async def test_new_events_come_on_later_pages(database: Database, past: Past, ar
 async def pages_after(past: Past, arena: Arena, cursor: Cursor | None, head: Sequence) -> list[AnyLine]:
     told: list[AnyLine] = []
     while cursor is not None:
-        page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), after=cursor, limit=2)
+        page = await pages.page(
+            past, arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), after=cursor, limit=2
+        )
         told += page.lines
         cursor = page.next
     return told
@@ -268,7 +278,7 @@ async def test_a_page_may_end_within_an_event(database: Database, past: Past, ar
     head = await head_of(database, arena)
     for first in (Sequence(1), head):
         for limit in range(1, 9):
-            told = await pages(past, arena.tournament_id, arena.ranking_id, Span(first, head), limit=limit)
+            told = await all_pages(past, arena.tournament_id, arena.ranking_id, Span(first, head), limit=limit)
             assert amounts(told) == list(range(7))
 
 
@@ -276,12 +286,14 @@ async def test_the_events_that_a_page_scans_are_limited(
     database: Database, past: Past, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(database, arena, *range(10))
-    monkeypatch.setattr(past_module, "SCANNED_EVENTS_MAX", 4)
+    for module in (explaining, pages):
+        monkeypatch.setattr(module, "SCANNED_EVENTS_MAX", 4)
     head = await head_of(database, arena)
     nobody = Filter(competitor_id=arena.competitors[1])
-    page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), asked=nobody, limit=5)
+    page = await pages.page(past, arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), asked=nobody, limit=5)
     assert (page.lines, page.next) == ([], Cursor(Sequence(5)))
-    told = await past.explanation(
+    told = await explaining.explanation(
+        past,
         arena.tournament_id,
         arena.ranking_id,
         arena.unity_id,
@@ -292,7 +304,8 @@ async def test_the_events_that_a_page_scans_are_limited(
         head=head,
     )
     assert (told.steps, told.next) == ([], None)
-    told = await past.explanation(
+    told = await explaining.explanation(
+        past,
         arena.tournament_id,
         arena.ranking_id,
         arena.unity_id,
@@ -309,10 +322,10 @@ async def test_the_events_that_a_page_scans_are_limited(
 async def test_the_last_page_says_that_it_is(database: Database, past: Past, arena: Arena) -> None:
     await add(database, arena, 1, 2)
     span = Span(Sequence(1), await head_of(database, arena))
-    assert (await past.page(arena.tournament_id, arena.ranking_id, span, limit=2)).next is None
-    assert (await past.page(arena.tournament_id, arena.ranking_id, span, limit=1)).next is not None
+    assert (await pages.page(past, arena.tournament_id, arena.ranking_id, span, limit=2)).next is None
+    assert (await pages.page(past, arena.tournament_id, arena.ranking_id, span, limit=1)).next is not None
     beyond = Cursor(Sequence(2**62), 3)
-    page = await past.page(arena.tournament_id, arena.ranking_id, span, after=beyond, limit=2)
+    page = await pages.page(past, arena.tournament_id, arena.ranking_id, span, after=beyond, limit=2)
     assert (page.lines, page.next) == ([], None)
 
 
@@ -357,7 +370,7 @@ async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
 
     async def work() -> None:
         nonlocal working, most
-        async with past._admitted():
+        async with past.admitted():
             working += 1
             most = max(most, working)
             await go_on.wait()
@@ -370,7 +383,7 @@ async def test_those_that_work_at_once_are_limited_and_those_that_wait_are_not(
         go_on.set()
     assert (working, most) == (0, 2)
     head = await head_of(database, arena)
-    assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
+    assert (await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
 
 
 async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
@@ -380,10 +393,10 @@ async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
     past, head = Past(database), await head_of(database, arena)
 
     async def ask() -> Sequence:
-        return (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence
+        return (await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence
 
     await ask()  # now a pace is known
-    async with past._admitted():
+    async with past.admitted():
         waiting = asyncio.create_task(ask())
         await until(lambda: past._waiting == 1)
         with monkeypatch.context() as impatient:
@@ -397,10 +410,10 @@ async def test_nobody_waits_for_ever(database: Database, arena: Arena, monkeypat
     monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 1)
     monkeypatch.setattr(past_module, "PAST_WAIT_SECONDS_MAX", 0.01)
     past, head = Past(database), await head_of(database, arena)
-    async with past._admitted():
+    async with past.admitted():
         with pytest.raises(QueueFull):
-            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)
-    assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
+            await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)
+    assert (await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
 
 
 # ── Logs that are not as they should be ─────────────────────────────────────────────────────────────────
@@ -413,11 +426,14 @@ async def test_an_event_that_cannot_be_folded_stops_what_lies_behind_it_and_noth
     good = await head_of(database, arena)
     for kind, body in (("Nonsense", "{}"), ("RankingClosed", '{"ranking_id":999999}')):
         bad = await append_text(owner, arena.tournament_id, kind, body)
-        assert total((await past.at(arena.tournament_id, arena.ranking_id, AtSequence(good), bad)).board, arena) == 1
+        assert (
+            total((await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(good), bad)).board, arena)
+            == 1
+        )
         with pytest.raises(TournamentStopped):
-            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(bad), bad)
+            await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(bad), bad)
         with pytest.raises(TournamentStopped):
-            await past.page(arena.tournament_id, arena.ranking_id, Span(good, bad), limit=5)
+            await pages.page(past, arena.tournament_id, arena.ranking_id, Span(good, bad), limit=5)
 
 
 async def test_a_log_that_lost_its_tail_is_another_one(
@@ -428,7 +444,7 @@ async def test_a_log_that_lost_its_tail_is_another_one(
     await cut_tail(owner, arena.tournament_id, Sequence(head - 1))
     for moment in (AtSequence(head), AtTime(datetime.now(UTC))):
         with pytest.raises(HistoryReplaced):
-            await past.at(arena.tournament_id, arena.ranking_id, moment, head)
+            await moments.at(past, arena.tournament_id, arena.ranking_id, moment, head)
 
 
 # ── Snapshots ───────────────────────────────────────────────────────────────────────────────────────────
@@ -463,7 +479,7 @@ async def test_the_interval_grows_with_the_board(
 ) -> None:
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 1)
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 2)
-    board = await Past(database)._board_at(arena.tournament_id, await head_of(database, arena))
+    board = await Past(database).board_at(arena.tournament_id, await head_of(database, arena))
     assert snapshots.interval_events(board) == 2 * (2 + 2)  # two competitors, both in the list, without a total yet
     board.rankings[arena.ranking_id].unities[arena.unity_id].totals.add(arena.competitors[0], 1)
     assert snapshots.interval_events(board) == 2 * (2 + 2 + 1)
@@ -504,12 +520,12 @@ async def test_a_snapshot_that_cannot_be_used_is_ignored_with_a_line_in_the_log(
     await owner.execute(f"UPDATE snapshot SET {spoilt} WHERE sequence = {last}")
     past, head = Past(database), await head_of(database, arena)
     with capture_logs() as lines:
-        then = await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)
+        then = await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(head), head)
     assert total(then.board, arena) == sum(range(1, 21))
     assert [(line["event"], line["sequence"]) for line in lines] == [("snapshot_ignored", last)]
     await owner.execute(f"UPDATE snapshot SET {spoilt}")
     version = AtVersion(arena.unity_id, 15)
-    assert total((await past.at(arena.tournament_id, arena.ranking_id, version, head)).board, arena) == sum(
+    assert total((await moments.at(past, arena.tournament_id, arena.ranking_id, version, head)).board, arena) == sum(
         range(1, 15)
     )
 
@@ -530,7 +546,7 @@ async def test_an_answer_reads_no_more_than_lies_between_a_snapshot_and_its_mome
     monkeypatch.setattr(reading, "chunk_of", noted)
     past, head = Past(database), await head_of(database, arena)
     for n in range(20, head + 1):
-        await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(n)), head)
+        await moments.at(past, arena.tournament_id, arena.ranking_id, AtSequence(Sequence(n)), head)
     assert all(upto - 7 < sequence <= upto for upto, sequence in read)
 
 

@@ -34,8 +34,10 @@ from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
 from projections.live import pool, tournament
 from projections.live.pool import open_live_pool
+from projections.past import explaining, moments, pages
 from projections.past.history import HistoryLine
-from projections.past.past import AtSequence, Past, Span
+from projections.past.moments import AtSequence, Span
+from projections.past.past import Past
 from projections.tables import tables, worker
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
@@ -82,7 +84,7 @@ async def agreed(database: Database, arena: Arena) -> int:
     async with open_live_pool(database) as of_process, of_process.pinned(tournament_id) as one:
         await of_process.make_current(one)
         assert one.board == board
-    then = await Past(database).at(tournament_id, arena.ranking_id, AtSequence(head.sequence), head.sequence)
+    then = await moments.at(Past(database), tournament_id, arena.ranking_id, AtSequence(head.sequence), head.sequence)
     assert then.board == board
     return board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[0], 0)
 
@@ -97,7 +99,7 @@ async def add(owner: asyncpg.Connection, arena: Arena, amount: int) -> Sequence:
 async def history(database: Database, arena: Arena) -> list[HistoryLine]:
     head = await head_of(database, arena.tournament_id)
     span = Span(Sequence(1), head.sequence)
-    of_span = Past(database).lines(arena.tournament_id, arena.ranking_id, span)
+    of_span = pages.lines(Past(database), arena.tournament_id, arena.ranking_id, span)
     return [line async for _, of_slice in of_span for line in of_slice if isinstance(line, HistoryLine)]
 
 
@@ -126,7 +128,8 @@ async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_o
     async with database.connection() as connection:
         recorded = await reading.event_at(connection, arena.tournament_id, sequence)
         assert recorded.event == Ignored()
-    explained = await Past(database).explanation(
+    explained = await explaining.explanation(
+        Past(database),
         arena.tournament_id,
         arena.ranking_id,
         arena.unity_id,
@@ -165,8 +168,8 @@ async def test_the_board_of_every_moment_is_the_one_without_it(database: Databas
     await set_aside(database, arena.tournament_id, sequence)
     head = await head_of(database, arena.tournament_id)
     for moment in range(4, head.sequence + 1):
-        then = await Past(database).at(
-            arena.tournament_id, arena.ranking_id, AtSequence(Sequence(moment)), head.sequence
+        then = await moments.at(
+            Past(database), arena.tournament_id, arena.ranking_id, AtSequence(Sequence(moment)), head.sequence
         )
         assert then.board == await replayed(database, arena.tournament_id, Sequence(moment))
 

@@ -14,8 +14,9 @@ from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Rec
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log import reading
 from projections.board.competition_sums import CompetitionSums
-from projections.past import past as past_module
-from projections.past.past import AtSequence, Past
+from projections.past import folds, moments
+from projections.past.moments import AtSequence
+from projections.past.past import Past
 from projections.tables.worker import Worker
 from tests.desks import open_arena, record
 from tests.histories import board_of, dated_histories, left_out_in
@@ -88,7 +89,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
             clock = NaiveClock(whole[:sequence], on)
             for ranking_id, ranking in board.rankings.items():
                 moment = AtSequence(Sequence(sequence))
-                then = await past.at(tournament_id, ranking_id, moment, Sequence(len(whole)), on)
+                then = await moments.at(past, tournament_id, ranking_id, moment, Sequence(len(whole)), on)
                 points, sums = clock.points(ranking_id), CompetitionSums()
                 for unity_id, unity in then.board.rankings[ranking_id].unities.items():
                     of_it = [one for event in points for one in event.deltas if one.unity_id == unity_id]
@@ -100,7 +101,7 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                 without = left_out_in(whole[:sequence])
                 for event in clock.points(ranking_id, without=without.undone):
                     sums.count(Sequence(1), event, without.struck.get(event.competition_id, ()))
-                read = await past.competition_sums(tournament_id, ranking_id, then.sequence, without, then.clock)
+                read = await folds.competition_sums(past, tournament_id, ranking_id, then.sequence, without, then.clock)
                 assert read == sums
 
 
@@ -114,8 +115,8 @@ async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: 
         last = (await record(connection, arena.tournament_id, added, given)).last_sequence
     assert last is not None
     for most, shown in ((2, 2), (1, None)):
-        monkeypatch.setattr(past_module, "DATED_LINES_MAX", most)
-        asked = Past(database).at(arena.tournament_id, arena.ranking_id, None, last, day)
+        monkeypatch.setattr(moments, "DATED_LINES_MAX", most)
+        asked = moments.at(Past(database), arena.tournament_id, arena.ranking_id, None, last, day)
         if shown is None:
             with pytest.raises(TooMuchWork):
                 await asked

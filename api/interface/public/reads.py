@@ -48,6 +48,7 @@ from api.interface.windows import WINDOW_LINES_MAX
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, Counts, RankingId
 from projections.board.board import Board
 from projections.board.classification import in_force
+from projections.past import moments
 
 PUBLIC: Final = "/board/{tournament}/"
 """The path of all requests of the public."""
@@ -265,7 +266,7 @@ async def _told(
 async def _tournament(context: RecallContext, _question: _OfTournament) -> Struct:
     live, board = context.live, context.live.board
     head = live.head
-    name = await context.past.name(live.tournament_id, head.sequence)
+    name = await moments.name(context.past, live.tournament_id, head.sequence)
     rankings = [
         BriefPublicRankingShape(ranking_id, ranking.name)
         for ranking_id, ranking in board.rankings.items()

@@ -23,6 +23,7 @@ from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, R
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.heads import Head
 from projections.live.tournament import LiveTournament
+from projections.past import moments
 from projections.past.past import Past
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.tables import listed_slugs
@@ -93,7 +94,7 @@ class PublicViews:
                         continue
                     raise
                 if context.log_is_read:
-                    await self._past.refuse_replaced(live.tournament_id, head)
+                    await moments.refuse_replaced(self._past, live.tournament_id, head)
                 # The live has advanced meanwhile. If it folded a freeze, the answer may show later events.
                 if seen is not live or live.board.publication == publication:
                     return answered
@@ -121,7 +122,7 @@ class PublicViews:
             with suppress(Refusal):
                 async with self.published(slug) as (live, end):
                     if live.board.publication.presentation.listed:
-                        found.append((slug, await self._past.name(live.tournament_id, end)))
+                        found.append((slug, await moments.name(self._past, live.tournament_id, end)))
         return sorted(found, key=lambda one: one[1].casefold())
 
     @asynccontextmanager
@@ -163,11 +164,11 @@ class PublicViews:
 
     async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
         tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
-        board = await self._past.board_after(tournament_id, end, head.sequence)
+        board = await moments.board_after(self._past, tournament_id, end, head.sequence)
         told_apart = b"%d" % erased if erased else b""  # or an answer might be taken for one with a name
         frozen = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
-        frozen.recorded_at = await self._past.recorded_at(tournament_id, end)
-        await self._past.refuse_replaced(tournament_id, head)
+        frozen.recorded_at = await moments.recorded_at(self._past, tournament_id, end)
+        await moments.refuse_replaced(self._past, tournament_id, head)
         self._frozen[tournament_id] = _Frozen(ref(live), frozen, erased)
         self._frozen.move_to_end(tournament_id)
         while len(self._frozen) > 1 and self._size_bytes() > FROZEN_BYTES_MAX:

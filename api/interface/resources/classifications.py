@@ -38,8 +38,9 @@ from projections.board.classification import Classified, in_force, lacks_sums, v
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.selection import Selection
 from projections.board.sub_table import SubTable
+from projections.past import moments
 from projections.past.explanation import Neighbours
-from projections.past.past import PastBoard
+from projections.past.moments import PastBoard
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,7 +143,7 @@ async def answer_classification(context: RecallContext, answer: Answer, question
     """
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is not None or question.on is not None:
-        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
+        then = await moments.at(context.past, live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
         selection = await tagged_then(then.board, question, context.time_slices)
         lines = await lines_then(context, then, ranking_id)
         shape = _shape(then.board, ranking_id, then.sequence, len(lines))

@@ -18,6 +18,7 @@ from engine.domain.commands import EraseCompetitor
 from engine.domain.judging import decide
 from engine.domain.terms import CompetitorId, RankingId
 from projections.board.board import Board
+from projections.past import searches
 from projections.past.mentions import MENTIONS_MAX, Mentions
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -64,7 +65,7 @@ async def mentions_of(context: RecallContext, competitor_id: CompetitorId) -> Me
     """The texts in which a name of the competitor would stay. Raises NotFound, and Conflict if it is erased already."""
     live = context.live
     decide(live.board, EraseCompetitor(competitor_id=competitor_id))
-    return await context.past.mentions(live.tournament_id, competitor_id, live.head.sequence)
+    return await searches.mentions(context.past, live.tournament_id, competitor_id, live.head.sequence)
 
 
 def mention_shapes(found: Mentions) -> list[MentionShape]:

@@ -20,7 +20,9 @@ from api.interface.resources.competitor_standings import (
 from api.interface.resources.competitors import RawCompetitor, competitor_pieces
 from engine.domain.terms import CompetitorId, Sequence
 from projections.live.tournament import LiveTournament
-from projections.past.past import SCANNED_EVENTS_MAX, Span
+from projections.past import searches
+from projections.past.moments import Span
+from projections.past.pages import SCANNED_EVENTS_MAX
 from projections.past.touching import Touch
 
 EXPORTED_DEFAULT: Final = 100
@@ -79,7 +81,7 @@ async def answer_export(context: RecallContext, answer: Answer, question: Export
     span = Span(Sequence(question.after + 1), last)
     events: list[ExportedEventShape] = []
     following = None if last == head else last
-    async with aclosing(context.past.touches(live.board, live.tournament_id, competitor_id, span)) as found:
+    async with aclosing(searches.touches(context.past, live.board, live.tournament_id, competitor_id, span)) as found:
         async for _, touches in found:
             events += map(exported, touches)
             if len(events) > question.limit:

@@ -16,6 +16,7 @@ from engine.domain.counting import now_of
 from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId
 from projections.live.tournament import LiveTournament
+from projections.past import folds
 from projections.past.losses import Losses
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -94,7 +95,7 @@ async def _shape(context: RecallContext, question: ExpiringQuestion) -> Expiring
         now = now_of(ranking, now)
         until = max(now, now_of(ranking, question.until))
         losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
-        await context.past.follow_losses(live.tournament_id, board, losses, head.sequence)
+        await folds.follow_losses(context.past, live.tournament_id, board, losses, head.sequence)
         left, first = losses.totals, losses.first
     shown = unity.notation.shown
     return ExpiringShape(

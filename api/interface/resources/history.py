@@ -15,9 +15,12 @@ from api.interface.resources.classifications import Criteria, NeighboursShape, c
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Ranking
+from projections.past import explaining, moments, pages
+from projections.past.explaining import DatedPlace, Explanation
 from projections.past.explanation import Overtaking, Step
 from projections.past.history import AnyLine, DeclarationLine, Filter
-from projections.past.past import Cursor, DatedPlace, Explanation, Range
+from projections.past.moments import Range
+from projections.past.pages import Cursor
 
 LINES_DEFAULT: Final = 100
 LINES_MAX: Final = 1_000
@@ -137,9 +140,9 @@ async def answer_history(context: RecallContext, answer: Answer, question: Histo
     )
     refuse_unknown(live.board, question.ranking_id, asked)
     bounds = Range(first=question.first, last=question.last, since=question.since, until=question.until)
-    span = await past.span(live.tournament_id, live.head.sequence, bounds)
-    page = await past.page(
-        live.tournament_id, question.ranking_id, span, asked=asked, after=question.after, limit=question.limit
+    span = await moments.span(past, live.tournament_id, live.head.sequence, bounds)
+    page = await pages.page(
+        past, live.tournament_id, question.ranking_id, span, asked=asked, after=question.after, limit=question.limit
     )
     lines = encode([line_shape(line) for line in page.lines])
     following = encode(None if page.next is None else cursor_text(page.next))
@@ -235,12 +238,12 @@ async def answer_explanation(context: RecallContext, answer: Answer, question: E
     asked = live.tournament_id, question.ranking_id, unity_id, question.competitor_id
     if question.on is None:
         notation = ranking.unities[unity_id].notation
-        explanation = await context.past.explanation(
-            *asked, notation=notation, start=question.start, end=end, head=head, limit=question.limit
+        explanation = await explaining.explanation(
+            context.past, *asked, notation=notation, start=question.start, end=end, head=head, limit=question.limit
         )
     else:
-        explanation = await context.past.explanation_by_date(
-            *asked, on=question.on, upto=end, head=head, limit=question.limit
+        explanation = await explaining.explanation_by_date(
+            context.past, *asked, on=question.on, upto=end, head=head, limit=question.limit
         )
     return tagged_body(answer.body(encode(explanation_shape(explanation, ranking, unity_id, question.competitor_id))))
 

@@ -15,8 +15,9 @@ from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
+from projections.past import folds, moments
 from projections.past.leaders import ClockDifference, Reign, TimeAtTop, differences, times_at_top
-from projections.past.past import AtSequence, AtTime, Moment
+from projections.past.moments import AtSequence, AtTime, Moment
 
 REIGNS_DEFAULT: Final = 100
 REIGNS_MAX: Final = 1_000
@@ -123,9 +124,9 @@ async def leaders_of(context: RecallContext, question: LeadersQuestion, *, last:
     """What is asked for; if `last`, with the last reigns instead of those from the offset. Raises NotFound if there was
     no such moment or unity, and TooMuchWork."""
     live, ranking_id = context.live, question.ranking_id
-    then = await context.past.at(live.tournament_id, ranking_id, question.moment, live.head.sequence)
+    then = await moments.at(context.past, live.tournament_id, ranking_id, question.moment, live.head.sequence)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    by_log, by_world = await context.past.leaders(live.tournament_id, then, ranking_id, unity_id, question.until)
+    by_log, by_world = await folds.leaders(context.past, live.tournament_id, then, ranking_id, unity_id, question.until)
     reigns = by_log if question.clock == "log" else by_world
     end, zone = question.until or reigns.last, zone_of(live.board.publication.presentation.zone)
     led, longest = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX, zone))

@@ -20,7 +20,8 @@ from projections.board.board import Board, give_sums, left_out
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.live.orders import made_in_time_slices
-from projections.past.past import AtVersion, PastBoard
+from projections.past import moments
+from projections.past.moments import AtVersion, PastBoard
 
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 50
@@ -76,7 +77,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         return _answered(answer, shape, PastBoard(live.board, head.sequence, await recorded_at_head(context, head)))
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
-    then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
+    then = await moments.at(context.past, live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     without = left_out(then.board, ranking_id, then.expired_by)
     give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))

@@ -62,7 +62,8 @@ from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import made_in_time_slices
-from projections.past.past import AtVersion, PastBoard
+from projections.past import moments
+from projections.past.moments import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
@@ -167,7 +168,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: Tab
         unity_of(live.board, ranking_id, moment.unity_id)
     head = live.head
     earlier = await _earlier(context, question, head.sequence) if question.is_whole else None
-    then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence, question.on)
+    then = await moments.at(context.past, live.tournament_id, ranking_id, moment, head.sequence, question.on)
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
     if not question.is_whole:
@@ -200,7 +201,7 @@ async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     live = context.live
     if live.head == head and live.recorded_at is not None:
         return live.recorded_at
-    recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+    recorded_at = await moments.recorded_at(context.past, live.tournament_id, head.sequence)
     if live.head == head:
         live.recorded_at = recorded_at
     return recorded_at

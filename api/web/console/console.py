@@ -120,7 +120,8 @@ from engine.log.quotas import ALL_TOKENS
 from engine.log.registry import TOURNAMENT_ID_MAX, RegistryEntry
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
-from projections.past.past import Span
+from projections.past import explaining, folds, moments, pages
+from projections.past.moments import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
 
@@ -455,7 +456,8 @@ class ConsoleHandlers:
         competitor_id = CompetitorId(asked.ids["competitor_id"])
         unity_id = unity_of(live.board, ranking_id, asked.arguments.get("unity_id"))
         competitor_of(live.board, competitor_id)
-        explanation = await context.past.explanation(
+        explanation = await explaining.explanation(
+            context.past,
             live.tournament_id,
             ranking_id,
             unity_id,
@@ -634,7 +636,7 @@ class ConsoleHandlers:
         async with self._handlers.visited(incoming, viewer.token) as context:
             live = context.live
             planned = await self._planned(incoming, viewer, live)
-            read = partial(context.past.competition_sums, live.tournament_id)
+            read = partial(folds.competition_sums, context.past, live.tournament_id)
             body = await answer_preview(live, COMPARED, planned.events, read)
             previewed = preview_part(live.board, body if isinstance(body, bytes) else None)
             venue = await _venue(context, incoming)
@@ -772,7 +774,7 @@ class _RankingSite(Site, frozen=True, kw_only=True):
 
 async def _venue(context: RecallContext, incoming: IncomingRequest) -> Venue:
     live = context.live
-    name = await context.past.name(live.tournament_id, live.head.sequence)
+    name = await moments.name(context.past, live.tournament_id, live.head.sequence)
     return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head)
 
 
@@ -868,7 +870,7 @@ async def _history(context: RecallContext, viewer: Viewer, venue: Venue, asked: 
     ranking_of(live.board, ranking_id)
     last = min(asked.arguments.get("last", head), head)
     span = Span(Sequence(max(last - HISTORY_EVENTS + 1, 1)), last)
-    page = await context.past.page(live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
+    page = await pages.page(context.past, live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
     return history_page(viewer, venue, live.board, ranking_id, span, page, asked.query)
 
 

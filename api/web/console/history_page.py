@@ -11,7 +11,8 @@ from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
 from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
-from projections.past.past import HistoryPage, Span
+from projections.past.moments import Span
+from projections.past.pages import HistoryPage
 
 HISTORY_EVENTS: Final = 200
 """Events of a tournament that one page goes through."""

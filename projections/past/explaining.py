@@ -1,0 +1,160 @@
+"""Explains how a competitor came to her place, in the order of the log or of time."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from engine.domain.errors import LogUnreadable
+from engine.domain.events import Recorded
+from engine.domain.notation import Notation
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.process.time_slices import in_time_slices
+from projections.board.board import give_sums, left_out
+from projections.past import folds, moments
+from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
+from projections.past.moments import AtSequence
+from projections.past.pages import SCANNED_EVENTS_MAX
+from projections.past.past import Past, refuse_beyond
+from projections.past.timeline import steps_by_date
+
+
+class DatedPlace(Struct, frozen=True):
+    """The place of a competitor after an event. Sequence 0: before the first event, so there is no time."""
+
+    sequence: Sequence
+    recorded_at: datetime | None
+    place: Place
+
+
+class Explanation(Struct, frozen=True):
+    """The steps that led a competitor from `start` to `end`. `neighbours`: her neighbours in the classification
+    afterwards; None: no classification was declared. `next`: the sequence to continue from; None: this is the last
+    page. `on`: the steps are in order of time, up to this time; None: they are in the order of the log."""
+
+    start: DatedPlace
+    end: DatedPlace
+    steps: list[Step]
+    neighbours: Neighbours | None
+    next: Sequence | None
+    on: datetime | None = None
+
+
+async def explanation(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    *,
+    notation: Notation,
+    start: Sequence,
+    end: Sequence,
+    head: Sequence,
+    limit: int | None = None,
+    latest: bool = False,
+) -> Explanation:
+    """How a competitor came from her place after the event `start` to her place after the event `end`, in a unity
+    with this notation. The unity need not exist yet. With a `limit`: at most that many steps, from at most
+    SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, the page has the
+    last steps and ends at `end`, and `next` is the event up to which earlier steps are found.
+
+    Raises NotFound if `end` is beyond `head`."""
+    refuse_beyond(head, max(start, end))
+    last, most = end, None if latest else limit
+    if latest:
+        start = max(start, Sequence(end - SCANNED_EVENTS_MAX))
+    elif limit is not None:
+        last = min(end, Sequence(start + SCANNED_EVENTS_MAX))
+    async with past.admitted():
+        board = await past.board_at(tournament_id, start)
+        explainer = Explainer(board, ranking_id, unity_id, competitor_id, notation)
+        since = None if start == 0 else await moments.recorded_at(past, tournament_id, start)
+        await past.time_slices.work(explainer.prepared())
+        begin = reached = DatedPlace(start, since, explainer.place)
+        steps: list[Step] = []
+        async for events in past.chunks(tournament_id, start, last):
+            seen: list[Recorded] = []
+            await past.time_slices.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
+            reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+            if latest and (dropped := _dropped(steps, limit)) is not None:
+                begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
+            if _is_full(steps, most):
+                break
+        if explainer.lacks_sums:
+            without = left_out(explainer.board, ranking_id, reached.recorded_at)
+            sums = await folds.folded_competition_sums(past, tournament_id, ranking_id, reached.sequence, without)
+            give_sums(explainer.board, ranking_id, sums)
+        neighbours: list[Neighbours | None] = []
+        await past.time_slices.work(_add_neighbours(explainer, neighbours))
+    following = reached.sequence if reached.sequence < end else None
+    return Explanation(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
+
+
+async def explanation_by_date(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    *,
+    on: datetime,
+    upto: Sequence,
+    head: Sequence,
+    limit: int | None = None,
+) -> Explanation:
+    """How a competitor came to her place by the points that had taken place by `on`, as known after the event
+    `upto`: the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
+    then = await moments.at(past, tournament_id, ranking_id, AtSequence(upto), head)
+    timeline = await folds.timeline(past, tournament_id, then.board, ranking_id, upto, on)
+    steps = [step for step in timeline if step.at <= on]
+    place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
+    nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
+    begin, end = DatedPlace(Sequence(0), None, Place(None, nothing)), DatedPlace(upto, then.recorded_at, place)
+    return Explanation(begin, end, told[-limit:] if limit else told, None, None, on)
+
+
+def _add_steps(
+    tournament_id: TournamentId,
+    explainer: Explainer,
+    events: Iterable[Recorded],
+    limit: int | None,
+    steps: list[Step],
+    seen: list[Recorded],
+) -> Iterator[None]:
+    """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
+    for recorded in events:
+        try:
+            step = yield from explainer.step_in_time_slices(recorded)
+        except LookupError as error:
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
+        seen.append(recorded)
+        if step is not None:
+            steps.append(step)
+            if _is_full(steps, limit):
+                return
+        yield
+
+
+def _add_neighbours(explainer: Explainer, found: list[Neighbours | None]) -> Iterator[None]:
+    """Adds what `explainer.neighbours` returns to `found`, step by step."""
+    found.append((yield from explainer.neighbours()))
+
+
+def _dropped(steps: list[Step], limit: int | None) -> Step | None:
+    """Drops the first steps that exceed a page, and returns the last one dropped; None: none was."""
+    dropped = None
+    while len(steps) > 1 and limit is not None and (len(steps) > limit or _overtakings(steps) > OVERTAKINGS_MAX):
+        dropped = steps.pop(0)
+    return dropped
+
+
+def _overtakings(steps: list[Step]) -> int:
+    return sum([len(step.overtakings) for step in steps])
+
+
+def _is_full(steps: list[Step], limit: int | None) -> bool:
+    """Whether the steps fill a page."""
+    if limit is None:
+        return False
+    return len(steps) == limit or _overtakings(steps) >= OVERTAKINGS_MAX

@@ -1,0 +1,199 @@
+"""Folds a log into what one answer is about: sums by competition, a passage, a timeline, a series, losses, leaders."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Sequence as Items
+from datetime import datetime
+from typing import Final
+
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import heads, reading
+from engine.process.time_slices import in_time_slices
+from projections.board.board import Board, folding
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.expiring import dated_between
+from projections.past import moments
+from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
+from projections.past.losses import Losses
+from projections.past.moments import DATED_LINES_MAX, PastBoard
+from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
+from projections.past.past import Past, refuse_beyond
+from projections.past.series import Series, SeriesPoint
+from projections.past.timeline import Timeline, TimelineStep, series_of_steps
+from projections.past.world_clock import WorldClock
+
+TIMELINE_EVENTS_MAX: Final = 20_000
+TIMELINE_DELTAS_MAX: Final = 50_000
+"""Events of a log, and deltas of a ranking in it, that may be put in order of time."""
+LEADERS_EVENTS_MAX: Final = 1_000_000
+"""Events of a log, and lines of points of a unity in it, that may be read for its leaders."""
+
+
+async def competition_sums(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    sequence: Sequence,
+    without: LeftOut,
+    clock: WorldClock | None = None,
+) -> CompetitionSums:
+    """As `folded_competition_sums`, for a request that is not admitted yet."""
+    async with past.admitted():
+        return await folded_competition_sums(past, tournament_id, ranking_id, sequence, without, clock)
+
+
+async def folded_competition_sums(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    sequence: Sequence,
+    without: LeftOut,
+    clock: WorldClock | None = None,
+) -> CompetitionSums:
+    """The sums that competitors of a ranking got in each competition up to this event, by `clock`, `without` the points
+    to leave out. Reads the log up to the event."""
+    sums = CompetitionSums()
+    async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
+        counted = events if clock is None else clock.shown(events)
+        await past.time_slices.work(counting(sums, ranking_id, counted, without))
+    return sums
+
+
+async def passage_at(
+    past: Past, tournament_id: TournamentId, ranking_id: RankingId, at: Sequence, head: Sequence
+) -> Passage:
+    """The passage of a ranking's history that shows the event `at`. Raises NotFound if the event is beyond
+    `head`."""
+    refuse_beyond(head, at)
+    after = passage_begin(at)
+    async with past.admitted():
+        board = await past.board_at(tournament_id, after)
+        upto = Sequence(min(after + PASSAGE_EVENTS_MAX, head))
+        run = [e async for events in past.chunks(tournament_id, after, upto) for e in events]
+        return await in_time_slices(passage(board, after, run, ranking_id, at))
+
+
+async def timeline(
+    past: Past,
+    tournament_id: TournamentId,
+    board: Board,
+    ranking_id: RankingId,
+    upto: Sequence,
+    until: datetime | None = None,
+) -> list[TimelineStep]:
+    """The points of a ranking in order of time. `board`: the board after the event `upto`; nothing may be folded
+    into it meanwhile. `until`: the time up to which points expire; None: when `upto` was recorded. Raises
+    TooMuchWork."""
+    if upto > TIMELINE_EVENTS_MAX:
+        raise TooMuchWork("events", TIMELINE_EVENTS_MAX)
+    timeline = Timeline(board, ranking_id, until)
+    async with past.admitted():
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), upto):
+            await past.time_slices.work(timeline.follow(events))
+            if timeline.deltas > TIMELINE_DELTAS_MAX:
+                raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
+    return timeline.steps
+
+
+async def series(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    head: Sequence,
+    only: Items[CompetitorId] | None = None,
+) -> AsyncIterator[tuple[Sequence, Series]]:
+    """Follows a unity from the beginning of the log: all lines, or those of `only` some competitors. After each
+    chunk, yields the sequence reached and the series so far, always the same object."""
+    board, series = Board(), Series(ranking_id, unity_id, only)
+    async with past.admitted():
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), head):
+            await past.time_slices.work(_followed(tournament_id, board, series, events))
+            yield events[-1].sequence, series
+
+
+async def series_by_date(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    head: Sequence,
+    only: Items[CompetitorId],
+) -> list[SeriesPoint] | None:
+    """The series of a unity by the world's clock, for these competitors. None: nothing in the ranking has a date,
+    or there is too much to put in order."""
+    if head > TIMELINE_EVENTS_MAX:
+        return None
+    board = (await moments.at(past, tournament_id, ranking_id, None, head)).board
+    try:
+        steps = await timeline(past, tournament_id, board, ranking_id, head)
+    except TooMuchWork:
+        return None
+    if not any(step.is_dated for step in steps):
+        return None
+    return await in_time_slices(series_of_steps(board, ranking_id, unity_id, steps, only))
+
+
+async def follow_losses(
+    past: Past,
+    tournament_id: TournamentId,
+    board: Board,
+    losses: Losses,
+    upto: Sequence,
+    events_max: int = DATED_LINES_MAX,
+) -> None:
+    """Passes the events up to `upto` that the losses of a unity depend on to `losses`. Raises TooMuchWork if more
+    than `events_max` events were recorded in the interval in which the expiring points took place, or if more give
+    points of competitions."""
+    after, until = losses.took_place
+    by_date = await in_time_slices(dated_between(board, after, until))
+    async with past.admitted():
+        async with past.database.connection_for(tournament_id) as connection:
+            first = await heads.last_at(connection, tournament_id, after, upto)
+            last = await heads.last_at(connection, tournament_id, until, upto)
+        if last - first > events_max:
+            raise TooMuchWork("events", events_max)
+        async for events in past.chunks_read_ahead(tournament_id, first, last):
+            await past.time_slices.work(losses.follow(events, dated=False))
+        pending, count = deque((one, Sequence(0)) for one in by_date), 0
+        while pending:
+            async with past.database.connection_for(tournament_id) as connection:
+                events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+            count += len(events)
+            if count > events_max:
+                raise TooMuchWork("events", events_max)
+            await past.time_slices.work(losses.follow(events, dated=True))
+
+
+async def leaders(
+    past: Past,
+    tournament_id: TournamentId,
+    then: PastBoard,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    until: datetime | None = None,
+) -> tuple[Reigns, Reigns]:
+    """The leaders of a unity up to the time `until`, by the log's clock and by the world's. Takes ownership of the
+    board. Reads the log up to the event that the board shows. Raises TooMuchWork."""
+    if then.sequence > LEADERS_EVENTS_MAX:
+        raise TooMuchWork("events", LEADERS_EVENTS_MAX)
+    published = PublishedLeaders(tournament_id, ranking_id, unity_id, until)
+    true = TrueLeaders(then.board, ranking_id, unity_id, until, then.recorded_at)
+    async with past.admitted():
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), then.sequence):
+            await past.time_slices.work(published.follow(events))
+            await past.time_slices.work(true.follow(events))
+            if true.lines > LEADERS_EVENTS_MAX:
+                raise TooMuchWork("lines of points", LEADERS_EVENTS_MAX)
+        await past.time_slices.work(published.finish())
+        await past.time_slices.work(true.finish())
+    return published.reigns, true.reigns
+
+
+def _followed(tournament_id: TournamentId, board: Board, series: Series, events: Iterable[Recorded]) -> Iterator[None]:
+    """Folds events step by step into the board and the series."""
+    for recorded in folding(tournament_id, board, events):
+        series.follow(board, recorded)
+        yield

@@ -1,0 +1,156 @@
+"""Searches a log: for the last competition, for competitions that took place, for one competitor."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.events import PointsAdded, Recorded, changed_by
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
+from engine.log import reading
+from engine.log.reading import Mentioning
+from projections.board.board import Board
+from projections.past.mentions import MENTIONS_MAX, Mention, Mentions, Sought, sought
+from projections.past.moments import PastBoard, Span
+from projections.past.past import Past
+from projections.past.touching import Touch, touch
+
+SEARCHED_EVENTS_AT_ONCE: Final = 20_000
+"""Events that one statement searches for the names of a competitor."""
+LOOKED_BACK_EVENTS_MAX: Final = 5_000
+"""Events that the search for the last competition scans."""
+_LOOKED_BACK_AT_ONCE: Final = 500
+
+
+class LastCompetition(Struct, frozen=True):
+    """The last competition that gave points in a ranking. `before`: the event before the first of these points."""
+
+    competition_id: CompetitionId
+    before: Sequence
+
+
+async def last_competition(
+    past: Past, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, board: Board
+) -> LastCompetition | None:
+    """The last competition that gave points in the ranking, if on `board` it is not voided and the points are not
+    undone. None: none did up to the event `upto`, or in the last LOOKED_BACK_EVENTS_MAX events."""
+    voided, undone = frozenset(board.voided), frozenset(board.rankings[ranking_id].undone)
+    last: CompetitionId | None = None
+    first: Sequence | None = None
+    begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
+    async with past.admitted():
+        while upto > begin:
+            after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
+            found = [e async for events in past.chunks(tournament_id, after, upto) for e in events]
+            earliest = first
+            for recorded in reversed(found):
+                event = recorded.event
+                if not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
+                    continue
+                if recorded.sequence in undone:
+                    continue
+                if last is None and event.competition_id not in voided:
+                    last = event.competition_id
+                if last is not None and event.competition_id == last:
+                    first = recorded.sequence
+            if first is not None and first == earliest:
+                break
+            upto = after
+    return None if last is None or first is None else LastCompetition(last, Sequence(first - 1))
+
+
+async def taken_place(
+    past: Past,
+    tournament_id: TournamentId,
+    then: PastBoard,
+    ranking_ids: Collection[RankingId],
+    competition_ids: Iterable[CompetitionId],
+) -> set[CompetitionId]:
+    """The competitions that gave points in one of these rankings, on the board and by its clock."""
+    found: set[CompetitionId] = set()
+    pending = deque([(one, Sequence(0)) for one in competition_ids])
+    async with past.admitted():
+        while pending:
+            async with past.database.connection_for(tournament_id) as connection:
+                events = await reading.points_of_competitions(connection, tournament_id, pending, then.sequence)
+            shown = events if then.clock is None else then.clock.shown(events)
+            found.update(_causes(then.board, ranking_ids, shown))
+            pending = deque([one for one in pending if one[0] not in found])
+    return found
+
+
+async def touches(
+    past: Past, live_board: Board, tournament_id: TournamentId, competitor_id: CompetitorId, span: Span
+) -> AsyncGenerator[tuple[Sequence, list[Touch]], None]:
+    """Yields the events of `span` that touch a competitor, chunk by chunk, each chunk with the sequence reached.
+    `live_board` shows at least the events of `span`."""
+
+    def takes_part(competition_id: CompetitionId) -> bool:
+        return competitor_id in live_board.competitions[competition_id].participants
+
+    async with past.admitted():
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(span.first - 1), span.last):
+            found: list[Touch] = []
+            await past.time_slices.work(_add_touches(events, competitor_id, takes_part, found))
+            yield events[-1].sequence, found
+
+
+async def mentions(past: Past, tournament_id: TournamentId, competitor_id: CompetitorId, head: Sequence) -> Mentions:
+    """The places where people wrote a name that the competitor has or had, up to the event `head`. Scans the
+    log."""
+    listed: list[Mention] = []
+    count, after = 0, Sequence(0)
+    async with past.admitted():
+        async with past.database.connection_for(tournament_id) as connection:
+            wanted = sought(await reading.names_of(connection, tournament_id, competitor_id))
+        while wanted is not None and after < head:
+            last = min(head, Sequence(after + SEARCHED_EVENTS_AT_ONCE))
+            async with past.database.connection_for(tournament_id) as connection:
+                events = await reading.mentioning(
+                    connection, tournament_id, after, last, wanted.in_bodies, wanted.in_texts
+                )
+            found: list[Mention] = []
+            await past.time_slices.work(_add_mentions(wanted, events, found))
+            listed += found[: MENTIONS_MAX - len(listed)]
+            count += len(found)
+            after = events[-1].sequence if events else last
+    return Mentions(listed, count - len(listed))
+
+
+def _causes(board: Board, ranking_ids: Collection[RankingId], events: Iterable[Recorded]) -> Iterator[CompetitionId]:
+    """The competitions for which these events gave points in the rankings. The points must not be undone, nor their
+    competitors all struck."""
+    for recorded in events:
+        event = recorded.event
+        if (
+            isinstance(event, PointsAdded)
+            and event.competition_id is not None
+            and event.ranking_id in ranking_ids
+            and recorded.sequence not in board.rankings[event.ranking_id].undone
+        ):
+            struck = board.struck.get(event.competition_id, ())
+            if any(line.competitor_id not in struck for line in changed_by(event)):
+                yield event.competition_id
+
+
+def _add_touches(
+    events: Iterable[Recorded],
+    competitor_id: CompetitorId,
+    takes_part: Callable[[CompetitionId], bool],
+    found: list[Touch],
+) -> Iterator[None]:
+    """Adds the events that touch a competitor to `found`, step by step."""
+    for recorded in events:
+        told = touch(recorded, competitor_id, takes_part)
+        if told is not None:
+            found.append(told)
+        yield
+
+
+def _add_mentions(wanted: Sought, events: Iterable[Mentioning], found: list[Mention]) -> Iterator[None]:
+    """Adds the mentions in the events to `found`, step by step."""
+    for one in wanted.mentions(events):
+        if one is not None:
+            found.append(one)
+        yield
