@@ -25,6 +25,7 @@ from api.interface.public import reads, stream
 from api.service import health
 from api.stream.followers import LISTENERS_SHARE, Streams
 from api.web.board import BoardHandlers
+from api.web.console.answering import Console
 from api.web.console.console import ConsoleHandlers
 from api.web.docs import docs
 from api.web.files import static_files
@@ -70,7 +71,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL, *, throt
     static = static_files()
     docs.add_to(router, compression, static, handlers.public_views, visits=visits, proxies=settings.proxies)
     BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
-    ConsoleHandlers(handlers, desk, static, proxies=settings.proxies).add_to(router)
+    ConsoleHandlers(Console(handlers, desk, static), proxies=settings.proxies).add_to(router)
     if tracing.spans is None:
         return Front(router, lines, outgoing, background=streams.run)
     return TracedFront(tracing.spans, router, lines, outgoing, background=streams.run)

@@ -792,7 +792,7 @@ async def test_long_lists_come_in_pages(
 async def test_the_history_shows_the_newest_first_and_leads_to_explanations(
     visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.web.console.console.HISTORY_EVENTS", 3)
+    monkeypatch.setattr("api.web.console.reading_handlers.HISTORY_EVENTS", 3)
     monkeypatch.setattr("api.web.console.history_page.HISTORY_EVENTS", 3)
     for amount in (11, 22, 33):
         line = deltas((season.ids[0], season.unity_id, amount))

@@ -1,0 +1,96 @@
+"""What the handlers of the console share: what a request asks, and how it is answered."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from api.desk.desk import Desk
+from api.http import problems
+from api.http.body import Bodies
+from api.http.errors import MediaTypeUnsupported, TooManyRequests, Unauthenticated
+from api.http.forms import Form, path_ids
+from api.http.reply import Reply, header
+from api.http.router import IncomingRequest
+from api.interface.declarations import RecallContext
+from api.interface.fields import FROM_0, ID, Field, Fields, read_query
+from api.interface.handlers import Handlers
+from api.web.console.frame import CONSOLE_HEADERS, Venue, tournament_address
+from api.web.console.inputs import Filling, new_key
+from api.web.files import StaticFiles
+from api.web.html import HTML_TYPE
+from api.web.page import Query
+from engine.domain.errors import Forbidden, KeyReused, NotFound, PreconditionFailed, Refusal, TallybookError, Unreadable
+from projections.past import moments
+
+OFFSET_FIELD: Final = Field("offset", FROM_0, "the number to skip")
+UNITY_FIELD: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
+NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
+"""Refusals that no other filling of a form would avoid."""
+
+
+class Console:
+    """What all handlers of the console share: `handlers` answer the operations; `desk` takes imports, and its database
+    has tokens, sessions and the registry."""
+
+    def __init__(self, handlers: Handlers, desk: Desk, static: StaticFiles) -> None:
+        self.handlers = handlers
+        self.desk = desk
+        self.database = desk.database
+        self.static = static
+        self._bodies = Bodies()
+
+    async def body(self, incoming: IncomingRequest) -> dict[str, str]:
+        return dict(await self._bodies.form(incoming, _refuse_json))
+
+
+class PageAsked:
+    """What a request asks: the ids of its path, and its `query` as it came and as it is read."""
+
+    def __init__(self, incoming: IncomingRequest, fields: Fields) -> None:
+        items = incoming.request.query
+        self.arguments: dict[str, Any] = read_query(items, fields)
+        self.query: Query = dict(items)
+        self.ids: Mapping[str, Any] = path_ids(incoming.parameters)
+
+
+async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
+    live = context.live
+    name = await moments.name(context.past, live.tournament_id, live.head.sequence)
+    return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head)
+
+
+def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:
+    """The address of what lies below the tournament of the request, with the ids of its path."""
+    ids = path_ids(incoming.parameters)
+    return tournament_address(incoming.parameters["tournament"], below.format(**ids), query)
+
+
+def refused_filling(error: TallybookError, key: str, form: Form, if_match: str | None) -> Filling:
+    """The form as it was sent, with what is wrong. It keeps its key, unless that belongs to another request, so that
+    what may have been recorded is not recorded twice. What has changed meanwhile is confirmed by sending it again."""
+    return Filling(
+        key=new_key() if isinstance(error, KeyReused) or not key else key,
+        given=form,
+        if_match=None if isinstance(error, PreconditionFailed) else if_match,
+        message=error.message,
+        faults=error.faults if isinstance(error, Refusal) else (),
+    )
+
+
+def page_reply(body: bytes, *, code: int = 200, headers: str = "") -> Reply:
+    return Reply(body, code=code, media_type=HTML_TYPE, headers=CONSOLE_HEADERS + headers)
+
+
+def problem_reply(incoming: IncomingRequest, error: TallybookError, body: bytes) -> Reply:
+    incoming.facts["code"] = error.code
+    reply = page_reply(body, code=problems.STATUSES.get(type(error), 500), headers=problems.headers(error))
+    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    return reply
+
+
+def see_other(address: str, headers: str = "") -> Reply:
+    """Leads to a page, so that loading it again sends nothing again. The address is one of ours, in ASCII."""
+    return page_reply(b"", code=303, headers=headers + header("Location", address))
+
+
+def _refuse_json(_body: bytes) -> NoReturn:
+    raise MediaTypeUnsupported("Send the form as a browser does.")

@@ -1,0 +1,213 @@
+"""Changes of a tournament by forms of the console: those of `changes.py`, points, and the classification."""
+
+import re
+from typing import Any, Final
+
+from msgspec import json
+from msgspec.structs import asdict, replace
+
+from api.http.forms import Form, cited, path_ids, unacceptable
+from api.http.reply import Reply
+from api.http.router import IncomingRequest
+from api.interface.access import refuse_beyond_scope
+from api.interface.fields import Fields, FormReader, read_query
+from api.interface.lookup import ranking_of, unity_of
+from api.interface.resources.competitor_erasures import mentions_of
+from api.web.console.answering import (
+    NOT_OF_FORMS,
+    OFFSET_FIELD,
+    UNITY_FIELD,
+    Console,
+    PageAsked,
+    address_of,
+    page_reply,
+    problem_reply,
+    refused_filling,
+    see_other,
+    venue_of,
+)
+from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
+from api.web.console.changes import ADD_POINTS, DECLARE, Change
+from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
+from api.web.console.frame import Viewer
+from api.web.console.import_page import STEP
+from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
+from api.web.console.ranking_page import DELTAS_NAME, points_page
+from api.web.table import TableAsked, table_of
+from engine.domain.errors import Fault, TallybookError, Unacceptable, Unreadable
+from engine.domain.notation import Notation
+from engine.domain.terms import CompetitorId, RankingId
+
+_ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
+_POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
+
+
+class ChangeHandlers:
+    """Shows forms, and makes the changes that they ask for by `Handlers.perform`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    async def form(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, change.scope)
+        read_query(incoming.request.query, ())
+        return await self._form_page(change, incoming, viewer, None)
+
+    async def _form_page(
+        self, change: Change, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None
+    ) -> bytes:
+        """The page of a change; `refused`: with what was sent, and what is wrong with it, or nothing."""
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            board, ids = context.live.board, path_ids(incoming.parameters)
+            beginning = change.begin(board, ids)
+            filling = Filling(
+                key=new_key() if refused is None else refused.key,
+                given=beginning.given if refused is None else refused.given,
+                if_match=beginning.if_match if refused is None or refused.if_match is None else refused.if_match,
+                message=None if refused is None else refused.message,
+                faults=() if refused is None else refused.faults,
+                options=beginning.options,
+                labels=beginning.labels,
+            )
+            venue = await venue_of(context, incoming)
+            previewed = None
+            if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
+                sent = change.read(filling.given) if change.looks_at_form else None
+                body = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
+                previewed = preview_part(board, body)
+            if change.mentions and not filling.message:
+                previewed = mentions_part(await mentions_of(context, CompetitorId(ids["competitor_id"])))
+            return change_page(
+                viewer,
+                venue,
+                board,
+                change,
+                beginning,
+                filling,
+                address=address_of(incoming, change.path),
+                back=address_of(incoming, change.back),
+                previewed=previewed,
+            )
+
+    async def change(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, change.scope)
+        form = await self._console.body(incoming)
+        key, if_match, seen = form.pop(KEY, ""), form.pop(IF_MATCH, None), form.pop(STEP, None)
+        try:
+            if change.looks_at_form and seen != seen_form(form):
+                return page_reply(
+                    await self._form_page(change, incoming, viewer, Filling(key=key or new_key(), given=form))
+                )
+            receipt = await self._console.handlers.perform(
+                incoming,
+                change.operation,
+                viewer.token,
+                {**change.read(form), **change.fixed},
+                key=key,
+                if_match=if_match,
+            )
+        except NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = refused_filling(error, key, form, if_match)
+            return problem_reply(incoming, error, await self._form_page(change, incoming, viewer, refused))
+        then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
+        return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
+
+    async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
+        return await self._points_page(incoming, viewer, Filling(key=new_key()))
+
+    async def _points_page(self, incoming: IncomingRequest, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            asked = PageAsked(incoming, _POINTS_QUERY)
+            ranking_id = RankingId(asked.ids["ranking_id"])
+            unity_id = unity_of(context.live.board, ranking_id, asked.arguments.get("unity_id"))
+            offset = asked.arguments.get("offset", 0)
+            table = await table_of(context, TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset))
+            venue = await venue_of(context, incoming)
+            return points_page(viewer, venue, context.live.board, table, filling, asked.query)
+
+    async def add_points(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
+        unity_id = PageAsked(incoming, _POINTS_QUERY).arguments.get("unity_id")
+        form = await self._console.body(incoming)
+        key = form.pop(KEY, "")
+        try:
+            if unity_id is None:
+                raise Unreadable("The address must say which unity the points are of; open the form again.")
+            async with self._console.handlers.visited(incoming, viewer.token) as context:
+                ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+                unity_of(context.live.board, ranking_id, unity_id)
+                notation = context.live.board.rankings[ranking_id].unities[unity_id].notation
+            receipt = await self._console.handlers.perform(
+                incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None
+            )
+        except NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = refused_filling(error, key, form, None)
+            return problem_reply(incoming, error, await self._points_page(incoming, viewer, refused))
+        query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
+        return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
+
+    async def declaration_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, DECLARE.scope)
+        read_query(incoming.request.query, ())
+        return await self._declaration_page(incoming, viewer, None)
+
+    async def _declaration_page(self, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None) -> bytes:
+        async with self._console.handlers.visited(incoming, viewer.token) as context:
+            board = context.live.board
+            ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+            begun = declaration_begun(ranking_of(board, ranking_id), new_key())
+            filling = begun if refused is None else refused
+            if filling.if_match is None:
+                filling = replace(filling, if_match=begun.if_match)
+            return classification_page(viewer, await venue_of(context, incoming), board, ranking_id, filling)
+
+    async def declare(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, DECLARE.scope)
+        form = closed_up(await self._console.body(incoming))
+        key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
+        try:
+            receipt = await self._console.handlers.perform(
+                incoming, DECLARE, viewer.token, criteria_form(form), key=key, if_match=if_match
+            )
+        except NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = refused_filling(error, key, form, if_match)
+            return problem_reply(incoming, error, await self._declaration_page(incoming, viewer, refused))
+        return see_other(address_of(incoming, "/rankings/{ranking_id}", {"done": str(receipt.last_sequence)}))
+
+
+def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
+    """What the operation takes, from a field for each competitor. Those that are empty add nothing. Raises
+    Unacceptable for what is no number in the notation of the unity."""
+    lines: list[dict[str, Any]] = []
+    faults: list[Fault] = []
+    rest: dict[str, str] = {}
+    for name, text in form.items():
+        if (entry := _ENTRY.fullmatch(name)) is None:
+            rest[name] = text
+        elif text := text.strip():
+            try:
+                delta = str(notation.number(text))
+            except ValueError as error:
+                faults.append(Fault(DELTAS_NAME, f"{cited(text)}, for competitor {entry[1]}, {error}"))
+            else:
+                lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
+    read = {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}
+    if faults:
+        raise unacceptable([*faults, *_faults_beside_points(read)])
+    return read
+
+
+def _faults_beside_points(form: Form) -> list[Fault]:
+    """What is wrong with the other fields."""
+    try:
+        FormReader(ADD_POINTS.fields).read(form)
+    except Unacceptable as error:
+        return [fault for fault in error.faults if fault.field != DELTAS_NAME]
+    return []

@@ -1,0 +1,149 @@
+"""The pages of a tournament in the console that change nothing."""
+
+from typing import Final
+
+from api.desk.quotas import shares
+from api.http.reply import Reply, header
+from api.interface.declarations import RecallContext
+from api.interface.lookup import competitor_of, ranking_of, unity_of
+from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
+from api.interface.resources.leaders import LeadersQuestion, leaders_of
+from api.interface.resources.standings import recorded_at_head
+from api.web.console import competition_import_pages
+from api.web.console.answering import PageAsked
+from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
+from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
+from api.web.console.lists_pages import competitions_page, competitors_page
+from api.web.console.overview_page import Overview, overview_page, publication_page
+from api.web.console.ranking_page import ranking_page
+from api.web.console.webhooks_page import webhooks_page
+from api.web.explanation_page import explanation_page
+from api.web.leaders_page import leaders_page
+from api.web.page import Query, Site
+from api.web.table import TableAsked, table_of
+from api.webhooks.webhooks import listed_webhooks
+from engine.domain.terms import CompetitorId, RankingId, Sequence
+from engine.log import import_runs
+from engine.log.quotas import ALL_TOKENS
+from engine.log.registry import RegistryEntry
+from projections.past import explaining, pages
+from projections.past.moments import Span
+from projections.tables import tables
+from projections.verification.noted import last_verified
+
+STEPS_OF_CONSOLE: Final = 100
+"""Steps of an explanation on one page."""
+
+
+async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    tournament_id = context.live.tournament_id
+    recorded_at = await recorded_at_head(context, venue.head)
+    async with context.past.database.connection() as connection:
+        checkpoint = await tables.checkpoint(connection, tournament_id)
+        verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
+    entry = RegistryEntry(tournament_id, venue.slug, venue.name, venue.head.sequence)
+    board = context.live.board
+    overview = Overview(
+        entry=entry,
+        board=board,
+        recorded_at=recorded_at,
+        checkpoint=checkpoint,
+        verified=verified,
+        quota=await shares(context.past.database, (tournament_id, ALL_TOKENS)),
+    )
+    return overview_page(viewer, venue, overview, asked.query)
+
+
+async def webhooks(context: RecallContext, viewer: Viewer, venue: Venue, _asked: PageAsked) -> bytes:
+    async with context.past.database.connection() as connection:
+        found = await listed_webhooks(connection, context.live.tournament_id)
+    return webhooks_page(viewer, venue, found)
+
+
+async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    live, ranking_id = context.live, RankingId(asked.ids["ranking_id"])
+    competitor_id = CompetitorId(asked.ids["competitor_id"])
+    unity_id = unity_of(live.board, ranking_id, asked.arguments.get("unity_id"))
+    competitor_of(live.board, competitor_id)
+    explanation = await explaining.explanation(
+        context.past,
+        live.tournament_id,
+        ranking_id,
+        unity_id,
+        competitor_id,
+        notation=live.board.rankings[ranking_id].unities[unity_id].notation,
+        start=Sequence(0),
+        end=min(venue.head.sequence, asked.arguments.get("last", venue.head.sequence)),
+        head=venue.head.sequence,
+        limit=STEPS_OF_CONSOLE,
+        latest=True,
+    )
+    site = _RankingSite(venue.name, venue.slug, viewer.static, ranking_id=ranking_id)
+    return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
+
+
+async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    ranking_id = RankingId(asked.ids["ranking_id"])
+    question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id)
+    shown = await leaders_of(context, question, last=True)
+    site = _RankingSite(venue.name, venue.slug, viewer.static, ranking_id=ranking_id)
+    return leaders_page(site, context.live.board, shown, ranking_id, asked.query)
+
+
+async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    return publication_page(viewer, venue, context.live.board, asked.query)
+
+
+async def competitors(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    return competitors_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+
+
+async def export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: PageAsked) -> Reply:
+    """A page of the export, as it is over HTTP, to be kept as a file."""
+    competitor_id = CompetitorId(asked.ids["competitor_id"])
+    after = Sequence(asked.arguments.get("after", 0))
+    question = ExportQuestion(competitor_id=competitor_id, after=after, limit=EXPORTED_MAX)
+    made = await answer_export(context, EXPORT, question)
+    kept = header("Content-Disposition", f'attachment; filename="competitor-{competitor_id}.json"')
+    return Reply(made.body, headers=CONSOLE_HEADERS + kept)
+
+
+async def competitions(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    return competitions_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+
+
+async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    arguments = asked.arguments
+    table = await table_of(
+        context,
+        TableAsked(
+            ranking_id=RankingId(asked.ids["ranking_id"]),
+            unity_id=arguments.get("unity_id"),
+            offset=arguments.get("offset", 0),
+        ),
+    )
+    return ranking_page(viewer, venue, context.live.board, table, asked.query)
+
+
+async def history(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    live, ranking_id, head = context.live, RankingId(asked.ids["ranking_id"]), venue.head.sequence
+    ranking_of(live.board, ranking_id)
+    last = min(asked.arguments.get("last", head), head)
+    span = Span(Sequence(max(last - HISTORY_EVENTS + 1, 1)), last)
+    page = await pages.page(context.past, live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
+    return history_page(viewer, venue, live.board, ranking_id, span, page, asked.query)
+
+
+async def imports(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+    async with context.past.database.connection() as connection:
+        runs = await import_runs.runs(connection, context.live.tournament_id)
+    return competition_import_pages.imports_page(viewer, venue, runs, asked.query)
+
+
+class _RankingSite(Site, frozen=True, kw_only=True):
+    """A ranking in the console, for the pages of boards that it has too: to them, it is as a board."""
+
+    ranking_id: RankingId
+
+    def address(self, query: Query, below: str = "") -> str:
+        return tournament_address(self.slug, f"/rankings/{self.ranking_id}{below}", query)
