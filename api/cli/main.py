@@ -340,9 +340,9 @@ _command(
     optionally group, location, and unities of the ranking by id or name, with the points of each participant,
     separated by |.
 
-    A score of two numbers, such as 2:1, gives points in the main unity (3 for a win, 1 for a draw, 0 for a loss),
-    unless there is a column for it, and goals in the unities that the options name. With more than two participants,
-    the score is a performance for each, separated by |, and columns give the points.
+    A score of two numbers, such as 2:1 or ½:½, gives points in the main unity (3 for a win, 1 for a draw, 0 for a
+    loss), unless there is a column for it, and goals in the unities that the options name. With more than two
+    participants, the score is a performance for each, separated by |, and columns give the points.
 
     If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run the
     same command again: it imports the rest, and nothing twice.

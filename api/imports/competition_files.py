@@ -4,12 +4,13 @@ CSV, with commas or semicolons. The columns `date`, `participants` and `score` a
 optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
 So do values for each participant, in the same order: points, and with more than two participants performances.
 
-A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities that have no column.
+A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in unities that have no column.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
+from decimal import Decimal
 from functools import partial
 from typing import Final
 
@@ -24,15 +25,20 @@ from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.events import Delta, Result
 from engine.domain.notation import Notation
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
-from projections.board.board import Board
+from projections.board.board import Board, Unity
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
-_SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
+_NUMBER: Final = r"([0-9]{1,9}(?:[.,][0-9]{1,3}|½)?|½|1/2)"
+_SCORE: Final = re.compile(rf"\s*{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*")  # noqa: RUF001 - a dash is one, too
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
+_Counting = Callable[[Decimal, Decimal], int]
+"""What a score gives in a unity, in its smallest unit, by what a participant and the other one scored."""
+_Goals = tuple[Decimal, Decimal]
+_HALF: Final = Decimal("0.5")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -72,7 +78,7 @@ class Scoring(Struct, frozen=True, kw_only=True):
     drawn: str | None = None
     lost: str | None = None
 
-    def result_points(self, notation: Notation) -> Callable[[int, int], int]:
+    def result_points(self, notation: Notation) -> _Counting:
         """Says how many points a score gives. Raises Unacceptable if one of these is no number in the notation."""
         points, faults = [], []
         for name in ("win", "draw", "loss"):
@@ -124,13 +130,13 @@ class Reader:
         self._names = Names(board)
         self._zone = zone_of(board.publication.presentation.zone)
         self._columns: dict[UnityId, str] = {}
-        self._by_score: dict[UnityId, Callable[[int, int], int]] = {}
+        self._by_score: dict[UnityId, _Counting] = {}
         self._unities = unities = ranking_of(board, ranking_id).unities
         self._main = next(iter(unities.values())).name
         for column in columns:
             if column not in NEEDED + OPTIONAL:
                 self._columns[self._new(ranking_id, column)] = column
-        named: list[tuple[str | None, Callable[[int, int], int]]] = [
+        named: list[tuple[str | None, Callable[[Decimal, Decimal], Decimal | int]]] = [
             (scoring.goal_difference, lambda scored, conceded: scored - conceded),
             (scoring.goals_for, lambda scored, _: scored),
             (scoring.goals_against, lambda _, conceded: conceded),
@@ -142,7 +148,7 @@ class Reader:
         for unity, points in named:
             if unity is not None:
                 unity_id = self._new(ranking_id, unity)
-                self._by_score[unity_id] = partial(_counted_in, unities[unity_id].notation, points)
+                self._by_score[unity_id] = partial(_counted_in, unities[unity_id], points)
         main = next(iter(unities))
         if main not in self._columns and main not in self._by_score:
             self._by_score[main] = scoring.result_points(unities[main].notation)
@@ -165,7 +171,7 @@ class Reader:
         score = line.fields["score"].strip()
         goals = _goals(score, participants)
         deltas = [*self._column_deltas(line, participants, len(named), faults)]
-        deltas += self._score_deltas(goals, participants, faults)
+        deltas += self._score_deltas(score, goals, participants, faults)
         result = _result(score, participants, faults)
         if faults:
             raise Unacceptable("This line cannot be read.", faults)
@@ -205,16 +211,20 @@ class Reader:
                         faults.append(Fault(column, str(error)))
 
     def _score_deltas(
-        self, goals: tuple[int, int] | None, participants: tuple[CompetitorId, ...], faults: list[Fault]
+        self, score: str, goals: _Goals | None, participants: tuple[CompetitorId, ...], faults: list[Fault]
     ) -> Iterator[Delta]:
         if goals is None:
             if self._by_score:
-                reason = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column"
+                reason = "must be two numbers, such as 2:1, for two participants, to give points; or add a column"
                 faults.append(Fault("score", f"{reason} {self._main!r}"))
             return
         for unity_id, points in self._by_score.items():
-            yield Delta(participants[0], unity_id, points(*goals))
-            yield Delta(participants[1], unity_id, points(*reversed(goals)))
+            for competitor_id, (scored, conceded) in zip(participants, (goals, goals[::-1]), strict=True):
+                try:
+                    yield Delta(competitor_id, unity_id, points(scored, conceded))
+                except ValueError as error:
+                    faults.append(Fault("score", f"{score!r} {error}"))
+                    break
 
 
 def _points(text: str, notation: Notation) -> int:
@@ -225,9 +235,15 @@ def _points(text: str, notation: Notation) -> int:
         raise ValueError(f"{text!r} {error}") from None
 
 
-def _counted_in(notation: Notation, points: Callable[[int, int], int], scored: int, conceded: int) -> int:
-    """What a score counts, in the smallest unit of this notation."""
-    return notation.number(str(points(scored, conceded)))
+def _counted_in(
+    unity: Unity, points: Callable[[Decimal, Decimal], Decimal | int], scored: Decimal, conceded: Decimal
+) -> int:
+    """What a score counts, in the smallest unit of this unity. Raises ValueError, which says what is wrong with it."""
+    text = f"{Decimal(points(scored, conceded)).normalize():f}"
+    try:
+        return unity.notation.number(text)
+    except ValueError as error:
+        raise ValueError(f"gives {text} in the unity {unity.name!r}, which {error}") from None
 
 
 def _parts(field: str) -> list[str]:
@@ -243,9 +259,18 @@ def _time(text: str, zone: tzinfo, faults: list[Fault]) -> datetime:
         return datetime.min
 
 
-def _goals(score: str, participants: tuple[CompetitorId, ...]) -> tuple[int, int] | None:
+def _goals(score: str, participants: tuple[CompetitorId, ...]) -> _Goals | None:
     written = _SCORE.fullmatch(score)
-    return (int(written[1]), int(written[2])) if written and len(participants) == 2 else None
+    return (_number(written[1]), _number(written[2])) if written and len(participants) == 2 else None
+
+
+def _number(text: str) -> Decimal:
+    """The number that this part of a score stands for."""
+    if text == "1/2":
+        return _HALF
+    if text.endswith("½"):
+        return Decimal(text[:-1] or 0) + _HALF
+    return Decimal(text.replace(",", "."))
 
 
 def _result(score: str, participants: tuple[CompetitorId, ...], faults: list[Fault]) -> Result | None:

@@ -104,16 +104,16 @@ class Import:
     async def json(self, content: str) -> Any:
         return (await asyncio.to_thread(said, *self.command(content, "--json"))).json
 
-    async def refused(self, content: str, *options: str) -> list[str]:
+    async def refused(self, content: str, *options: str, ranking: str = "Table") -> list[str]:
         """The lines of the reason; nothing is in the log that was not before."""
         before = await self.events()
-        ended = await asyncio.to_thread(said, *self.command(content, *options))
+        ended = await asyncio.to_thread(said, *self.command(content, *options, ranking=ranking))
         assert (ended.code, ended.out) == (1, "")
         assert await self.events() == before
         return ended.err.splitlines()
 
-    async def faults(self, content: str, *options: str) -> list[str]:
-        first, *faults = await self.refused(content, *options)
+    async def faults(self, content: str, *options: str, ranking: str = "Table") -> list[str]:
+        first, *faults = await self.refused(content, *options, ranking=ranking)
         assert first == NOTHING
         return [fault.strip() for fault in faults]
 
@@ -292,7 +292,7 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
         "2024-03-01,1,Ajax|Eve,2:1",
         "2024-03-01,1,Ajax|Brest,",
     ]
-    two = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
+    two = "must be two numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
     faults = await imported.faults("\n".join(rows))
     assert faults == [
         f"line 3, date: '2024-02-30' must be {FORM_OF_DATES}",
@@ -325,6 +325,27 @@ async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Impor
     assert [line.split()[-2] for line in told if "Ajax" in line] == ["1.5", "2:03:17"]
     csv = (await imported.tallybook.done("history", imported.slug, "Chess", "--format", "csv")).splitlines()
     assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
+
+
+async def test_a_score_may_have_halves(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "games", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "goals")
+    scores = ["½:½", "1/2-1/2", "0.5:0.5", "1½-½", "1:0", '"2,5:1,50"']
+    rows = ["date,participants,score"]
+    rows += [f"2024-03-0{day},Ajax|Brest,{score}" for day, score in enumerate(scores, start=1)]
+    options = ("--win", "1", "--draw", "0.5")
+    assert await imported.faults("\n".join(rows), *options, "--goals-for", "goals", ranking="Chess") == [
+        "line 2, score: '½:½' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 3, score: '1/2-1/2' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 4, score: '0.5:0.5' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 5, score: '1½-½' gives 1.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 7, score: '2,5:1,50' gives 2.5 in the unity 'goals', which must be a whole number, in digits only",
+    ]
+    await imported("\n".join(rows), *options, "--goals-for", "games", ranking="Chess")
+    told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
+    cells = [line.replace("│", " ").split() for line in told if "Ajax" in line or "Brest" in line]
+    assert [line[-2:] for line in cells][:4] == [["Ajax", "4.5"], ["Brest", "1.5"], ["Ajax", "6.5"], ["Brest", "3.5"]]
 
 
 @pytest.mark.one_in(3)
