@@ -18,6 +18,7 @@ from api.web.console.inputs import Filling, new_key
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.page import Query
+from api.web.words import Words
 from engine.domain.errors import Forbidden, KeyReused, NotFound, PreconditionFailed, Refusal, TallybookError, Unreadable
 from projections.past import moments
 
@@ -55,7 +56,8 @@ class PageAsked:
 async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
     live = context.live
     name = await moments.name(context.past, live.tournament_id, live.head.sequence)
-    return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head)
+    words = Words("en", live.board.publication.presentation.zone)
+    return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head, words=words)
 
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:

@@ -17,7 +17,7 @@ from api.web.console.frame import Venue, Viewer, console_page, data_table, done_
 from api.web.console.import_page import CSV, ROWS_SHOWN, STEP, csv_input, hidden
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, number_text, time_element
+from api.web.page import Query, number_text
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitionId, RankingId
 from engine.log.import_runs import Run
@@ -97,7 +97,7 @@ def look_page(
     for one in new[:ROWS_SHOWN]:
         played = one.played
         names = BETWEEN.join([isolated(board.competitors[c].name) for c in played.participants])
-        row: list[Child] = [names, time_element(played.started_at), _score(played.result)]
+        row: list[Child] = [names, venue.words.time_element(played.started_at), _score(played.result)]
         for unity in used:
             gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}
             row.append(_gained([gained.get(c) for c in played.participants], unities[unity].notation))
@@ -133,7 +133,7 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
     rows: list[list[Child]] = [
         [
             run.name,
-            time_element(run.recorded_at),
+            venue.words.time_element(run.recorded_at),
             run.first,
             run.competitions,
             run.points,

@@ -13,6 +13,7 @@ from api.http.sessions import Session
 from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.page import PAGE_HEADERS, Query, head_of
+from api.web.words import Words
 from engine.log import codec
 from engine.log.heads import Head
 
@@ -35,11 +36,12 @@ class Viewer(Struct, frozen=True, kw_only=True):
 
 
 class Venue(Struct, frozen=True, kw_only=True):
-    """The tournament that a page is about, and the head that the page shows."""
+    """The tournament that a page is about, and the head that the page shows. `words`: with times of its zone."""
 
     slug: str
     name: str
     head: Head
+    words: Words
 
     def address(self, below: str = "", query: Query | None = None) -> str:
         """As `tournament_address`."""

@@ -6,7 +6,7 @@ from api.http.auth import Scope
 from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, name_text, number_text, signed_text, time_element
+from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
@@ -75,12 +75,12 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
     if isinstance(line, DeclarationLine):
         what = "The order of the table was declared" if line.criteria else "The order of the table was taken back"
         nothing: list[Child] = ["", "", ""]
-        return [line.sequence, time_element(line.recorded_at), what, *nothing, "", _actor(line.actor)]
+        return [line.sequence, venue.words.time_element(line.recorded_at), what, *nothing, "", _actor(line.actor)]
     explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(line.unity_id)})
     unity = ranking.unities[line.unity_id]
     return [
         line.sequence,
-        time_element(line.recorded_at),
+        venue.words.time_element(line.recorded_at),
         element("a", name_text(board.competitors[line.competitor_id].name), href=explained),
         joined((_change(line, unity.notation), element("span", " ", name_text(unity.name), class_="unit"))),
         number_text(line.total, unity.notation),

@@ -8,7 +8,7 @@ from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, dot, name_text, number_text, time_element
+from api.web.page import Query, dot, name_text, number_text
 from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
 
@@ -90,7 +90,7 @@ def _competition(
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
-        time_element(found.started_at),
+        venue.words.time_element(found.started_at),
         _result(board, found),
     ]
     if viewer.may(Scope.WRITE):

@@ -22,7 +22,7 @@ from api.web.console.frame import (
 from api.web.console.inputs import COUNTS_TEXTS
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
-from api.web.page import Query, name_text, number_text, time_element
+from api.web.page import Query, name_text, number_text
 from engine.domain.terms import Counts, RankingId
 from engine.log.registry import RegistryEntry
 from projections.board.board import Board, Unity
@@ -70,7 +70,7 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
     board = overview.board
     pairs: list[tuple[str, Child]] = [
         ("Head", f"event {number_text(venue.head.sequence)}"),
-        ("Recorded", time_element(overview.recorded_at)),
+        ("Recorded", venue.words.time_element(overview.recorded_at)),
         ("Digest", element("code", venue.head.digest.hex())),
         ("Competitors", number_text(len(board.competitors))),
         ("Competitions", number_text(len(board.competitions))),

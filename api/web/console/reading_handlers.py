@@ -78,7 +78,7 @@ async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, aske
         limit=STEPS_OF_CONSOLE,
         latest=True,
     )
-    site = _RankingSite(venue.name, venue.slug, viewer.static, ranking_id=ranking_id)
+    site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
     return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
 
 
@@ -86,7 +86,7 @@ async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
     ranking_id = RankingId(asked.ids["ranking_id"])
     question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id)
     shown = await leaders_of(context, question, last=True)
-    site = _RankingSite(venue.name, venue.slug, viewer.static, ranking_id=ranking_id)
+    site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
     return leaders_page(site, context.live.board, shown, ranking_id, asked.query)
 
 

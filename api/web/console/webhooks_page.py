@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from api.web.console.frame import Venue, Viewer, console_page, data_table, live
 from api.web.html import Child, Html, element, joined
-from api.web.page import number_text, time_element
+from api.web.page import number_text
 from api.webhooks.webhooks import ListedWebhook, WebhookState
 
 
@@ -21,7 +21,7 @@ def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) 
     ]
     found: Html = element("p", "There are no webhooks for this tournament.")
     if webhooks:
-        found = data_table("Webhooks", heads, [_row(one) for one in webhooks])
+        found = data_table("Webhooks", heads, [_row(venue, one) for one in webhooks])
     return console_page(
         viewer,
         "Webhooks",
@@ -34,19 +34,19 @@ def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) 
     )
 
 
-def _row(webhook: ListedWebhook) -> list[Child]:
-    taken: Child = "never" if webhook.delivered_at is None else time_element(webhook.delivered_at)
+def _row(venue: Venue, webhook: ListedWebhook) -> list[Child]:
+    taken: Child = "never" if webhook.delivered_at is None else venue.words.time_element(webhook.delivered_at)
     return [
         urlsplit(webhook.url).hostname or "",
         webhook.id,
-        _state(webhook),
+        _state(venue, webhook),
         number_text(webhook.sequence),
         number_text(webhook.behind),
         taken,
     ]
 
 
-def _state(webhook: ListedWebhook) -> Html:
+def _state(venue: Venue, webhook: ListedWebhook) -> Html:
     """The state, with what is wrong."""
     if webhook.state is WebhookState.ACTIVE and not webhook.failures:
         return element("span", webhook.state)
@@ -54,5 +54,5 @@ def _state(webhook: ListedWebhook) -> Html:
     problem = element("p", f"Sent in vain {times}: {webhook.problem}", class_="fault") if webhook.problem else None
     again = None
     if webhook.retried_at is not None:
-        again = element("p", "Again from ", time_element(webhook.retried_at), class_="about")
+        again = element("p", "Again from ", venue.words.time_element(webhook.retried_at), class_="about")
     return joined((element("span", webhook.state), problem, again))

@@ -630,6 +630,18 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     assert found[0]["level"] == 1
 
 
+async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, season: Season) -> None:
+    await visitor.fill(at(season, "/presentation"), {"zone": "Europe/Berlin"})
+    page = at(season, f"/rankings/{season.ranking_id}/import")
+    look = await visitor.fill(page, {"csv": MATCH.replace("2026-05-03", "2026-05-03 19:30")})
+    assert "3 May 2026, 19:30 UTC+2" in words(look.body.decode())
+    await visitor.post(*reversed(form_of(look.body.decode())))
+    for below in ("/competitions", f"/rankings/{season.ranking_id}/competitors/{season.ids[0]}"):
+        assert "3 May 2026, 19:30 UTC+2" in words(await visitor.page(at(season, below)))
+    for below in ("", "/imports", f"/rankings/{season.ranking_id}/history", f"/rankings/{season.ranking_id}/leaders"):
+        assert re.search(r"[0-9]{2}:[0-9]{2} UTC\+[12]\b", words(await visitor.page(at(season, below)))), below
+
+
 async def test_competitions_are_imported_after_a_look_and_taken_back_after_another(
     visitor: Visitor, season: Season, log: Log
 ) -> None:
