@@ -103,7 +103,7 @@ function base64(file) {
   });
 }
 
-for (const list of document.querySelectorAll(".ids")) addChoices(list);
+for (const list of document.querySelectorAll("form .ids")) addChoices(list);
 for (const field of document.querySelectorAll("[data-file]")) addFile(field);
 document.querySelector(".summary")?.focus();
 if (told.events && document.querySelector("[data-live]")) listen();

@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
 from api.http.auth import Scope
+from api.interface.competition_names import BETWEEN
 from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
@@ -83,6 +84,21 @@ async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, ch
     await page.get_by_role("button", name="Void it").click()
     await expect(page.locator("tbody tr").first).to_contain_text("voided")
     assert len(championship.live.board.voided) == 1
+
+
+@pytest.mark.long
+async def test_an_import_is_taken_back_after_a_look_at_the_moves(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in()
+    file = "date,participants,score\n2024-05-02,Ireland|Wales,2:1\n"
+    await page.goto(championship.service.url + at(championship, f"/rankings/{championship.ranking_id}/import"))
+    await page.get_by_role("textbox", name="Competitions").fill(file)
+    await page.get_by_role("button", name="Look at them first").click()
+    await page.get_by_role("button", name="Import 1").click()
+    await page.get_by_role("link", name="Undo").click()
+    await page.get_by_text("They would be voided: 1").click()
+    await expect(page.locator("main")).to_contain_text(f"Ireland{BETWEEN}Wales")
+    await page.get_by_role("button", name="Undo it").click()
+    await expect(page.locator("tbody tr").first).to_contain_text("undone")
 
 
 @pytest.mark.long
