@@ -119,6 +119,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.table_checks: STRAYS_MAX CHECK_SECONDS_MAX
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",
     "length at which a message, a drawing or a column of text is cut": """
+        api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
         projections.board.differences: SHOWN_CHARACTERS_MAX
         projections.tables.defects: REASON_CHARACTERS_MAX

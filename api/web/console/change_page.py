@@ -120,7 +120,8 @@ def _compared(board: Board, ranking: ComparedRankingShape) -> Html:
         parts.append(_moves(f"{isolated(ranking.name)}: table", [_classified(move) for move in moved], ["Place"]))
     for unity in ranking.unities:
         notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
-        changed = [_move(move, notation) for move in unity.moves if _differs(move)]
+        changed_first = sorted(unity.moves, key=lambda move: move.total_before == move.total_after)
+        changed = [_move(move, notation) for move in changed_first if _differs(move)]
         parts.append(_moves(f"{isolated(ranking.name)}: {isolated(unity.name)}", changed, ["Place", "Total"]))
     return element("section", *parts, class_="preview")
 

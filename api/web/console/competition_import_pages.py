@@ -18,13 +18,16 @@ from api.web.console.import_page import CSV, ROWS_SHOWN, STEP, csv_input, hidden
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text
+from engine.domain.events import Result
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import CompetitionId, RankingId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId
 from engine.log.import_runs import Run
 from projections.board.board import Board
 
 PASTED_COMPETITIONS_MAX: Final = 1_000
 """Lines that the console imports at once."""
+_PARTICIPANTS_SHOWN: Final = 3
+"""Of a competition of many."""
 _LIKE: Final = Field("like", SHORT, "fills unities with these names, such as goal difference and won")
 _POINTS: Final = {"win": "Win", "draw": "Draw", "loss": "Loss"}
 _KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scoring])
@@ -96,7 +99,7 @@ def look_page(
     rows: list[list[Child]] = []
     for one in new[:ROWS_SHOWN]:
         played = one.played
-        names = BETWEEN.join([isolated(board.competitors[c].name) for c in played.participants])
+        names = _few([isolated(board.competitors[c].name) for c in played.participants], BETWEEN)
         row: list[Child] = [names, venue.words.time_element(played.started_at), _score(played.result)]
         for unity in used:
             gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}
@@ -120,12 +123,22 @@ def look_page(
     )
 
 
-def _score(result: object) -> str:
-    return result if isinstance(result, str) else "" if result is None else "performances"
+def _score(result: Result | None) -> str:
+    if isinstance(result, dict):
+        return f"{number_text(len(result))} performances"
+    return "" if result is None else result
 
 
 def _gained(amounts: Items[int | None], notation: Notation) -> str:
-    return " : ".join(["" if amount is None else number_text(amount, notation) for amount in amounts])
+    return _few(["" if amount is None else number_text(amount, notation) for amount in amounts], " : ")
+
+
+def _few(texts: Items[str], between: str) -> str:
+    """The two of a duel, or the first of many."""
+    if len(texts) <= SCORE_PARTICIPANTS_MAX:
+        return between.join(texts)
+    more = len(texts) - _PARTICIPANTS_SHOWN
+    return ", ".join(texts[:_PARTICIPANTS_SHOWN]) + (f" and {number_text(more)} more" if more > 0 else "")
 
 
 def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -> bytes:

@@ -23,7 +23,7 @@ from engine.log.registry import tournament_named
 from engine.process.telemetry import Lines
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log, with_points
-from tests.api.service import Season, Service, deltas, make_token, totals
+from tests.api.service import Season, Service, create_ranking, deltas, make_token, totals
 from tests.api.visitor import CONSOLE, Visitor, form_of, visiting
 from tests.tournaments import open_new_tournament
 
@@ -694,6 +694,28 @@ async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season:
     form, action = form_of(look)
     assert (await visitor.post(action, form)).status == 303
     assert "struck" not in (await season.client.get(competition)).json["competition"]
+
+
+async def test_a_race_is_looked_at_in_few_words_and_whoever_is_struck_from_it_stands_first(
+    visitor: Visitor, season: Season
+) -> None:
+    runners = [f"Runner {number}" for number in range(1, 6)]
+    ids = [(await season.client.post("competitors.json", {"name": one})).json["competitor"]["id"] for one in runners]
+    race = {"main_unity_name": "time", "main_unity_sort": "ASC", "main_unity_time": "s", "main_unity_counts": "best"}
+    ranking = await create_ranking(season.client, ids, **race)
+    times = "|".join([f"2:0{number}:00" for number in range(1, 6)])
+    file = f"date,participants,score,time\n2026-05-03,{'|'.join(runners)},{times},{times}\n"
+    look = (await visitor.fill(at(season, f"/rankings/{ranking['id']}/import"), {"csv": file})).body.decode()
+    assert "Runner 1, Runner 2, Runner 3 and 2 more" in words(look)
+    assert "5 performances 2:01:00, 2:02:00, 2:03:00 and 2 more" in words(look)
+    form, action = form_of(look)
+    assert (await visitor.post(action, form)).status == 303
+    (*_, run) = (await season.client.get("competitions.json?group_id=1")).json["competitions"]["competition"]
+    strike = at(season, f"/competitions/{run['id']}/strike")
+    form, action = form_of(await visitor.page(strike))
+    form = {name: text for name, text in form.items() if not name.startswith("competitor[")}
+    look = (await visitor.post(action, form | {f"competitor[{ids[0]}]": "on"})).body.decode()
+    assert "Total Runner 1 1 → 5 2:01:00 → none Runner 2 2 → 1 2:02:00" in words(look)
 
 
 async def test_a_ranking_is_of_the_competitors_that_stay_chosen(visitor: Visitor, season: Season) -> None:
