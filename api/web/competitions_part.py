@@ -50,7 +50,9 @@ def _text(words: Words, one: ShownCompetition) -> Html:
         rest = words("and_more", number=one.others) if one.others else None
         who = joined((*[part for name in names for part in (", ", name)][1:], rest))
     given = [
-        joined((name_text(side.name), f" {words.read(side.gained)}")) for side in one.sides if side.gained is not None
+        joined((name_text(side.name), f" {words.read(side.gained)}"))
+        for side in one.sides
+        if side.gained not in (None, side.performance)
     ]
     gave = [part for text in given for part in (", ", text)][1:]
     return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))

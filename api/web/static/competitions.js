@@ -39,7 +39,9 @@ function text({ sides, result, others }) {
   const who = names.length === 2 && !others
     ? html`${names[0]} ${result ? html`<b>${result}</b>` : "–"} ${names[1]}`
     : html`${apart(names)}${others ? word("and_more", { number: others }) : nothing}`;
-  const given = sides.filter(({ gained }) => gained !== null).map(({ name, gained }) => html`<bdi>${name}</bdi> ${readNumber(gained)}`);
+  const given = sides
+    .filter(({ gained, performance }) => gained !== null && gained !== performance)
+    .map(({ name, gained }) => html`<bdi>${name}</bdi> ${readNumber(gained)}`);
   return html`<span class="who-met">${who}</span>${given.length ? html`<span class="gave">${apart(given)}</span>` : nothing}`;
 }
 

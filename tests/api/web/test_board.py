@@ -13,7 +13,10 @@ import pytest
 from api.cli.demo import MATCHES, TEAMS
 from api.web import search
 from api.web import table as tables
+from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
+from api.web.competitions_part import latest_part
 from api.web.files import static_files
+from api.web.words import ENGLISH
 from engine.domain.commands import (
     AddCompetition,
     AddPoints,
@@ -526,6 +529,15 @@ async def test_the_last_result_is_seen_first_and_marks_its_lines(championship: C
     assert len(results) == 6
     assert results[1].startswith("Ireland 17-13 Scotland Ireland +4, Scotland +1 16 March 2024, 16:45 UTC , Dublin")
     assert competitions_of(page, "Fixtures") == []
+
+
+def test_a_performance_that_is_what_was_given_is_said_once() -> None:
+    sides = [ShownSide("1", "Ann", False, "9.81", "9.81"), ShownSide("2", "Bob", False, "+8", "9.9")]
+    race = ShownCompetition(
+        id="3", started_at=datetime(2025, 2, 2, tzinfo=UTC), location="", result=None, sides=sides, others=1
+    )
+    page = str(latest_part(ENGLISH, ShownCompetitions(latest=race)))
+    assert " ".join(re.sub(r"<[^>]*>", " ", page).split()) == "Latest Ann 9.81, Bob 9.9, and 1 more Bob +8"
 
 
 async def test_a_competition_is_a_fixture_until_it_gives_points(championship: Championship) -> None:
