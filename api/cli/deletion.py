@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.archives import lines_of
 from api.cli.where import HERE, Json, Slug, Where, located
+from api.interface.direction import isolated
 from engine.database.migrator import as_owner
 from engine.domain.errors import Unacceptable
 from projections.verification.deletion import Doomed, delete_tournament
@@ -45,7 +46,7 @@ async def delete(
 
 
 def _tell(doomed: Doomed, *, is_done: bool, can_return: bool) -> None:
-    printing.line(f"{doomed.slug} ({doomed.id}, {doomed.name}) {'is' if is_done else 'would be'} deleted:")
+    printing.line(f"{doomed.slug} ({doomed.id}, {isolated(doomed.name)}) {'is' if is_done else 'would be'} deleted:")
     printing.line(f"  {doomed.sequence:,} events, up to the digest {doomed.digest or 'of an empty log'}")
     printing.line(f"  {doomed.webhooks} webhooks, and {doomed.tokens} tokens that are for it alone")
     if is_done:

@@ -58,11 +58,11 @@ async def leaders(
     if json:
         printing.json(shown)
         return
-    _print(board, shown, f"{board.rankings[ranking_id].name}: {_unity(board, question)}")
+    _print(board, shown, f"{isolated(board.rankings[ranking_id].name)}: {_unity(board, question)}")
 
 
 def _unity(board: Board, question: LeadersQuestion) -> str:
-    return board.rankings[question.ranking_id].unities[question.unity_id or UnityId(0)].name
+    return isolated(board.rankings[question.ranking_id].unities[question.unity_id or UnityId(0)].name)
 
 
 def _print(board: Board, shown: LeadersShape, title: str) -> None:

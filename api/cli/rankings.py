@@ -13,6 +13,7 @@ from api.cli.classifications import criteria_of
 from api.cli.names import CompetitorTexts, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.templates import TEMPLATES, Kind, Template
+from api.interface.direction import isolated
 from api.interface.lookup import ranking_of
 from api.interface.names import Names
 from engine.domain.commands import (
@@ -132,7 +133,9 @@ async def rename_ranking(
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking_id = Names(live.board).ranking(ranking)
         receipt = await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is named {name.strip()}")
+    printing.recorded(
+        receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is named {isolated(name.strip())}"
+    )
 
 
 async def describe_ranking(

@@ -13,6 +13,7 @@ from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournam
 from api.desk import opening
 from api.desk.desk import Desk
 from api.http.zones import unknown_zone
+from api.interface.direction import isolated
 from api.web.accent import accents
 from engine.domain.commands import ChangePresentation, RenameTournament
 from engine.domain.errors import Fault, Unacceptable
@@ -58,7 +59,7 @@ async def rename_tournament(
 ) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         receipt = await desk.submit(live, RenameTournament(name=name), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {name.strip()}")
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {isolated(name.strip())}")
 
 
 async def present_tournament(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from api.interface.direction import isolated
 from engine.domain.terms import DELTA_MAX
 from tests.api.cli.conftest import Tallybook
 
@@ -86,6 +87,22 @@ async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
     assert (said.code, said.out, said.err) == (0, "", f"ranking {ranking_id} is named Saison\n")
     assert [ranking["name"] for ranking in await listed(tallybook, slug)] == ["Saison"]
     assert await tallybook.refused("ranking", "rename", slug, "Saison", " ") == [CORRECT, "  name: must not be empty"]
+
+
+async def test_names_from_the_right_are_isolated_in_titles_and_sentences(tallybook: Tallybook, slug: str) -> None:
+    league, points = "\u05d0\u05d1", "\u05d2\u05d3"
+    await tallybook.done(
+        "ranking", "create", slug, "League", "--unity", points, "--lasts", "P52W", "--expires-on", "day"
+    )
+    renamed = await tallybook("ranking", "rename", slug, "League", league)
+    assert f"is named {isolated(league)}" in renamed.err
+    title = f"{isolated(league)}: {isolated(points)}"
+    for command, *options in (["standings"], ["form"], ["leaders"], ["expiring", "--until", "2099-01-01"]):
+        assert title in await tallybook.done(command, slug, league, *options), command
+    named = await tallybook("tournament", "rename", slug, points)
+    assert f"is named {isolated(points)}" in named.err
+    other = await tallybook.done("tournament", "create", points)
+    assert isolated(points) in await tallybook.done("tournament", "delete", other, "--without-archive")
 
 
 async def test_rankings_are_ordered_and_hidden(tallybook: Tallybook, slug: str) -> None:
