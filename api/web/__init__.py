@@ -1,1 +1,1 @@
-"""Pages for people: the board, and the files that it is made live with."""
+"""Pages for people: the board, and the files that make it live."""

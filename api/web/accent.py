@@ -1,6 +1,6 @@
-"""The colour of a tournament on its board: lighter or darker than declared where it could not be read.
+"""The accent colour of a tournament's board: lighter or darker than declared if the declared one would be illegible.
 
-Pure. Text has a contrast of 4.5 at least (WCAG 2.2, 1.4.3), against every paper of `static/board.css`.
+Pure. Text has a contrast of at least 4.5 (WCAG 2.2, 1.4.3) against every paper of `static/board.css`.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def _legible(color: str, papers: tuple[str, ...], ink: str) -> str:
-    """The colour, with as little `ink` as makes it legible on each of the papers."""
+    """The colour, mixed with just enough `ink` to be legible on each of the papers."""
     for step in range(_STEPS + 1):
         share = step / _STEPS
         mixed = [a + (b - a) * share for a, b in zip(_parts(color), _parts(ink), strict=True)]

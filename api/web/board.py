@@ -2,18 +2,18 @@
 
     /board/<slug>                       the page
     /board/<slug>/tv                    the same, for a large screen
-    /board/<slug>/embed                 the same, for the pages of others: only this one may be framed
-    /board/<slug>/competitors/<id>      how a competitor came to their place
-    /board/<slug>/leaders               who led from when to when
+    /board/<slug>/embed                 the same, for other sites: the only page that may be framed
+    /board/<slug>/competitors/<id>      how a competitor reached their position
+    /board/<slug>/leaders               the leaders, and when each led
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
-    /board/<slug>/passage.json          points as they came, which the script folds
+    /board/<slug>/passage.json          points in the order of the log, which the script folds
     /board/<slug>/timeline.json         the same in the order in which they took place
     /board/<slug>/race.json             a unity through time, for a race
     /board/<slug>/logo.png              the logo of the tournament
-    /board/<slug>/picture.png           the first lines, for those who show a link to the page
+    /board/<slug>/picture.png           the first lines, for previews of links to the page
 
-Each is made from what the public sees (`api/interface/public/view.py`), once for all who ask the same before the next
-event.
+Each answer is made from what the public sees (`api/interface/public/view.py`), once for all identical requests until
+the next event.
 """
 
 import re
@@ -73,14 +73,14 @@ from projections.past import explaining, moments
 from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
-"""Lines that the script of a page, or a program, can ask for at once."""
+"""Lines that the script of a page, or a program, can request at once."""
 CSV_LINES_MAX: Final = 10_000
-"""Lines of a CSV; further ones are asked for by `offset`."""
+"""Lines of a CSV; further ones are requested with `offset`."""
 CSV_LINES_AT_ONCE: Final = 200
 STEPS_SHOWN: Final = 100
 """Steps of an explanation on one page."""
 ADDRESS_KEPT_CHARACTERS_MAX: Final = 300
-"""Characters of an address whose answer is kept until the next event."""
+"""Characters of an address up to which its answer is kept until the next event."""
 
 
 def _at(text: str) -> Sequence | datetime:
@@ -89,7 +89,7 @@ def _at(text: str) -> Sequence | datetime:
 
 
 def _words(text: str) -> str | None:
-    """None: nothing was written in the field."""
+    """None: the field is empty."""
     return PHRASE.read(text.strip()) if text.strip() else None
 
 
@@ -125,8 +125,8 @@ _PASSAGE_FIELDS: Final[Fields] = (
 
 
 def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with each moment by the clock that it is of: events by the log's, days and times by the world's.
-    Raises Unreadable if two are by the same."""
+    """The arguments, each moment under the clock that it belongs to: events under the log's, days and times under the
+    world's. Raises Unreadable if `at` and `on` are both days or times."""
     for name, on in (("at", "on"), ("since", "since_on")):
         if isinstance(arguments.get(name), datetime):
             if on in arguments:
@@ -137,9 +137,9 @@ def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Asked(Struct, frozen=True):
-    """What a request asks: its `address` and `query` as they came, and what it says. `origin`: see `_origin`.
-    `language`: that the browser of a page prefers; `lang`: that it asked for.
-    `competitor`: that of the path."""
+    """A request: its `address` and `query` as received, and the `arguments` read from the query. `origin`: see
+    `_origin`. `language`: the one that the browser of a page prefers; `lang`: the one that the query names.
+    `competitor`: the id in the path."""
 
     slug: str
     origin: str
@@ -245,7 +245,7 @@ class BoardHandlers:
         return handle
 
     async def _made(self, context: RecallContext, make: _Make, asked: _Asked) -> TaggedBody:
-        """The answer, made once for all who ask the same while nothing changes. Raises NotFound, and as `make`."""
+        """The answer, made once for all identical requests until the next event. Raises NotFound, and as `make`."""
         live = context.live
         head = live.head
         kept = live.cache.moments if asked.arguments.keys() & {"at", "on"} else live.cache.windows
@@ -280,7 +280,7 @@ def _origin(request: HttpRequest, *, proxies: int) -> str:
 _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?", re.ASCII)
 
 
-# ── What is made ────────────────────────────────────────────────────────────────────────────────────────
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:

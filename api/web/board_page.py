@@ -1,4 +1,4 @@
-"""The page of a board, whole without scripts: one table at one moment, and the ways to all others.
+"""The page of a board, complete without scripts: one table at one moment, with links to all others.
 
 The script of the page, `static/board.js`, takes over from here: it finds what it needs in `data-` attributes.
 """
@@ -29,17 +29,17 @@ from projections.past.folds import TIMELINE_EVENTS_MAX
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
 TABS_MAX: Final = 12
-"""Rankings that are chosen by a tab each; more are chosen from a list."""
+"""Up to this many rankings have a tab each; more are chosen from a list."""
 FIRST_TOLD: Final = 5
 """Lines in the preview of a link to a page."""
 PICTURE: Final = "/picture.png"
 """The path of the picture, below that of the board."""
 TITLE_LONG: Final = 40
-"""Characters of a title, above which it is written smaller."""
+"""Characters of a title above which it is written smaller."""
 SEARCHED_LINES_MIN: Final = 20
-"""Lines above which competitors can be looked for on the page."""
+"""Lines above which the page has a form for searching competitors."""
 NAME_LONG: Final = 36
-"""The same of the name of a competitor, on a large screen."""
+"""Characters of a competitor's name above which it is written smaller on a large screen."""
 TV_SECONDS: Final = 15
 """How long a large screen shows one page."""
 
@@ -57,12 +57,12 @@ TV: Final = Mode("tv", "/tv", TV_LINES)
 EMBED: Final = Mode("embed", "/embed", 50)
 EMBED_PIXELS: Final = 240
 EMBED_LINE_PIXELS: Final = 53
-"""Height of what is around the lines in a frame, with a title of two lines, and of each line."""
+"""Height of a frame without its lines, with a title of two lines, and height of each line."""
 
 
 def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], query: Query, origin: str) -> bytes:
-    """The page that shows `table`, whose `rows` are those of `table_rows`. `query` is how it was asked for, `origin`
-    the scheme and host under which; empty: they are not known."""
+    """The page that shows `table`, with the `rows` from `table_rows`. `query`: that of the request; `origin`: the
+    scheme and host of the request; empty: unknown."""
     words = site.words
     body = joined(
         (
@@ -89,7 +89,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
 
 
 def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:
-    """The preview of a link to the page, in Open Graph. A picture needs a whole address."""
+    """The preview of a link to the page, in Open Graph. A picture needs an absolute address."""
     asked = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     for line in table.lines:
@@ -158,19 +158,19 @@ _STATES: Final[dict[TableState, tuple[str, str | None]]] = {
     "frozen": ("frozen", "frozen"),
     "final": ("final", "final"),
 }
-"""How the time of a table of now is said, and the class of that."""
+"""The words for the time of a current table, and their class."""
 
 
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _state(table: ShownTable) -> tuple[str, str | None]:
-    """How the time of the table is said, and the class of that."""
+    """The words for the time of the table, and their class."""
     return ("as_of", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
 
 
 def _heading(table: ShownTable, query: Query) -> str:
-    """What the table is of: a ranking, and of it only those with a tag."""
+    """The title of the table: the ranking, and the tag if only competitors with a tag are shown."""
     tag = query.get("tag", "").strip()
     return f"{_chosen(table)}, {tag}" if tag else _chosen(table)
 
@@ -188,7 +188,7 @@ def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 
 
 def _moment(words: Words, table: ShownTable, query: Query) -> Html:
-    """Which moment is shown, by both clocks where they differ. The script says the same."""
+    """The moment shown, by both clocks if they differ. The script writes the same."""
     recorded = words.time_element(table.recorded_at)
     last = None if table.last is None else {"what": table.last.name, "day": words.day(table.last.date)}
     if table.on is not None:
@@ -240,7 +240,7 @@ def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
 
 
 def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
-    """The form that looks for competitors, where there are many or they have tags."""
+    """The form that searches competitors, if there are many or they have tags."""
     asked = any(query.get(name) for name in ("find", "tag"))
     if not table.is_searched or not (asked or table.tags or table.count > SEARCHED_LINES_MIN):
         return None
@@ -265,7 +265,7 @@ def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
 
 
 def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | None:
-    """What was looked for, and the way back to everybody."""
+    """The search, and a link back to all competitors."""
     tag, find = query.get("tag", "").strip(), query.get("find", "").strip()
     if not tag and not find:
         return None
@@ -287,7 +287,7 @@ def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | No
 
 
 def _pages(site: Site, mode: Mode, table: ShownTable, query: Query, label: str) -> Html:
-    """The ways to the lines before and after those shown. The script keeps them current."""
+    """Links to the lines before and after those shown. The script keeps them current."""
     first, last = table.offset + 1, table.offset + len(table.lines)
     words, count = site.words, table.count
     shown = words("span", first=first, last=last, count=count) if table.lines else words("no_lines", count=count)
@@ -315,15 +315,15 @@ def _at_offset(query: Query, offset: int) -> Query:
 
 
 def _is_by_date(table: ShownTable, query: Query) -> bool:
-    """Whether the slider goes through what took place, in order of time, and not through the events of the log."""
+    """Whether the slider moves through time, along what took place, rather than through the events of the log."""
     if "on" in query or table.end > TIMELINE_EVENTS_MAX:
         return False
     return table.on is not None or (table.last is not None and "at" not in query)
 
 
 def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
-    """The slider over the whole history. Without scripts, it is sent like any form, and asks for a day where the
-    script makes a slider of dates."""
+    """The slider over the whole history. Without scripts, it is a plain form, with a date field in place of a slider of
+    dates."""
     if "on" in query:
         return None
     kept = [
@@ -381,8 +381,8 @@ def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) 
 
 
 def _embedding(site: Site, table: ShownTable, query: Query, origin: str) -> Html:
-    """What to write into another page to show the table there, with a size in which it has room. Its address must be
-    whole: without an `origin`, it is left to the reader to complete."""
+    """The HTML that shows the table in another page, in a frame of the right size. Its address must be absolute:
+    without an `origin`, the reader has to complete it."""
     address = (origin or "https://\N{HORIZONTAL ELLIPSIS}") + site.address(query, EMBED.below)
     height = EMBED_PIXELS + EMBED_LINE_PIXELS * min(max(table.count, 1), EMBED.lines)
     frame = element("iframe", src=address, title=f"{_heading(table, query)}, {site.name}", width="100%", height=height)
@@ -423,7 +423,7 @@ def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Gener
 
 
 def _columns_beside(table: ShownTable) -> tuple[bool, bool]:
-    """Whether there are columns of movement, and of form."""
+    """Whether there are columns of movement, and of recent results."""
     return table.since is not None, any(line.form for line in table.lines)
 
 
@@ -465,7 +465,7 @@ def _row(
 ) -> Html:
     words = site.words
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
-    target = "_blank" if mode is EMBED else None  # it may not be framed
+    target = "_blank" if mode is EMBED else None  # the explanation may not be framed
     size = "long" if len(line.name) > NAME_LONG else None
     name = element("a", name_text(line.name), href=explained, target=target, class_=size)
     return element(
@@ -487,7 +487,7 @@ def _row(
 
 
 def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
-    """What the last competition gave. It stands after the total, and is shown before it."""
+    """What the last competition gave. In the HTML it follows the total; on the page it is shown before it."""
     return (
         None
         if line.gained is None
@@ -496,7 +496,7 @@ def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
 
 
 def _value_classes(table: ShownTable) -> list[str]:
-    """How each column of values differs from the others: the first, those that decide, and the rest."""
+    """The class of each column of values: the first, those that decide, and the rest."""
     return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
 
 

@@ -1,8 +1,8 @@
-"""The competitions around a moment that a board shows: the last ones with what each gave, and the next ones.
+"""The competitions around the moment that a board shows: the latest ones, with what each gave, and the next ones.
 
-A competition is one of a ranking's if it gave points in it. One that has neither points, in whatever ranking, nor a
-result is a next one of each ranking in which all its participants are, unless all of them are also in one that is
-hidden: nothing tells which of the two it belongs to.
+A competition belongs to a ranking if it gave points in it. A competition without points in any ranking, and without a
+result, is a fixture of every ranking that lists all its participants. If a hidden ranking lists all of them, too, it is
+shown nowhere, because nothing tells which ranking it belongs to.
 """
 
 from collections.abc import Collection, Generator
@@ -21,20 +21,20 @@ from projections.columns.enrolment import Enrolment
 
 RESULTS_SHOWN: Final = 6
 FIXTURES_SHOWN: Final = 6
-"""Competitions of a page that were, and that will be."""
+"""Competitions on a page: past ones, and coming ones."""
 SIDES_SHOWN: Final = 3
-"""Participants that are named of a competition of more than two: those who got most."""
+"""Participants that are named of a competition with more than two: the best ones."""
 COMPETITIONS_LOOKED_AT_MAX: Final = 1_000
-"""Competitions that were added last, among which those of a page are looked for."""
+"""The competitions of a page are searched among this many, the last that were added."""
 _PARTICIPANTS_LOOKED_AT_MAX: Final = 8
-"""Participants of whom one must have points, for a competition to have given any."""
+"""A competition counts as having given points if one of this many participants, the first, has any."""
 _SIDES_LOOKED_AT_MAX: Final = 1_000
 _STEP_COMPETITIONS: Final = 100
 
 
 class ShownSide(Struct, frozen=True, gc=False):
-    """A participant. `gained`: their points in the unity that is shown, as people read them; None: none were given.
-    `performance`: what a result has of them alone."""
+    """A participant. `gained`: their points in the unity shown, formatted for people; None: they got none.
+    `performance`: their own part of the result."""
 
     competitor_id: str
     name: str
@@ -44,7 +44,8 @@ class ShownSide(Struct, frozen=True, gc=False):
 
 
 class ShownCompetition(Struct, frozen=True, kw_only=True):
-    """`result` is a score. `sides` are the participants, of more than two some; `others` is the number of the rest."""
+    """`result`: the score. `sides`: the participants, or some if there are more than two; `others`: the number of the
+    rest."""
 
     id: str
     started_at: datetime
@@ -55,7 +56,7 @@ class ShownCompetition(Struct, frozen=True, kw_only=True):
 
 
 class ShownCompetitions(Struct, frozen=True, kw_only=True):
-    """`latest`: the one that gave points last, whenever it was. `results`: the newest first; `fixtures`: the next
+    """`latest`: the one that gave points last, whatever its date. `results`: the newest first; `fixtures`: the next
     first."""
 
     latest: ShownCompetition | None = None
@@ -65,8 +66,8 @@ class ShownCompetitions(Struct, frozen=True, kw_only=True):
 
 class Around(Struct, frozen=True):
     """The competitions of a ranking around a moment, among those looked at: `results` gave points in it, the newest
-    first; `fixtures` did not, and have no result, the next first. `begun`: those of the fixtures that may have given
-    points elsewhere."""
+    first; `fixtures` did not, and have no result, the next first. `begun`: fixtures that may have given points in other
+    rankings."""
 
     results: list[CompetitionId]
     fixtures: list[CompetitionId]
@@ -76,8 +77,8 @@ class Around(Struct, frozen=True):
 def competitions_around(
     board: Board, ranking: Ranking, sums: CompetitionSums, hidden: Collection[RankingId], on: datetime | None
 ) -> Generator[None, None, Around]:
-    """Those of a ranking with these sums. `on`: the time by which what has taken place is known; None: all is. Pauses
-    for other work."""
+    """The competitions of a ranking with these sums. `on`: only what had taken place by then is known; None:
+    everything. Pauses for other work."""
     number = len(board.competitions)
     results: list[_Dated] = []
     fixtures: list[_Dated] = []
@@ -114,8 +115,8 @@ def competitions_shown(
     taken_place: Collection[CompetitionId],
     on: datetime | None,
 ) -> Generator[None, None, ShownCompetitions]:
-    """Those of a page, with points of this unity. Those that have `taken_place` elsewhere are no fixtures. Pauses for
-    other work."""
+    """The competitions of a page, with their points in this unity. Competitions that have `taken_place` elsewhere are
+    not fixtures. Pauses for other work."""
     results = around.results[:RESULTS_SHOWN]
     fixtures = [one for one in around.fixtures if one not in taken_place][:FIXTURES_SHOWN]
     shown = {}
@@ -134,7 +135,8 @@ def competitions_shown(
 def last_date(
     board: Board, ranking: Ranking, sums: CompetitionSums, known: datetime
 ) -> Generator[None, None, datetime]:
-    """The last date of those that gave points in the ranking, one of which is `known`. Pauses for other work."""
+    """The last date of a competition that gave points in the ranking. `known`: the date of one of them. Pauses for
+    other work."""
     number = len(board.competitions)
     looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
     for place, (competition_id, one) in enumerate(looked_at):
@@ -161,7 +163,7 @@ def _has_begun(competition: Competition, on: datetime | None) -> bool:
 
 
 def _known_by(competition: Competition, on: datetime | None) -> Competition:
-    """The competition as it was by then: before it took place, it had no result."""
+    """The competition as known by `on`: before it took place, it had no result."""
     return competition if _has_begun(competition, on) else structs.replace(competition, result=None, winner_id=None)
 
 

@@ -11,7 +11,7 @@ from api.web.page import name_text
 from api.web.words import Words
 
 SIDES_LONG: Final = 60
-"""Characters of the names of a latest result, above which a large screen leaves out what it gave."""
+"""Characters of the names in the latest result above which a large screen leaves out what it gave."""
 
 
 def latest_part(words: Words, shown: ShownCompetitions) -> Html:
@@ -23,7 +23,7 @@ def latest_part(words: Words, shown: ShownCompetitions) -> Html:
 
 
 def competitions_part(words: Words, shown: ShownCompetitions) -> Html:
-    """Results and fixtures; hidden where there are none."""
+    """Results and fixtures; hidden if there are none."""
     return element(
         "section",
         _list(words, "results", shown.results),
@@ -41,7 +41,7 @@ def _list(words: Words, title: str, competitions: list[ShownCompetition]) -> Htm
 
 
 def _text(words: Words, one: ShownCompetition) -> Html:
-    """Who met, with the result, and what it gave."""
+    """The participants, the result, and what it gave."""
     names = [_side(side) for side in one.sides]
     if len(names) == 2 and not one.others:
         middle = element("b", one.result) if one.result else "\N{EN DASH}"

@@ -1,8 +1,8 @@
 """Draws a picture (`picture.py`) with pillow.
 
 Names are drawn with fonts of the package: Inter, and DejaVu Sans for letters that Inter does not have. A letter that
-neither has is drawn with one of SYSTEM_FONTS if the machine has it, else it is left out. If nothing remains of a name,
-the competitor's id is shown.
+neither has is drawn with the first of SYSTEM_FONTS on this machine that has it. Otherwise, it is left out. If nothing
+remains of a name, the competitor's id is shown.
 """
 
 import unicodedata
@@ -27,9 +27,9 @@ SYSTEM_FONTS: Final = (
     "/usr/share/fonts/truetype/noto/NotoSansTamil-Regular.ttf",
     "/usr/share/fonts/truetype/noto/NotoSansThai-Regular.ttf",
 )
-"""Where fonts are looked for with letters that those of the package do not have."""
+"""Fonts of the system, for letters that the package's fonts do not have."""
 DRAWN_CHARACTERS_MAX: Final = 120
-"""Characters of a name that are looked at; no more have room."""
+"""Characters of a name that are considered; no more fit."""
 
 
 def draw(shown: Pictured) -> bytes:
@@ -57,7 +57,7 @@ _RIGHT: Final = WIDTH - 64
 _TOP: Final = 196  # of the lines
 _BOTTOM: Final = 572
 _ROW_MAX: Final = 92.0
-_TITLE_SIZES: Final = (54, 46, 40, 34)  # the first at which it has room
+_TITLE_SIZES: Final = (54, 46, 40, 34)  # the first in which it fits
 _DOT_SCALE: Final = 4  # a circle is drawn this many times as large, then shrunk, for a smooth edge
 
 
@@ -123,7 +123,8 @@ def _text(
     width: float | None = None,
     at_right: bool = False,
 ) -> None:
-    """Writes the text from `x` on, or up to it, around this height; what has no room in `width` is cut off."""
+    """Writes the text from `x`, or, `at_right`, up to it, around the height `middle`. Text that does not fit into
+    `width` is cut off."""
     if width is not None:
         text = _cut(text, size, width, bold=bold)
     if at_right:
@@ -136,7 +137,7 @@ def _text(
 
 
 def _cut(text: str, size: int, width: float, *, bold: bool) -> str:
-    """As much of the beginning of the text as has room, with an ellipsis if that is not all."""
+    """The text, cut to fit, with an ellipsis if something was cut off."""
     text = unicodedata.normalize("NFC", text)
     if len(text) <= DRAWN_CHARACTERS_MAX and _width(text, size, bold=bold) <= width:
         return text
@@ -186,7 +187,7 @@ def _is_mark(letter: str) -> bool:
 
 @cache
 def _fonts(*, bold: bool) -> Items[str]:
-    """The fonts that a letter is looked for in, one after the other."""
+    """The fonts that are tried for a letter, in order."""
     ours = files("api.web") / "fonts"
     inter = "inter/Inter_600SemiBold.ttf" if bold else "inter/Inter_400Regular.ttf"
     return [str(ours / inter), str(ours / "dejavu/DejaVuSans.ttf"), *filter(_is_there, SYSTEM_FONTS)]
@@ -203,13 +204,13 @@ def _font(path: str, size: int) -> ImageFont.FreeTypeFont:
 
 _LETTERS_KEPT_MAX: Final = 20_000
 _LOOKED_AT_SIZE: Final = 24
-_NO_LETTER: Final = "\U0010fffd"  # which no font has
+_NO_LETTER: Final = "\U0010fffd"  # no font has it
 
 _letters: dict[tuple[str, str], bool] = {}
 
 
 def _has(path: str, letter: str) -> bool:
-    """Whether the font has the letter: it does not draw what it draws for one that it does not have."""
+    """Whether the font has the letter, that is, draws it differently from one that it does not have."""
     known = _letters.get((path, letter))
     if known is None:
         known = letter.isspace() or _drawn(path, letter) != _drawn(path, _NO_LETTER)

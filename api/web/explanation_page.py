@@ -1,4 +1,4 @@
-"""The page that explains a line of a board: every step by which a competitor came to a place."""
+"""The page that explains a line of a board: every step by which a competitor reached their position."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
@@ -36,7 +36,7 @@ def explanation_page(
     *,
     has_lines: bool = False,
 ) -> bytes:
-    """The page. `board` knows the names of all who are in the explanation. `has_lines`: the table has an address for
+    """The page. `board` has the names of all competitors in the explanation. `has_lines`: the table has an address for
     each line."""
     words = site.words
     competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
@@ -75,7 +75,7 @@ def _place_text(words: Words, stand: DatedPlace, at: datetime | None, unity: Uni
 
 
 def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
-    """The steps in short; those that were the competitor's own; and, folded away, those in which only others moved."""
+    """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
     if not steps:
         return [element("p", words("no_steps"))]
     own = [step for step in reversed(steps) if step.is_own]
@@ -91,7 +91,7 @@ def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, uni
 
 
 def _summary(words: Words, steps: Items[Step], her: CompetitorId, unity: Unity) -> str:
-    """What the steps came to."""
+    """The steps in total, in words."""
     notation = unity.notation
     deltas = [step.delta for step in steps if step.delta is not None]
     gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])

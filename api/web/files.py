@@ -1,8 +1,9 @@
-"""The files that pages are made of in a browser: styles, and modules of JavaScript.
+"""The static files of pages: styles and JavaScript modules.
 
-They are sent as they stand in the package, compressed once in each process. An address holds the digest of them all,
-so what it means never changes, and a browser asks for it once. Modules name each other relatively: those of one page
-are always of one version. A process of another version answers 404; its pages are whole without scripts.
+They are served as they are in the package, compressed once in each process. An address contains a digest of all files,
+so its content never changes, and a browser requests it once. Modules import each other by relative paths, so the
+modules of a page always have the same version. A process of another version answers 404; pages are complete without
+scripts.
 """
 
 import gzip
@@ -58,17 +59,17 @@ class StaticFiles:
         self.version = digest.hexdigest()[:16]
 
     def address(self, name: str) -> str:
-        """Where a browser finds the file of this name, such as "board.css". Raises KeyError if there is none."""
+        """The address of the file with this name, such as "board.css". Raises KeyError if there is none."""
         _ = self._files[name]
         return f"/static/{self.version}/{name}"
 
     def accent_address(self, color: str) -> str:
-        """Where a browser finds the style of this accent colour. It is made when it is asked for."""
+        """The address of the style for this accent colour. The style is made on request."""
         return f"/static/{self.version}/accent/{color}.css"
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """How many bytes each file has, compressed, by name."""
+        """The compressed size of each file in bytes, by name."""
         return {name: len(file.compressed) for name, file in self._files.items()}
 
     def add_to(self, router: Router) -> None:
@@ -87,7 +88,7 @@ class StaticFiles:
 
 @cache
 def static_files() -> StaticFiles:
-    """Those of this process, read and compressed when they are first asked for."""
+    """The files of this process, read and compressed at the first call."""
     return StaticFiles()
 
 
@@ -103,7 +104,7 @@ def _file(plain: bytes, suffix: str) -> _File:
 
 
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, _File]]:
-    """The files below `folder` that browsers are given, with their names."""
+    """The files below `folder` that are served, with their names."""
     for found in folder.iterdir():
         name = within + found.name
         if found.is_dir():

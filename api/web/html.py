@@ -1,8 +1,8 @@
 """HTML, safe by construction: text becomes HTML only here, and is escaped when it does.
 
-A template engine escapes what its author does not exempt; this has no exemption, and mypy checks it. It is as much as
-our few pages need. The only `Html` there is comes from `element`, `joined` and `document`. Anything else is text: a
-name that holds `<script>` is shown as it was written.
+A template engine escapes everything that its author does not exempt. This module has no exemptions, and mypy checks it.
+It has only what our few pages need. `Html` comes only from `element` and `joined`. Anything else is text: a name that
+contains `<script>` is shown as it was written.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from typing import Final
 
 HTML_TYPE: Final = "text/html; charset=utf-8"
 _VOID: Final = frozenset({"br", "circle", "col", "hr", "img", "input", "link", "meta", "path", "rect", "wbr"})
-"""Elements that hold nothing."""
+"""Elements without content."""
 _RAW: Final = frozenset({"script", "style"})
 """Elements whose text is not escaped by the rules of HTML, so they may have none here."""
 
@@ -23,15 +23,15 @@ class Html(str):
 
 
 Child = Html | str | int | None
-"""What an element holds. Text is escaped; None is left out."""
+"""The content of an element. Text is escaped; None is left out."""
 Value = str | int | bool | None
-"""Of an attribute. True: without a value; False and None: no such attribute."""
+"""The value of an attribute. True: without a value; False and None: no such attribute."""
 
 
 def element(name: str, /, *children: Child, **attributes: Value) -> Html:
     """The element, with its children in order. An attribute `class_` is written class, `aria_label` aria-label.
 
-    Raises ValueError for a script or style that holds something.
+    Raises ValueError for a script or style with content.
     """
     if name in _RAW and children:
         raise ValueError(f"a {name} of ours comes from a file")
@@ -40,7 +40,7 @@ def element(name: str, /, *children: Child, **attributes: Value) -> Html:
 
 
 def joined(children: Iterable[Child]) -> Html:
-    """The children one after the other."""
+    """The children, one after another."""
     return Html("".join([_escaped(child) for child in children]))
 
 

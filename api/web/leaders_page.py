@@ -1,4 +1,4 @@
-"""The page of leaders: how long each competitor stood first, who did from when to when, and where the clocks differ."""
+"""The page of leaders: how long each competitor led, who led when, and the times at which the clocks differ."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
@@ -18,7 +18,7 @@ CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it to
 
 
 def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: RankingId, query: Query) -> bytes:
-    """The page, with the last reigns first. `board` knows the names of all who led."""
+    """The page, with the last reigns first. `board` has the names of all leaders."""
     words, ranking = site.words, board.rankings[ranking_id]
     unity = ranking.unities[UnityId(shown.unity_id)]
     others = [
@@ -92,7 +92,7 @@ def _told(words: Words, board: Board, shown: LeadersShape) -> list[Html]:
 
 
 def _section(words: Words, keys: Items[str], rows: Iterable[Html]) -> tuple[Html, Html]:
-    """A title, and a table whose columns have the names that follow it."""
+    """A title, and a table. `keys`: of the title, then of the columns."""
     title, first, *others = [words(key) for key in keys]
     cells = [element("th", first, scope="col", class_="name")]
     cells += [element("th", text, scope="col", class_="value") for text in others]
@@ -126,7 +126,7 @@ def _seconds(since: str, until: str) -> int:
 
 
 def _duration(words: Words, seconds: int) -> str:
-    """Days, or where there are none, hours and minutes."""
+    """Days; hours and minutes if it is less than a day."""
     time = timedelta(seconds=seconds)
     if time.days:
         return words.counted("days", time.days)

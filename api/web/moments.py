@@ -1,6 +1,6 @@
 """The data for the script of a board: lines of a table, passages of history that the script folds, and a race.
 
-Totals and ids are texts of digits, because they can exceed what a number of JavaScript holds.
+Totals and ids are strings of digits, because a JavaScript number cannot hold all of them exactly.
 """
 
 from collections.abc import Generator
@@ -43,11 +43,11 @@ from projections.past.passage import Passage
 from projections.past.timeline import TimelineStep
 
 RACERS_MAX: Final = 40
-"""Competitors that one race shows: those who stand first at its end."""
+"""Competitors that one race shows: the first ones at its end."""
 
 
 class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
-    """As TableLine; `form` and `gained` as people read them."""
+    """A TableLine, with `form` and `gained` formatted for people."""
 
     position: int
     competitor_id: str
@@ -60,7 +60,7 @@ class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TableShape(Struct, frozen=True, kw_only=True):
-    """Some lines, as ShownTable has them; they are LineOfTable."""
+    """A ShownTable; `lines` are LineOfTable."""
 
     columns: list[ValueColumn]
     sequence: int
@@ -94,9 +94,9 @@ class CompetitorOfPassage(Struct, frozen=True, array_like=True, gc=False):
 
 
 class StepOfPassage(Struct, frozen=True, array_like=True, gc=False):
-    """An event that gave points. `clock`: when its competition began, without one when it was recorded, in seconds
-    since 1970, as `recorded_at`. `deltas`: pairs of the numbers of competitor and unity in the passage, and the delta;
-    those of whom the table does not show are left out. A delta that scripts would round, of marks, is a text."""
+    """An event that gave points. `clock`: when its competition began, or, without one, when it was recorded; `clock`
+    and `recorded_at` are in seconds since 1970. `deltas`: the numbers of a competitor and a unity in the passage, and
+    the delta; competitors outside the table are left out. A delta of marks is a text if scripts would round it."""
 
     sequence: int
     recorded_at: int
@@ -105,9 +105,9 @@ class StepOfPassage(Struct, frozen=True, array_like=True, gc=False):
 
 
 class PassageShape(Struct, frozen=True, kw_only=True):
-    """From after the event `first` up to `last`. `criteria`: numbers of the unities by which the classification is
-    ordered; null: more than totals decide. `steps` are StepOfPassage. What there are many of is encoded as it is made,
-    in time slices: all at once, it would hold up others."""
+    """The history after the event `first` up to `last`. `criteria`: numbers of the unities by which the classification
+    is ordered; null: more than totals decide. `steps` are StepOfPassage. Totals and steps are encoded as they are made,
+    in time slices, because encoding them all at once would delay other requests."""
 
     first: int
     last: int
@@ -118,17 +118,18 @@ class PassageShape(Struct, frozen=True, kw_only=True):
 
 
 class TimelineShape(PassageShape, frozen=True, kw_only=True):
-    """As a passage, of all that took place in a ranking: its steps are numbered from 1, in order of time. `moments`:
-    what `at` names the moment of each step by, and in words what took place. `end`: the last event of the log."""
+    """Everything that took place in a ranking, as a passage: its steps are numbered from 1, in order of time.
+    `moments`: for each step, the value of `at` that shows it, and what took place, in words. `end`: the last event of
+    the log."""
 
     end: int
     moments: list[tuple[str, str]]
 
 
 class RaceShape(Struct, frozen=True, kw_only=True):
-    """A unity through time, one column for each moment: its `sequences` and `clocks`, as in StepOfPassage. `by_date`:
-    these are steps of the timeline. `positions` and `totals` have a row for each competitor, null where they were not
-    in the ranking. For a picture, so totals are numbers."""
+    """A unity through time, with one column for each moment: `sequences` and `clocks`, as in StepOfPassage. `by_date`:
+    the moments are steps of the timeline. `positions` and `totals` have a row for each competitor, null while they were
+    not in the ranking. Totals are numbers, because they are only drawn."""
 
     unity_id: str
     name: str
@@ -144,7 +145,7 @@ class RaceShape(Struct, frozen=True, kw_only=True):
 async def race_shape(
     context: RecallContext, ranking_id: RankingId | None = None, unity_id: UnityId | None = None
 ) -> RaceShape:
-    """The race of a unity up to now; nobody is in it where nobody has points. Raises NotFound and Unacceptable."""
+    """The race of a unity up to now; empty if nobody has points. Raises NotFound and Unacceptable."""
     live, board = context.live, context.live.board
     ranking_id = ranking_in(context, board, ranking_id)
     unity_id = unity_of(board, ranking_id, unity_id)
@@ -220,7 +221,7 @@ def _competitors(board: Board, ids: Items[CompetitorId]) -> Generator[None, None
 def _unities(
     ranking: Ranking, ids: Items[CompetitorId], *, empty: bool = False
 ) -> Generator[None, None, list[UnityOfPassage]]:
-    """The unities with the totals of these competitors, or, if `empty`, before all points."""
+    """The unities with the totals of these competitors, or, if `empty`, with totals of 0."""
     unities = []
     for unity_id, unity in ranking.unities.items():
         totals = _encoded(["0" if empty else str(unity.totals.get(one, 0)) for one in ids])
@@ -274,7 +275,7 @@ def _moments(words: Words, board: Board, steps: Items[TimelineStep]) -> Generato
 
 
 def _what(words: Words, board: Board, step: TimelineStep) -> str:
-    """What took place: the competition, with how many others, or that there was none."""
+    """What took place, in words: a competition and the number of others, or that there was none."""
     found = [board.competitions[one] for one in step.competitions if one in board.competitions]
     if not found:
         return words("no_competition")

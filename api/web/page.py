@@ -1,4 +1,4 @@
-"""What all pages have in common: the frame around them, addresses, and how numbers and times are written."""
+"""The common parts of all pages: the frame around them, addresses, and the format of numbers and times."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -28,7 +28,7 @@ _ALWAYS: Final = (
 )
 PAGE_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="'none'")) + _ALWAYS
 EMBED_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="*")) + _ALWAYS
-"""Of the only page that others may frame. It has no form, and nothing that a click could change."""
+"""For the only page that other sites may frame. It has no form, and nothing that a click could change."""
 
 LOGO: Final = "/logo.png"
 """The path of the logo, below that of the board."""
@@ -37,8 +37,8 @@ Query = Mapping[str, str]
 
 
 class Site(Struct, frozen=True):
-    """The board of one tournament: where it is, and what its pages are made with. `lang`: the language that was asked
-    for; all its addresses ask for it."""
+    """The board of one tournament: its address, and what its pages need. `lang`: the requested language, which all its
+    addresses repeat."""
 
     name: str
     slug: str
@@ -66,8 +66,8 @@ class Site(Struct, frozen=True):
 
 
 def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = True, about: Html | None = None) -> bytes:
-    """A whole page of a board. `kind` is the class of its body. `about`: what its head says of it to those who show a
-    link to it."""
+    """A whole page of a board. `kind`: the class of its body. `about`: the part of its head that describes it in
+    previews of links."""
     accent = None if site.accent is None else site.static.accent_address(site.accent)
     script = "board.js" if scripts else None
     head = head_of(site.static, title, script=script, about=about, accent=accent, icon=site.logo)
@@ -85,7 +85,7 @@ def head_of(
     accent: str | None = None,
     icon: str | None = None,
 ) -> Html:
-    """What stands in the head of every page. `style`, `script`: the names of files; the style adds to the board's.
+    """The content of the head of every page. `style`, `script`: the names of files; the style adds to the board's.
     `accent`, `icon`: the addresses of the style of a colour, and of a PNG in place of our icon."""
     styles = ("board.css",) if style is None else ("board.css", style)
     return joined(
@@ -106,7 +106,7 @@ def head_of(
 
 
 def number_text(number: int | None, notation: Notation = WHOLE) -> str:
-    """A total as people read it in English, on all pages except boards; the same holds for the times below."""
+    """A total, formatted in English, as on all pages except boards; the same holds for the times below."""
     return ENGLISH.number(number, notation)
 
 
@@ -120,8 +120,7 @@ def time_element(moment: datetime) -> Html:
 
 
 def dot(color: str) -> Html | None:
-    """The colour of a competitor; None: they have none. It is drawn, because a style in an attribute is against the
-    policy."""
+    """The colour of a competitor; None: they have none. It is drawn, because the policy forbids style attributes."""
     if color == COLOR_DEFAULT:
         return None
     circle = element("circle", cx=8, cy=8, r=7, fill=f"#{color}")
@@ -129,12 +128,12 @@ def dot(color: str) -> Html | None:
 
 
 def name_text(name: str) -> Html:
-    """The name of somebody or something. Its direction, from the left or from the right, is its own."""
+    """The name of somebody or something. It keeps its own direction of writing."""
     return element("bdi", name)
 
 
 def refused_page(site: Site, refusal: Refusal, *, leads_back: bool) -> bytes:
-    """What people see in place of a page that they cannot have. `leads_back`: to the board, because it may be there."""
+    """The page for a refused request. `leads_back`: it links to the board, which may exist."""
     faults = [element("li", element("code", fault.field), f": {fault.message}") for fault in refusal.faults]
     words = site.words
     english = None if words.language == "en" else "en"

@@ -1,8 +1,8 @@
-"""The picture of a table, for those who show a link to a board: a PNG of 1200 by 630, as Open Graph has it.
+"""The picture of a table, for previews of links to a board: a PNG of 1200 by 630, a usual size in Open Graph.
 
 It shows the first lines. `drawing.py` draws it; it is imported at the first picture, because what it needs is optional.
-Drawing takes about a tenth of a second. It is done in a thread, one picture at a time in each process, once for all who
-ask for the same, and no more often than PICTURES_PER_SECOND_MAX.
+Drawing takes about a tenth of a second. Each process draws one picture at a time, in a thread, once for all requests
+for it, and at most PICTURES_PER_SECOND_MAX.
 """
 
 import asyncio
@@ -22,13 +22,14 @@ PICTURE_LINES: Final = 7
 """Lines of a table that its picture shows."""
 PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
-"""Pictures that a process draws per second, after this many at once. It keeps the pictures drawn."""
+"""Pictures that a process draws per second, after a burst of this many."""
 PICTURES_KEPT_MAX: Final = 10
-"""Pictures that a process keeps, the last it drew. Some who ask for one are still reading the log when it is done."""
+"""Pictures that a process keeps: the last that it drew. Some requests for a picture still read the log when it is
+done."""
 
 
 class PictureLine(Struct, frozen=True):
-    """A line. `value` is what stands at its end."""
+    """A line. `value`: the text at its end."""
 
     position: int
     competitor_id: int
@@ -38,7 +39,7 @@ class PictureLine(Struct, frozen=True):
 
 
 class Pictured(Struct, frozen=True):
-    """What a picture shows: the `lines` of `count`, with their values in this `column`, as of a `moment`."""
+    """What a picture shows: the first `lines` of `count`, with their values in this `column`, as of a `moment`."""
 
     tournament: str
     ranking: str
@@ -54,7 +55,7 @@ class Pictures:
     def __init__(self) -> None:
         message = "Too many pictures are being drawn; ask for this one again in a moment."
         self._drawn = Throttle(message, at_once=PICTURES_AT_ONCE_MAX, per_second=PICTURES_PER_SECOND_MAX)
-        self._one_at_a_time = asyncio.Lock()  # fonts are not to be used by two threads
+        self._one_at_a_time = asyncio.Lock()  # two threads must not use fonts at once
         self._drawing: dict[Pictured, asyncio.Task[bytes]] = {}
         self._kept: dict[Pictured, bytes] = {}  # in the order in which they were drawn
 
@@ -80,7 +81,7 @@ class Pictures:
 
 
 def _drawing() -> Callable[[Pictured], bytes]:
-    """What draws a picture. Raises NotFound."""
+    """The function that draws a picture. Raises NotFound if pillow is missing."""
     try:
         draw: Callable[[Pictured], bytes] = importlib.import_module("api.web.drawing").draw
     except ModuleNotFoundError as error:

@@ -1,6 +1,6 @@
-"""Who of a ranking is looked for: by a tag, by a part of a name.
+"""Searches the competitors of a ranking by tag or by part of their name.
 
-Pure. All competitors of the ranking are looked at, so rankings of more than SEARCHED_COMPETITORS_MAX are not searched.
+Pure. A search goes through all competitors, so rankings with more than SEARCHED_COMPETITORS_MAX are not searched.
 """
 
 from collections import Counter
@@ -13,9 +13,9 @@ from projections.board.board import Board, Ranking
 
 SEARCHED_COMPETITORS_MAX: Final = 20_000
 FOUND_MAX: Final = 1_000
-"""Competitors that a search finds; they are the first in the order of enrolment."""
+"""Competitors that a search by name finds at most: the first in the order of enrolment."""
 TAGS_OFFERED_MAX: Final = 50
-"""Tags that can be chosen: those that most competitors have."""
+"""Tags that can be chosen: the most frequent ones."""
 _STEP_COMPETITORS: Final = 500
 
 
@@ -35,8 +35,7 @@ def tagged(board: Board, ranking: Ranking, tag: str) -> Generator[None, None, li
 
 
 def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, list[CompetitorId]]:
-    """The competitors that have this text in their name, or a tag that is this text, in any case. Raises
-    Unacceptable."""
+    """The competitors whose name contains this text, or who have it as a tag, in any case. Raises Unacceptable."""
     found, text = [], text.casefold()
     for place, (competitor_id, competitor) in enumerate(board.competitors.held(_listed(ranking))):
         if place % _STEP_COMPETITORS == 0:
@@ -49,7 +48,7 @@ def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, li
 
 
 def tags_offered(board: Board, ranking: Ranking) -> Generator[None, None, list[str]]:
-    """The tags of a ranking's competitors, in alphabetical order. Raises Unacceptable."""
+    """The most frequent tags of a ranking's competitors, in alphabetical order. Raises Unacceptable."""
     counts: Counter[str] = Counter()
     for place, (_, competitor) in enumerate(board.competitors.held(_listed(ranking))):
         if place % _STEP_COMPETITORS == 0:

@@ -1,7 +1,7 @@
-"""The table that a board shows: the classification of a ranking or one of its unities, with movement and form.
+"""The table that a board shows: a ranking's classification or one of its unities, with movement and recent results.
 
-One moment is shown, and the lines are compared with an earlier one. The page, the CSV and the JSON that keeps the page
-live are made from the same `ShownTable`.
+The table shows one moment, and compares its lines with an earlier one. The page, the CSV and the JSON that keeps the
+page live are made from the same `ShownTable`.
 """
 
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -45,41 +45,42 @@ BOARD_LINES: Final = 100
 OTHER_COLUMNS_MAX: Final = 12
 """Unities that have a column although they decide nothing. Each further one has only its own table."""
 FORM_LAST: Final = 5
-"""Competitions that the form of a line shows."""
+"""Recent results that a line shows."""
 FORM_SUMS_SHOWN_MAX: Final = 50_000
-"""Sums of competitions that are searched for the forms of one table. With more, the table has no form."""
+"""Sums of competitions that are searched for the recent results of one table. With more, the table shows none."""
 
 FORM_EVENTS_MAX: Final = 20_000
-"""A past table shows forms up to this many events: the log is read for them from its beginning."""
+"""Events up to which a past table shows recent results: the log is read for them from its beginning."""
 
 MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
-"""Events of a log up to which the table of now is compared with that before a date. It is made after each event, and
-much may have been recorded since that date."""
+"""Events of a log up to which the current table is compared with the table before a date. The comparison is made after
+each event, and many events may have been recorded since that date."""
 
 PASSAGE_TOTALS_MAX: Final = 25_000
-"""Totals of a ranking, competitors times unities, up to which passages are shown. Of larger ones, the service shows
-each moment."""
+"""Totals of a ranking, competitors times unities, up to which passages are shown. For larger rankings, the service
+makes the table of each moment."""
 
 SERIES_EVENTS_MAX: Final = 200_000
 """Events of a log that a race is drawn from; the log is read from the beginning."""
 SERIES_COMPETITORS_MAX: Final = 500
-"""Competitors of a ranking whose race is drawn."""
+"""Competitors of a ranking up to which its race is drawn."""
 
 DEFENDED: Final = timedelta(days=7)
 """The points that expire within this time are shown as points to defend."""
 DEFENDED_EVENTS_MAX: Final = 20_000
-"""Events of points that took place then, or were recorded then. With more, the table does not show what expires."""
+"""Events that may be read for the points to defend: those recorded while these points took place, and those of
+competitions dated then. With more of either, the table does not show these points."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class TableAsked(LinesAsked, frozen=True, kw_only=True):
-    """Which table: of this ranking (None: the first one), after the event `at` (None: now), with what had taken place
-    by `on` (None: all), compared with that after `since` or by `since_on` (None: before the last competition; by its
-    date, if the table is of now or by `on`). `form`: whether the form of its lines, and competitions around the moment,
-    are wanted; `tags`: the tags that can be chosen; `words`: in which columns and competitions without names are
-    told."""
+    """The requested table: of this ranking (None: the first one), after the event `at` (None: now), with what had taken
+    place by `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last
+    competition; by its date, if the table is current or by `on`). `form`: whether recent results, and competitions
+    around the moment, are wanted; `tags`: whether the tags to choose from are wanted; `words`: for columns, and for
+    competitions without names."""
 
     ranking_id: RankingId | None = None
     at: Sequence | None = None
@@ -108,9 +109,9 @@ class ValueColumn(Struct, frozen=True):
 
 
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
-    """A line. `values`: one for each column; None: it is more than a total, and was not needed. `moved`: places gained,
-    negative: lost; None: the competitor had no points then, was not in the table, or nothing is compared. `form`: their
-    last competitions, the newest last. `gained`: what they got from the competition that gave points last;
+    """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
+    gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
+    `form`: their recent results, the newest last. `gained`: what they got from the competition that gave points last;
     None: nothing."""
 
     position: int
@@ -130,22 +131,22 @@ is closed."""
 
 
 class DatedCompetition(Struct, frozen=True):
-    """What people call a competition, and the time that was declared for it."""
+    """The name that people know a competition by, and its declared time."""
 
     name: str
     date: datetime
 
 
 class ShownTable(Struct, frozen=True, kw_only=True):
-    """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
-    chosen instead. `unity_id` None: the classification. `sole`: the unity whose table is the classification; None: more
-    than its totals decide. `state`: of the table of now. `since`: the event after which the table was that is compared
-    with; None: nobody had points before the last competition. `since_on`: of that table, only what had taken place by
-    then is compared; None: all. `count`: lines in total. `races`: whether there is a race
-    to draw; `folds`: whether browsers can add up its points. `is_searched`: whether competitors can be looked for;
-    `tags` are those that they have, if they were asked for. `on`: only what had taken place by then is shown; None:
-    all. `last`: the last competition that gave points, where its date is declared. `form_notation`: how form, and
-    what a competition gave, are written."""
+    """Some lines of a table, as of the event `sequence`; `end`: the last event. `rankings`, `unities`: what can be
+    chosen instead. `unity_id` None: the classification. `sole`: the unity whose totals alone decide the classification;
+    None: there is none. `state`: that of the current table. `since`: the event as of which the earlier table is
+    compared; None: nobody had points before the last competition. `since_on`: the earlier table has only what had taken
+    place by then; None: everything. `count`: lines in total. `races`: whether there is a race to draw; `folds`: whether
+    browsers can add up the points. `is_searched`: whether competitors can be searched; `tags`: those to choose from, if
+    requested. `on`: the table has only what had taken place by then; None: everything. `last`: the last competition
+    that gave points, if its date is declared. `form_notation`: that of recent results, and of what a competition
+    gave."""
 
     ranking_id: int
     unity_id: int | None
@@ -173,8 +174,8 @@ class ShownTable(Struct, frozen=True, kw_only=True):
 
 
 async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
-    """The table that is asked for. At the head, names, form and values that decide nothing may be some events newer
-    than the rest. Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
+    """The requested table. At the head, names, recent results and values that decide nothing may be some events newer
+    than the rest. Raises NotFound if the ranking, unity or moment does not exist, and TooMuchWork."""
     live = context.live
     board, sequence = await board_at(context, asked.at)
     ranking_id = ranking_in(context, board, asked.ranking_id)
@@ -251,8 +252,8 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
 
 
 async def board_at(context: RecallContext, at: Sequence | None) -> tuple[Board, Sequence]:
-    """The board after the event `at`, and that event; the board of the live if it is the same. None: now. Raises
-    NotFound if there is no such event."""
+    """The board after the event `at` (None: now), and that event. At the head, it is the live board. Raises NotFound if
+    there is no such event."""
     live, head = context.live, context.live.head.sequence
     if at in (None, head):
         return live.board, head
@@ -260,7 +261,7 @@ async def board_at(context: RecallContext, at: Sequence | None) -> tuple[Board, 
 
 
 def ranking_in(context: RecallContext, board: Board, ranking_id: RankingId | None) -> RankingId:
-    """The ranking; None: the first one. Raises NotFound, also for one that is hidden."""
+    """The ranking; None: the first one. Raises NotFound, also for a hidden one."""
     if ranking_id is not None:
         ranking_of(board, ranking_id)
         context.refuse_hidden(ranking_id)
@@ -286,7 +287,7 @@ def is_folded(ranking: Ranking) -> bool:
 
 
 def _columns(words: Words, ranking: Ranking, unity_id: UnityId | None) -> list[ValueColumn]:
-    """What the values of a line are called, those that decide first. A unity may be in several criteria."""
+    """The columns of values, those that decide first. A unity may be in several criteria."""
     if unity_id is None:
         criteria = in_force(ranking)
         texts = [_criterion(words, ranking, one) for one in criteria]
@@ -301,7 +302,7 @@ def _columns(words: Words, ranking: Ranking, unity_id: UnityId | None) -> list[V
 
 
 def _criterion(words: Words, ranking: Ranking, criterion: Criterion) -> str:
-    """The name of the unity, and what of it decides."""
+    """The name of the unity, and which of its values decides."""
     text = ranking.unities[criterion.unity_id].name
     if criterion.first:
         return words("reached_first", unity=text)
@@ -320,7 +321,7 @@ async def _defended(
     context: RecallContext, ranking_id: RankingId, unity_id: UnityId, competitor_ids: Items[CompetitorId]
 ) -> Mapping[CompetitorId, int] | None:
     """The points that competitors lose within DEFENDED. None: the unity's points do not expire, it counts results, or
-    there is too much to look at."""
+    too much would have to be read."""
     live = context.live
     while True:
         board = live.board
@@ -337,7 +338,7 @@ async def _defended(
                 await folds.follow_losses(context.past, live.tournament_id, board, losses, upto, DEFENDED_EVENTS_MAX)
             except TooMuchWork:
                 return None
-        if not structure.has_changed:  # else lines may have been read that count no longer
+        if not structure.has_changed:  # otherwise, lines that no longer count may have been read
             return {one: totals[one] - left for one, left in losses.totals.items()}
 
 
@@ -385,8 +386,8 @@ def _shown(
 
 
 async def _last_competition(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> LastCompetition | None:
-    """The last competition that gave points: by its date where the world's clock is asked for, else by the log. None:
-    there is none, or there is too much to look at."""
+    """The last competition that gave points: by its date if the world's clock is requested, otherwise by the log. None:
+    there is none, or too much would have to be read."""
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
         return await searches.last_competition(context.past, tournament_id, ranking_id, then.sequence, board)
@@ -394,7 +395,7 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
 
 
 def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, LastCompetition | None]:
-    """The last by its date, of those that are not voided. Nobody may fold into the board meanwhile."""
+    """The last competition by date that is not voided. No event may be folded into the board meanwhile."""
     sums = board.rankings[ranking_id].competition_sums
     named = None if sums is None else (yield from sums.named(FORM_SUMS_SHOWN_MAX))
     last: tuple[datetime, int, CompetitionId] | None = None
@@ -416,8 +417,8 @@ def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCo
 async def _last_date(
     context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
 ) -> datetime | None:
-    """The last date of a competition that gave points, before which lines are compared. None: they are compared by the
-    log, because a moment of it is asked for, it is long, or the `last` competition has no date."""
+    """The last date of a competition that gave points: lines are compared with the table before it. None: they are
+    compared by the log, because a moment of it is requested, it is long, or the `last` competition has no date."""
     board = then.board
     found = None if last is None else board.competitions.get(last.competition_id)
     if found is None or not found.is_dated:
@@ -440,7 +441,8 @@ async def _earlier(
     last: LastCompetition | None,
     date: datetime | None,
 ) -> PastBoard | None:
-    """What lines are compared with. None: nothing, or nobody had points in the ranking before the last competition."""
+    """The board that lines are compared with. None: there is none, or nobody had points in the ranking before the last
+    competition."""
     past, tournament_id, head = context.past, context.live.tournament_id, context.live.head.sequence
     if asked.since is not None:
         return await moments.at(past, tournament_id, ranking_id, AtSequence(asked.since), head)
@@ -472,7 +474,7 @@ def _had_points(then: PastBoard, ranking_id: RankingId, competitor_id: Competito
 def _played_before(
     board: Board, last: LastCompetition | None, date: datetime | None, form: Iterable[CompetitionSum]
 ) -> bool:
-    """Whether they took part before the last competition, or before its date, even if for nothing."""
+    """Whether the competitor took part before the last competition, or before its date, even without getting points."""
     if last is None:
         return False
     if date is None:
@@ -488,7 +490,7 @@ async def _positions(
     group: list[CompetitorId] | None,
     ids: Items[CompetitorId],
 ) -> Mapping[CompetitorId, int | None]:
-    """Where those of these competitors stood in the same table then, among the `group`."""
+    """The positions of these competitors in the same table then, among the `group`."""
     if unity_id is None:
         lines = await in_time_slices(
             (await lines_then(context, then, ranking_id)).among(ids if group is None else group)
@@ -521,8 +523,8 @@ def _positions_in(
 async def _competitions(
     context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked, last: LastCompetition | None
 ) -> ShownCompetitions:
-    """The competitions around the moment, with their points in the unity that is shown, the main one of a
-    classification; none where the log would have to be read for them."""
+    """The competitions around the moment, with their points in the unity shown; for a classification, in the main
+    unity. Empty if the log would have to be read for them."""
     board, ranking = then.board, then.board.rankings[ranking_id]
     sums = ranking.competition_sums
     if not asked.form or sums is None:
@@ -539,7 +541,7 @@ async def _competitions(
 
 
 async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> None:
-    """Gives the board what forms are looked up in, unless it is of the past and the log up to there is long."""
+    """Gives the board the sums in which recent results are looked up, unless it is a past board after many events."""
     live, board = context.live, then.board
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
@@ -551,7 +553,7 @@ async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: Rankin
 async def _forms(
     board: Board, ranking_id: RankingId, unity_id: UnityId | None, ids: Items[CompetitorId]
 ) -> Mapping[CompetitorId, list[CompetitionSum]]:
-    """The forms in the unity that is shown, the main one of a classification."""
+    """The recent results in the unity shown; for a classification, in the main unity."""
     unity_id, sums = unity_of(board, ranking_id, unity_id), board.rankings[ranking_id].competition_sums
     if sums is None or looked_at(sums, unity_id, ids) > FORM_SUMS_SHOWN_MAX:
         return {}

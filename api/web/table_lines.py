@@ -1,5 +1,5 @@
-"""Which lines of a table are shown: those of a page, those of the competitors that were looked for, or those of a
-group, with positions counted again.
+"""Selects the lines of a table: those of a page, those of the competitors searched for, or those of a group, with
+positions within the group.
 
 Everything comes from one board: the current one or a past one.
 """
@@ -27,16 +27,16 @@ from projections.live.orders import made_in_time_slices
 from projections.past.moments import PastBoard
 
 EQUAL_LOOKED_AT_MAX: Final = 2_000
-"""Competitors with an equal place among whom one is looked for, to find their page."""
+"""Competitors with an equal position among which one is searched for, to find its page."""
 _EQUAL_AT_ONCE: Final = 100
 
 _L = TypeVar("_L", bound=WholeLine)
 
 
 class LinesAsked(Struct, frozen=True, kw_only=True):
-    """Which lines: in this unity (None: of the classification), at most `limit` from `offset` on. `tag`: only the
-    competitors that have it, with positions among them. `find`: only those whose name has this in it. `line`: the page
-    that has the line of this competitor, instead of `offset`."""
+    """The requested lines: in this unity (None: of the classification), at most `limit` from `offset` on. `tag`: only
+    competitors with it, with positions among them. `find`: only competitors whose name contains it. `line`: the page
+    with the line of this competitor, instead of `offset`."""
 
     unity_id: UnityId | None = None
     offset: int = 0
@@ -47,8 +47,8 @@ class LinesAsked(Struct, frozen=True, kw_only=True):
 
 
 class FoundLines(Struct, frozen=True):
-    """The lines that are asked for, `count` in all, of which `offset` stand before them. `group`: the competitors among
-    whom positions are counted; None: all."""
+    """The requested lines, out of `count` in total, with `offset` before them. `group`: the competitors among whom
+    positions are counted; None: all."""
 
     lines: Items[Classified]
     offset: int
@@ -57,7 +57,7 @@ class FoundLines(Struct, frozen=True):
 
 
 async def lines_found_now(context: RecallContext, ranking_id: RankingId, asked: LinesAsked) -> tuple[Head, FoundLines]:
-    """The lines, and the head that they are of."""
+    """The lines, and the head as of which they were read."""
     live = context.live
     sought = await _sought(live.board, ranking_id, asked)
     if asked.unity_id is not None:
@@ -132,12 +132,12 @@ async def _classified(lines: ClassifiedLines, asked: LinesAsked, sought: _Sought
 
 
 def _page_of(asked: LinesAsked, place: int | None) -> int:
-    """Where the page begins that has the line at this place; None: no line is wanted above others."""
+    """The offset of the page with the line at this place; None: the requested offset."""
     return asked.offset if place is None else place // asked.limit * asked.limit
 
 
 def _place(lines: ClassifiedLines, competitor_id: CompetitorId) -> Generator[None, None, int | None]:
-    """How many lines stand before that of a competitor; None: they are not in the ranking, or share their position with
+    """The number of lines before that of a competitor; None: they are not in the ranking, or share their position with
     too many."""
     line = (yield from lines.of([competitor_id]))[competitor_id]
     if line is None:
@@ -151,7 +151,7 @@ def _place(lines: ClassifiedLines, competitor_id: CompetitorId) -> Generator[Non
 
 
 def _some(table: SubTable[_L], asked: LinesAsked, sought: _Sought) -> tuple[int, list[SubLine[_L]], int]:
-    """The lines of a sub-table that are asked for: how many stand before them, and how many there are in total."""
+    """The requested lines of a sub-table, between the number of lines before them and the total number."""
     if sought.named is None:
         offset = _page_of(asked, None if asked.line is None else table.offset(asked.line))
         return offset, table.standings(offset, offset + asked.limit), len(table)
@@ -163,7 +163,7 @@ def _some(table: SubTable[_L], asked: LinesAsked, sought: _Sought) -> tuple[int,
 
 
 def _of_unity(standings: Items[Standing]) -> Generator[None, None, list[Classified]]:
-    """A unity is as a classification by it alone."""
+    """The lines of a unity, as those of a classification by this unity alone."""
     lines = []
     for one in standings:
         lines.append(Classified(one.competitor_id, one.position, (one.total,), None))

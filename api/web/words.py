@@ -1,7 +1,7 @@
-"""The words of a board, in its language, and numbers and times as people who read that language write them.
+"""The words of a board, in its language, with numbers and times as they are written in that language.
 
-`words.json` has them all: those of `script` also in scripts, which get them as a module of their language
-(`files.py`). `static/words.js` writes the same.
+`words.json` has all words. Scripts get those under `script`, as a module for each language (`files.py`).
+`static/words.js` writes the same.
 """
 
 import re
@@ -27,7 +27,7 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 @cache
 def table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """All words: those of pages alone and those of scripts too, by key and language."""
+    """All words: those of pages alone and those of scripts, too, by key and language."""
     return msgspec.json.decode(
         (files("api.web") / "words.json").read_bytes(), type=dict[str, dict[str, dict[str, str]]]
     )
@@ -64,7 +64,7 @@ class Words(Struct, frozen=True):
     # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────
 
     def number(self, number: int | None, notation: Notation = WHOLE) -> str:
-        """A total: with a real minus, and from five digits on in groups; none: a dash."""
+        """A total: with a real minus, and digits in groups from five digits on; None: a dash."""
         if number is None:
             return "\N{EN DASH}"
         whole, point, rest = notation.text(abs(number)).partition(".")
@@ -77,7 +77,7 @@ class Words(Struct, frozen=True):
         return f"{'+' if number > 0 else ''}{self.number(number, notation)}"
 
     def read(self, text: str) -> str:
-        """A text of `number` in English, in this language."""
+        """A text that `number` wrote in English, in this language."""
         return text.replace(".", self("point"))
 
     # ── Times ───────────────────────────────────────────────────────────────────────────────────────────
@@ -100,7 +100,7 @@ class Words(Struct, frozen=True):
     def _local(self, moment: datetime) -> datetime:
         try:
             return moment.astimezone(zone_of(self.zone))
-        except OverflowError:  # at the ends of all times
+        except OverflowError:  # the first or last times that datetime can hold
             return moment
 
 
@@ -108,14 +108,14 @@ ENGLISH: Final = Words("en")
 
 
 def words_for(presentation: Presentation, asked: str | None, preferred: str | None) -> Words:
-    """The words of a page: of the language that is `asked` for, else that of the tournament, else the `preferred` one,
-    else English."""
+    """The words of a page: in the language that is `asked` for, else in the tournament's, else in the `preferred` one,
+    else in English."""
     language = asked or presentation.language or preferred
     return Words(language if language in LANGUAGES else "en", presentation.zone)
 
 
 def _offset_text(local: datetime) -> str:
-    """How far the zone of a time is from UTC then: UTC, UTC+2, UTC+5:30."""
+    """The offset of the time from UTC: UTC, UTC+2, UTC+5:30."""
     offset = local.utcoffset()
     minutes = 0 if offset is None else round(offset.total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
