@@ -1,4 +1,4 @@
-"""Who can come into the console: tokens and sessions."""
+"""Access to the console: tokens and sessions."""
 
 from collections.abc import Sequence as Items
 
@@ -43,7 +43,7 @@ class AccessHandlers:
         return new_token_page(viewer, Filling(key=new_key()))
 
     async def make_token(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
-        """Makes a token, which this answer alone shows."""
+        """Makes a token. Only this answer shows it."""
         refuse_beyond_scope(viewer.token, Scope.ADMIN)
         form = await self._console.body(incoming)
         form.pop(KEY, None)
@@ -92,8 +92,7 @@ class AccessHandlers:
             return [token for token in reversed(await auth.listed(connection)) if reaches(viewer.token, token)]
 
     async def _asked_tournaments(self, viewer: Viewer, slugs: Items[str]) -> list[TournamentId] | None:
-        """The tournaments that a new token is to be for; None: all. They are among the viewer's own. Raises
-        Unacceptable."""
+        """The tournaments that a new token is for, among the viewer's own; None: all. Raises Unacceptable."""
         if not slugs:
             return None if viewer.token.tournament_ids is None else sorted(viewer.token.tournament_ids)
         found: list[TournamentId] = []
@@ -106,7 +105,7 @@ class AccessHandlers:
         return found
 
     async def _token(self, incoming: IncomingRequest, viewer: Viewer) -> Token:
-        """The token of the path. Raises Forbidden, and NotFound if it is not within reach or revoked already."""
+        """The token of the path. Raises Forbidden, and NotFound if the token is out of reach or already revoked."""
         refuse_beyond_scope(viewer.token, Scope.ADMIN)
         token_id = parse_id(incoming.parameters["token_id"])
         for token in await self._within_reach(viewer):

@@ -1,4 +1,4 @@
-"""The pages about who can come in: tokens, for admins, and sessions."""
+"""The pages about access: tokens, for admins, and sessions."""
 
 import re
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ _DAYS: Final = re.compile(r"[1-9][0-9]{0,5}", re.ASCII)
 
 
 def reaches(mine: Token, theirs: Token) -> bool:
-    """Whether the holder of a token may see another one and end it: an admin may whose tournaments include all of the
-    other's. Everybody may end what is their own."""
+    """Whether the holder of one token may see another and end it: an admin may if their tournaments include all of the
+    other's. Everybody may end their own."""
     if mine.token_id == theirs.token_id:
         return True
     if mine.scope < Scope.ADMIN:
@@ -90,13 +90,13 @@ TOKEN_FIELDS: Final = (
     Field("expires_in_days", FROM_1, "the days until it ends; empty: never, if yours does not end"),
 )
 TOKEN_DAYS: Final = 90
-"""What the form suggests."""
+"""The number that the form suggests."""
 TOKEN_TOURNAMENTS_MAX: Final = 50
-"""Tournaments that the form takes."""
+"""Tournaments that the form accepts."""
 
 
 class AskedToken(Struct, frozen=True, kw_only=True):
-    """A token that somebody would like to have made. `slugs` empty: for all of the maker's tournaments."""
+    """The token that a form asks for. `slugs` empty: for all of the maker's tournaments."""
 
     name: str
     scope: Scope
@@ -109,7 +109,7 @@ def unacceptable_token(*faults: Fault) -> Unacceptable:
 
 
 def asked_token(sent: Form) -> AskedToken:
-    """What the form asks for. Raises Unacceptable, naming every fault."""
+    """The requested token. Raises Unacceptable, naming every fault."""
     slugs = tuple([slug for part in sent.get("tournaments", "").split(",") if (slug := part.strip())])
     scope, days = sent.get("scope", ""), sent.get("expires_in_days", "").strip()
     faults = []
@@ -142,7 +142,7 @@ def refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:
 
 
 def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
-    """The form that asks for a new token."""
+    """The form for a new token."""
     options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in Scope]]}
     given = filling.given or {"expires_in_days": str(TOKEN_DAYS)}
     filling = replace(filling, options=options, given=given)
@@ -177,7 +177,7 @@ def made_token_page(viewer: Viewer, token: Token, text: str) -> bytes:
 
 
 def revoke_page(viewer: Viewer, token: Token) -> bytes:
-    """Asks whether the token is to be revoked."""
+    """Asks for confirmation before the token is revoked."""
     own = " It is the one that you have signed in with: you will be signed out." if _is_own(viewer, token) else ""
     return console_page(
         viewer,
@@ -204,7 +204,7 @@ def _is_own(viewer: Viewer, token: Token) -> bool:
 
 
 def sessions_page(viewer: Viewer, sessions: Items[Session], names: Mapping[ActorId, str]) -> bytes:
-    """The open sessions of one's own token, for admins those of all tokens within reach."""
+    """The open sessions of the viewer's own token; for admins, of all tokens within reach."""
     heads = [("Token", "name"), ("Since", "when"), ("Until", "when"), ("Actions", "action")]
     rows: list[list[Child]] = [
         [

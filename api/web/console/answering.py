@@ -1,4 +1,4 @@
-"""What the handlers of the console share: what a request asks, and how it is answered."""
+"""What the handlers of the console share: reading requests, and answering them."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
@@ -29,7 +29,7 @@ NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 
 
 class Console:
-    """What all handlers of the console share: `handlers` answer the operations; `desk` takes imports, and its database
+    """What all handlers of the console share. `handlers` answer the operations; `desk` takes imports, and its database
     has tokens, sessions and the registry."""
 
     def __init__(self, handlers: Handlers, desk: Desk, static: StaticFiles) -> None:
@@ -44,7 +44,7 @@ class Console:
 
 
 class PageAsked:
-    """What a request asks: the ids of its path, and its `query` as it came and as it is read."""
+    """A request: the ids in its path, and its `query` as received and as read."""
 
     def __init__(self, incoming: IncomingRequest, fields: Fields) -> None:
         items = incoming.request.query
@@ -61,14 +61,14 @@ async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
 
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:
-    """The address of what lies below the tournament of the request, with the ids of its path."""
+    """The address of a page below the tournament of the request, with the ids of its path."""
     ids = path_ids(incoming.parameters)
     return tournament_address(incoming.parameters["tournament"], below.format(**ids), query)
 
 
 def refused_filling(error: TallybookError, key: str, form: Form, if_match: str | None) -> Filling:
-    """The form as it was sent, with what is wrong. It keeps its key, unless that belongs to another request, so that
-    what may have been recorded is not recorded twice. What has changed meanwhile is confirmed by sending it again."""
+    """The form as it was sent, with its faults. It keeps its key, so that nothing is recorded twice, unless the key
+    belongs to another request. After a conflict, sending the form again overrides what has changed meanwhile."""
     return Filling(
         key=new_key() if isinstance(error, KeyReused) or not key else key,
         given=form,
@@ -85,12 +85,12 @@ def page_reply(body: bytes, *, code: int = 200, headers: str = "") -> Reply:
 def problem_reply(incoming: IncomingRequest, error: TallybookError, body: bytes) -> Reply:
     incoming.facts["code"] = error.code
     reply = page_reply(body, code=problems.STATUSES.get(type(error), 500), headers=problems.headers(error))
-    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    reply.closing = isinstance(error, Unreadable)  # the rest of the body is not worth reading
     return reply
 
 
 def see_other(address: str, headers: str = "") -> Reply:
-    """Leads to a page, so that loading it again sends nothing again. The address is one of ours, in ASCII."""
+    """Redirects to a page, so that reloading it sends nothing again. The address is one of ours, in ASCII."""
     return page_reply(b"", code=303, headers=headers + header("Location", address))
 
 

@@ -1,4 +1,4 @@
-"""Changes of a tournament by forms of the console: those of `changes.py`, points, and the classification."""
+"""Changes of a tournament through forms of the console: those of `changes.py`, points, and the classification."""
 
 import re
 from typing import Any, Final
@@ -43,7 +43,7 @@ _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 
 
 class ChangeHandlers:
-    """Shows forms, and makes the changes that they ask for by `Handlers.perform`."""
+    """Shows forms, and makes the requested changes through `Handlers.perform`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -56,7 +56,7 @@ class ChangeHandlers:
     async def _form_page(
         self, change: Change, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None
     ) -> bytes:
-        """The page of a change; `refused`: with what was sent, and what is wrong with it, or nothing."""
+        """The page of a change. `refused`: the form as it was sent, with its faults, if it has any."""
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             board, ids = context.live.board, path_ids(incoming.parameters)
             beginning = change.begin(board, ids)
@@ -183,8 +183,8 @@ class ChangeHandlers:
 
 
 def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
-    """What the operation takes, from a field for each competitor. Those that are empty add nothing. Raises
-    Unacceptable for what is no number in the notation of the unity."""
+    """The form that the operation takes, from a field for each competitor. Empty fields add nothing. Raises
+    Unacceptable for text that is not a number in the notation of the unity."""
     lines: list[dict[str, Any]] = []
     faults: list[Fault] = []
     rest: dict[str, str] = {}
@@ -205,7 +205,7 @@ def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
 
 
 def _faults_beside_points(form: Form) -> list[Fault]:
-    """What is wrong with the other fields."""
+    """The faults of the other fields."""
     try:
         FormReader(ADD_POINTS.fields).read(form)
     except Unacceptable as error:

@@ -1,4 +1,4 @@
-"""The page of a change: what it leads to, and the form that makes it. Nothing is changed by looking at it."""
+"""The page of a change: its effects, and the form that makes it. Looking at the page changes nothing."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
@@ -51,8 +51,8 @@ def change_page(
     back: str,
     previewed: Html | None = None,
 ) -> bytes:
-    """The page. `address`: where the form is sent to. `back`: where its sender came from. `previewed`: what the change
-    would lead to."""
+    """The page. `address`: where the form is sent. `back`: the page that led here. `previewed`: the effects of the
+    change."""
     fields = change.fields(beginning)
     looks = change.looks_at_form and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
@@ -80,12 +80,12 @@ def change_page(
 
 
 def seen_form(given: Mapping[str, str]) -> str:
-    """What a form says that was looked at."""
+    """The content of a form, to check that its effects were looked at."""
     return urlencode(sorted(given.items()))
 
 
 def preview_part(board: Board, body: bytes | None) -> Html:
-    """What the body of a preview says, as tables of the moves. None: it is a long one."""
+    """The moves in the body of a preview, as tables. None: there are too many."""
     if body is None:
         return element(
             "p",
@@ -98,7 +98,7 @@ def preview_part(board: Board, body: bytes | None) -> Html:
 
 
 def mentions_part(mentions: Mentions) -> Html:
-    """Where people wrote the name of a competitor, which stays there."""
+    """The texts that contain a competitor's name, which stays in them."""
     if not mentions.listed:
         return element("p", "No reason, result, location, description, name of a ranking or key has its name in it.")
     rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in mentions.listed]

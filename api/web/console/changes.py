@@ -1,7 +1,7 @@
-"""The changes that the console offers, one row each: which operation, with which words, filled in from what.
+"""The changes that the console offers, one row each: the operation, its words, and what its form is filled in from.
 
-What a form takes, what is wrong with it, and who may send it follows from the operation's row. Points are given, and
-classifications declared, on pages of their own (`ranking_page.py`, `classification_page.py`).
+The operation's row determines what a form takes, what its faults are, and who may send it. Adding points and declaring
+classifications have separate pages (`ranking_page.py`, `classification_page.py`).
 """
 
 import re
@@ -28,9 +28,9 @@ from projections.board.board import Board
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """The initial state of a form. `about`: what it changes. `if_match`: its tag. `fields`: replace the operation's.
-    `labels`: of fields, in place of what their names say. `boxes`: the names of competitors to choose, by their fields.
-    """
+    """The initial state of a form. `about`: what it changes. `if_match`: the tag of that. `fields`: replace the
+    operation's. `labels`: of fields, in place of their names. `boxes`: the names of competitors to choose, by their
+    fields."""
 
     about: str = ""
     given: Mapping[str, str] = {}
@@ -42,11 +42,11 @@ class Beginning(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """A change. `path`: of its page, below that of the tournament; `back`: of the page it is reached from, which
-    comes next, unless `made`, the page of what the event makes, does. `fixed`: what its form says without being asked.
-    `asked`: the fields that are shown; None: all. `warning`: what it leads to. `preview`: shows that; `looks_at_form`:
-    once the form is filled in. `mentions`: where people wrote the name of the competitor is shown. `read`: makes what
-    the operation takes of what the form sends."""
+    """A change. `path`: of its page, below that of the tournament; `back`: of the page that leads to it. After the
+    change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
+    without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `preview`: shows the effects;
+    `looks_at_form`: only once the form is filled in. `mentions`: shows the texts that contain the competitor's name.
+    `read`: converts the form that was sent to the form that the operation takes."""
 
     path: str
     operation: Write
@@ -76,7 +76,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 _LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español"}
 
-# ── What forms begin with ───────────────────────────────────────────────────────────────────────────────
+# ── Initial states of forms ─────────────────────────────────────────────────────────────────────────────
 
 
 def _competitor(board: Board, ids: PathIds) -> Beginning:
@@ -124,7 +124,7 @@ def _named_competition(board: Board, ids: PathIds) -> Beginning:
 
 
 def _to_strike(board: Board, ids: PathIds) -> Beginning:
-    """The participants that are not struck are chosen from; of a competition without any, the form takes ids."""
+    """Offers the participants that are not struck. If the competition has none, the form takes ids."""
     found = competition_of(board, ids["competition_id"])
     left = [one for one in found.participants if one not in found.struck]
     return _of_some(board, ids, left, ()) if left else _named_competition(board, ids)
@@ -166,7 +166,7 @@ def _information(board: Board, ids: PathIds) -> Beginning:
 
 
 def _new_ranking(board: Board, _ids: PathIds) -> Beginning:
-    """Of few competitors, all are chosen by their names; of many, the form takes ids."""
+    """With few competitors, a form offers them by name; with many, it takes ids."""
     options = {"main_unity_time": _TIMES}
     if not 0 < len(board.competitors) <= CHOSEN_MAX:
         return Beginning(options=options)
@@ -176,14 +176,14 @@ def _new_ranking(board: Board, _ids: PathIds) -> Beginning:
 
 
 def _chosen(form: Form) -> Form:
-    """The form with the competitors that were chosen, in the order of the form, which is that of their registration."""
+    """The form with the chosen competitors, in the order of the form, which is that of their registration."""
     rest = {name: text for name, text in form.items() if not _COMPETITOR.fullmatch(name)}
     chosen = [found[1] for name in form if (found := _COMPETITOR.fullmatch(name))]
     return {"participants": ",".join(chosen)} | rest
 
 
 def _chosen_competitors(form: Form) -> Form:
-    """As `_chosen`, for an operation that calls them competitors. Ids may be typed, too."""
+    """As `_chosen`, for an operation whose field is called competitors. Ids may be typed, too."""
     chosen = _chosen(form)
     participants = chosen["participants"]
     return {name: text for name, text in chosen.items() if name != "participants"} | (
@@ -196,7 +196,7 @@ def _new_unity(board: Board, ids: PathIds) -> Beginning:
 
 
 CHOSEN_MAX: Final = 500
-"""Competitors whom a form shows to be chosen."""
+"""Competitors up to which a form offers them all by name."""
 _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
 _TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
 
@@ -209,8 +209,8 @@ def _places(board: Board, _ids: PathIds) -> Beginning:
 
 
 def _order(form: Form) -> Form:
-    """The rankings in the order of the places that were sent. Of equal ones, the first in the form comes first. Raises
-    Unacceptable for what is no place."""
+    """The rankings, ordered by the places that were sent; equal places keep the order of the form. Raises Unacceptable
+    for text that is not a place."""
     places: dict[str, int] = {}
     faults = []
     for name, text in form.items():
@@ -547,4 +547,4 @@ CONSOLE_CHANGES: Final = (
         warning="The public sees all past events, and new ones at once. What people have seen cannot be taken back.",
     ),
 )
-"""Those with a fixed last part of their path come before those where an id could stand."""
+"""Paths whose last part is fixed come before paths with an id in its place."""

@@ -1,4 +1,4 @@
-"""The page on which a classification is declared: a line for each criterion of the chain."""
+"""The page for declaring a classification: a line for each criterion of the chain."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from projections.board.board import Board, Ranking
 
 CRITERIA_NAME: Final = DECLARE.fields[0].name
 FREE_CRITERIA: Final = 4
-"""Empty lines below the criteria that are declared."""
+"""Empty lines below the declared criteria."""
 _PARTS: Final = ("unity", "best", "among", "first")
 _BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"))
@@ -28,7 +28,7 @@ _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
 
 
 def declaration_begun(ranking: Ranking, key: str) -> Filling:
-    """The form as it begins: with what is declared."""
+    """The initial form, with the declared criteria."""
     given = {
         name: text
         for number, criterion in enumerate(ranking.criteria)
@@ -47,7 +47,7 @@ def _texts(number: int, criterion: Criterion) -> dict[str, str]:
 
 
 def _name(number: int, part: str) -> str:
-    """The field of a criterion, named as the faults of the operation name it."""
+    """The field of a criterion, with the name that the operation's faults use."""
     return f"{CRITERIA_NAME}[{number}].{part}"
 
 
@@ -61,7 +61,8 @@ def closed_up(sent: Form) -> dict[str, str]:
 
 
 def criteria_form(sent: Form) -> Form:
-    """What the operation takes, from a form that is closed up. Raises Unacceptable for what is no number of results."""
+    """The form that the operation takes, from one that is closed up. Raises Unacceptable for text that is not a number
+    of results."""
     rest = {name: text for name, text in sent.items() if not name.startswith(f"{CRITERIA_NAME}[")}
     criteria: list[dict[str, Any]] = []
     faults: list[Fault] = []
@@ -80,7 +81,7 @@ def criteria_form(sent: Form) -> Form:
 
 
 def classification_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
-    """The page. The lines are those that are declared or were sent, and FREE_CRITERIA more."""
+    """The page. Its lines are those declared or sent, and up to FREE_CRITERIA more."""
     ranking, below = board.rankings[ranking_id], f"/rankings/{ranking_id}"
     unities = [Option("", ""), *[Option(str(one), unity.name) for one, unity in ranking.unities.items()]]
     used = [number for number in range(CRITERIA_MAX) if filling.given.get(_name(number, "unity"))]

@@ -1,5 +1,4 @@
-"""The pages on which competitions are imported from CSV, with the points that they give, and on which imports are
-undone. Pure."""
+"""The pages for importing competitions and their points from CSV, and for undoing imports. Pure."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
@@ -34,14 +33,14 @@ _KINDS: Final = tuple([kind for kind in get_args(Kind) if TEMPLATES[kind].scorin
 
 
 def scoring_of(given: Mapping[str, str]) -> Scoring:
-    """What the fields of the form say about scores."""
+    """The scoring that the fields of the form describe."""
     kind = next((kind for kind in _KINDS if kind == given.get("like")), None)
     typed = {name: given[name].strip() for name in _POINTS if given.get(name, "").strip()}
     return Scoring(**((TEMPLATES[kind].scoring if kind else {}) | typed))
 
 
 def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
-    """The form that takes the text."""
+    """The form for the text."""
     kinds = [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]]
     chosen = Filling(
         key=filling.key,
@@ -90,7 +89,7 @@ def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingI
 def look_page(
     viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, judged: Judged, filling: Filling
 ) -> bytes:
-    """What the text would lead to, and the button that does it."""
+    """The effects of the text, and the button that imports it."""
     ranking = board.rankings[ranking_id]
     new = [one for one in judged.asked if not (one.is_added and one.is_scored)]
     unities = ranking.unities
@@ -142,7 +141,7 @@ def _few(texts: Items[str], between: str) -> str:
 
 
 def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -> bytes:
-    """All imports, the newest first, each with the way to undo it."""
+    """All imports, the newest first, each with a link that undoes it."""
     rows: list[list[Child]] = [
         [
             run.name,
@@ -183,7 +182,7 @@ def _undo(viewer: Viewer, venue: Venue, run: Run) -> Html | None:
 
 
 def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, previewed: Html, filling: Filling) -> bytes:
-    """What undoing an import leads to, and the button that does it."""
+    """The effects of undoing an import, and the button that undoes it."""
     voided = _count(len(undoing.voided), "competition")
     said = (
         f"{voided} would be voided, and the points of {_count(undoing.points, 'event')} taken back. The log keeps all. "

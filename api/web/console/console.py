@@ -2,16 +2,16 @@
 
     /console                              the tournaments, or the page to sign in
     /console/sign-in, /console/sign-out
-    /console/tokens, /console/sessions    who can come in
+    /console/tokens, /console/sessions    access
     /console/tournament/<slug>            a tournament, and below it
         /competitors, /competitions       its lists
-        /publication                      what the public sees of it
+        /publication                      what the public sees
         /webhooks                         its webhooks
         /rankings/<id>                    a ranking; below it its history, the points to add, its classification
-        …                                 the changes of `changes.py`, each with a page of its own
+        …                                 the changes of `changes.py`, each with its own page
 
-A page is asked for with the session's cookie, and shows what its token may see. A change is a POST from a page of ours.
-It is made by `Handlers.perform`, so the same rows say who may do it, what it takes, and what is wrong with it.
+A page is requested with the session's cookie, and shows what its token may see. A change is a POST from a page of ours.
+`Handlers.perform` makes it, so the same rows say who may do it, what it takes, and what is wrong with it.
 """
 
 import re
@@ -90,7 +90,7 @@ _MakeOfTournament = Callable[[RecallContext, Viewer, Venue, PageAsked], Awaitabl
 
 
 class ConsoleHandlers:
-    """Answers for the console, to requests that came through so many `proxies`."""
+    """Answers for the console. `proxies`: the number of trusted proxies that requests pass through."""
 
     def __init__(self, console: Console, *, proxies: int) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""What all pages of the console have in common: the frame, the ways from page to page, and messages."""
+"""The common parts of all pages of the console: the frame, the links between pages, and messages."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
@@ -21,11 +21,11 @@ CONSOLE: Final = "/console"
 CONSOLE_HEADERS: Final = PAGE_HEADERS.replace("Cache-Control: no-cache", "Cache-Control: no-store") + header(
     "Cross-Origin-Opener-Policy", "same-origin"
 )
-"""Nothing of the console is kept, neither by browsers nor on the way."""
+"""Nothing from the console is cached, neither by browsers nor by proxies."""
 
 
 class Viewer(Struct, frozen=True, kw_only=True):
-    """Who looks at a page: the session and its token, and the files that pages are made with."""
+    """The viewer of a page: their session and its token, and the files that pages are made with."""
 
     session: Session
     token: Token
@@ -57,7 +57,7 @@ def tournament_address(slug: str, below: str = "", query: Query | None = None) -
 def console_page(
     viewer: Viewer, title: str, *children: Child, venue: Venue | None = None, below: str | None = None
 ) -> bytes:
-    """A page for who has signed in. `below`: the part of the venue that it is; None: it is none of them."""
+    """A page for a viewer who has signed in. `below`: the part of the venue that it is; None: it is none of them."""
     body = joined(
         (
             element("a", "To the content", href="#content", class_="skip"),
@@ -71,8 +71,8 @@ def console_page(
 
 
 def sign_in_page(static: StaticFiles, to: str, message: str | None = None, *, is_elsewhere: bool = False) -> bytes:
-    """The page on which a token is given. `to`: where to go then. `is_elsewhere`: the browser comes from another site,
-    so it may have a session that it did not send."""
+    """The page for signing in with a token. `to`: the page to show next. `is_elsewhere`: the browser comes from another
+    site, so it may have a session that it did not send."""
     token = element(
         "input",
         type="password",
@@ -112,7 +112,7 @@ def message_page(viewer: Viewer | None, static: StaticFiles, title: str, message
 def _framed(static: StaticFiles, title: str, body: Html, venue: Venue | None, *, kind: str = "console") -> bytes:
     head = head_of(static, title, style="console.css", script="console.js")
     told: dict[str, str | int] = {}
-    if venue is not None:  # what the script listens to, and from where on
+    if venue is not None:  # what the script listens to, and the event to begin after
         told["data_events"] = f"/tournament/{quote(venue.slug, safe='')}/events"
         told["data_after"] = venue.head.sequence
         told["data_kinds"] = " ".join(sorted(codec.tags()))
@@ -159,12 +159,12 @@ def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
 
 
 def live(name: str, *children: Child) -> Html:
-    """A part of a page that the script replaces when something has happened. Nothing in it can be filled in."""
+    """A part of a page that the script replaces after an event. It has no fields to fill in."""
     return element("div", *children, id=f"live-{name}", data_live=True)
 
 
 def way(text: str, to: str, *, chief: bool = False) -> Html:
-    """A link that leads to something that can be done."""
+    """A link to something that the viewer can do."""
     return element("a", text, href=to, class_="button chief" if chief else "button")
 
 
@@ -208,7 +208,7 @@ def data_table(
 
 
 def done_message(query: Query, undo: str | None = None) -> Html | None:
-    """Says that what was asked for on the page before is recorded. `undo`: the address of the page that undoes it."""
+    """The message that a request was recorded. `undo`: the address of the page that undoes it."""
     sequence = query.get("done", "")
     if not (sequence.isascii() and sequence.isdigit()):
         return None
@@ -217,5 +217,5 @@ def done_message(query: Query, undo: str | None = None) -> Html | None:
 
 
 def facts(*pairs: tuple[str, Child]) -> Html:
-    """Names with what they stand for."""
+    """Names with their values."""
     return element("dl", *[element("div", element("dt", name), element("dd", value)) for name, value in pairs])

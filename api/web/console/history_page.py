@@ -15,7 +15,7 @@ from projections.past.moments import Span
 from projections.past.pages import HistoryPage
 
 HISTORY_EVENTS: Final = 200
-"""Events of a tournament that one page goes through."""
+"""Events of a tournament that one page covers."""
 HISTORY_LINES: Final = 500
 """Lines of one page."""
 _HEADS: Final = [
@@ -40,7 +40,7 @@ def history_page(
     page: HistoryPage,
     query: Query,
 ) -> bytes:
-    """The lines of the events of `span`, each event with the way to undo or redo it."""
+    """The lines of the events of `span`, each event with a link to undo or redo it."""
     ranking = board.rankings[ranking_id]
     below = f"/rankings/{ranking_id}"
     rows: list[list[Child]] = []
@@ -91,14 +91,14 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
 
 
 def _change(line: HistoryLine, notation: Notation) -> str:
-    """What the line did: a delta, or a result; empty: it reversed results."""
+    """The effect of the line: a delta, or a result; empty: it reversed results."""
     if line.result is not None:
         return number_text(line.result, notation)
     return "" if line.delta is None else signed_text(line.delta, notation)
 
 
 def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> Child:
-    """What became of the event, and the way to the page that undoes or redoes it, if the viewer may."""
+    """The state of the event, and a link to the page that undoes or redoes it, if the viewer may."""
     if isinstance(line, DeclarationLine):
         return None
     by = ranking.undone.get(line.sequence if line.reverses is None else line.reverses)

@@ -1,4 +1,4 @@
-"""Imports into a tournament by the console: competitors, competitions, and undoing an import of competitions."""
+"""Imports into a tournament through the console: competitors, competitions, and undoing an import of competitions."""
 
 import asyncio
 from functools import partial
@@ -41,7 +41,7 @@ from projections.past import folds
 
 
 class ImportHandlers:
-    """Shows what an import or its undoing would do, then does it."""
+    """Shows the effects of an import or of undoing it, then does it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -55,7 +55,7 @@ class ImportHandlers:
             return import_page(viewer, await venue_of(context, incoming), filling)
 
     async def import_competitors(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
-        """Shows what the text would lead to; does it, once that was seen."""
+        """Shows the effects of the text, and, once they were seen, registers its competitors."""
         refuse_beyond_scope(viewer.token, REGISTER.scope)
         form = await self._console.body(incoming)
         key = form.pop(KEY, "")
@@ -88,7 +88,7 @@ class ImportHandlers:
             return competition_import_pages.import_page(viewer, venue, context.live.board, ranking_id, filling)
 
     async def import_competitions(self, incoming: IncomingRequest, viewer: Viewer) -> bytes | Reply:
-        """As `_import`, for competitions. Lines that are sent again are imported already."""
+        """As `import_competitors`, for competitions. Lines that are sent again count as imported already."""
         refuse_beyond_scope(viewer.token, Scope.WRITE)
         form = await self._console.body(incoming)
         key = form.pop(KEY, "")
@@ -156,7 +156,7 @@ class ImportHandlers:
         return see_other(tournament_address(incoming.parameters["tournament"], "/imports", {"done": str(done)}))
 
     async def _planned(self, incoming: IncomingRequest, viewer: Viewer, live: LiveTournament) -> Undoing:
-        """What undoing the import of the path would do. A token without scope admin undoes its own."""
+        """The effects of undoing the import of the path. A token without scope admin can only undo its own."""
         only_of = None if viewer.may(Scope.ADMIN) else viewer.token.token_id
         return await plan_undoing(self._console.desk, live, incoming.parameters["import_name"], only_of=only_of)
 

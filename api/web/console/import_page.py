@@ -1,5 +1,4 @@
-"""The pages on which competitors are registered from CSV: what is pasted or chosen, what it would lead to, and the form
-that does it. Pure."""
+"""The pages for registering competitors from CSV: the text, its effects, and the form that registers them. Pure."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
@@ -22,21 +21,21 @@ from projections.board.board import Board
 CSV: Final = "csv"
 """The field that has the text."""
 STEP: Final = "step"
-"""The hidden field that says that the lines were looked at."""
+"""The hidden field that is set once the effects were seen."""
 ROWS_SHOWN: Final = 200
-"""Lines that the look shows."""
+"""Lines whose effects are shown."""
 _COLUMNS: Final = ("name", "tags", "color", "parent")
 
 
 class ImportedLine(Struct, frozen=True):
-    """A competitor of the text: the number of the line, and what it says, as the operation takes it."""
+    """A competitor in the text: the number of the line, and its content, as the operation takes it."""
 
     number: int
     item: Mapping[str, object]
 
 
 def read(board: Board, text: str) -> list[ImportedLine]:
-    """The lines of a text, judged. Raises Unreadable, and Unacceptable with every fault by its line."""
+    """The lines of a text, checked. Raises Unreadable, and Unacceptable with every fault by its line."""
     rows = csv_rows(text.removeprefix("\ufeff"))
     _, first = next(rows, (1, []))
     columns = [column.strip() for column in first]
@@ -72,7 +71,7 @@ def read(board: Board, text: str) -> list[ImportedLine]:
 
 
 def _judged(board: Board, lines: Items[ImportedLine]) -> list[Fault]:
-    """What the operation would say of them. Ids below 0 are nobody's."""
+    """The faults that the operation would find. No competitor has an id below 0."""
     items = [
         RegisterCompetitor(
             competitor_id=CompetitorId(-line.number),
@@ -98,12 +97,12 @@ def _by_line(fault: Fault, lines: Items[ImportedLine]) -> Fault:
 
 
 def items_form(lines: Items[ImportedLine]) -> dict[str, str]:
-    """The form of the operation."""
+    """The form that the operation takes."""
     return {ITEMS: json.encode([line.item for line in lines]).decode()}
 
 
 def import_page(viewer: Viewer, venue: Venue, filling: Filling) -> bytes:
-    """The form that takes the text."""
+    """The form for the text."""
     return console_page(
         viewer,
         "Import competitors",
@@ -125,7 +124,7 @@ def import_page(viewer: Viewer, venue: Venue, filling: Filling) -> bytes:
 
 
 def csv_input(filling: Filling, label: str, about: str) -> Html:
-    """The field that takes the text, or a file."""
+    """The field for the text, or for a file."""
     text = element(
         "textarea",
         filling.given.get(CSV, ""),
@@ -147,7 +146,7 @@ def csv_input(filling: Filling, label: str, about: str) -> Html:
 
 
 def look_page(viewer: Viewer, venue: Venue, board: Board, lines: Items[ImportedLine], filling: Filling) -> bytes:
-    """What the text would lead to, and the button that does it."""
+    """The effects of the text, and the button that registers it."""
     rows: list[list[Child]] = [_row(board, line) for line in lines[:ROWS_SHOWN]]
     rest = len(lines) - len(rows)
     known = {found.name for found in board.competitors.values()}
@@ -190,5 +189,5 @@ def _row(board: Board, line: ImportedLine) -> list[Child]:
 
 
 def hidden(name: str, value: str) -> Html:
-    """A field that is carried along."""
+    """A hidden field, which passes a value on."""
     return element("input", type="hidden", name=name, value=value)

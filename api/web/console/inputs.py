@@ -15,11 +15,11 @@ from engine.domain.errors import Fault
 from engine.domain.terms import Counts, Sort
 
 KEY: Final = "idempotency_key"
-"""The hidden field by which a form that is sent twice counts once."""
+"""The hidden field that makes a form count once, however often it is sent."""
 IF_MATCH: Final = "if_match"
-"""The hidden field with the tag of what the form was filled in from."""
+"""The hidden field with the tag of the state from which the form was filled in."""
 LOGO_FIELD: Final = "logo"
-"""The field of a picture, in base64, for which a script offers to choose a file."""
+"""The field for a picture, in base64. A script offers to choose a file for it."""
 _KEY_BYTES: Final = 18
 _WORDS: Final = {
     "group_id": "Group",
@@ -33,15 +33,16 @@ _SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
 
 
 class Option(Struct, frozen=True):
-    """What a field can be chosen to be."""
+    """A value that a field offers."""
 
     value: str
     text: str
 
 
 class Filling(Struct, frozen=True, kw_only=True):
-    """A form as it is shown: what is `given` in it, what is wrong, and what fields can be chosen from. `suggested` may
-    be taken or not. `labels`: of fields, in place of what their names say. `key`: its idempotency key."""
+    """A form as it is shown. `given`: the values of its fields; `faults`: what is wrong with them; `options`: the
+    values that a field can be given. `suggested` values need not be taken. `labels`: of fields, in place of their
+    names. `key`: its idempotency key."""
 
     key: str
     given: Mapping[str, str] = {}
@@ -53,7 +54,7 @@ class Filling(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
     def about(self, name: str) -> list[str]:
-        """What is wrong with a field, or with one of the several that it may be sent as."""
+        """The faults of a field."""
         return [fault.message for fault in self.faults if fault.field == name]
 
 
@@ -77,7 +78,7 @@ def form(filling: Filling, address: str, button: str, *children: Child, dangerou
 
 
 def complaint(filling: Filling, shown: Items[str]) -> Html | None:
-    """What is wrong with the form as a whole, and with what no shown field stands for; None: nothing."""
+    """The fault of the form as a whole, and the faults of fields that are not `shown`; None: it was not refused."""
     if filling.message is None:
         return None
     rest = [fault for fault in filling.faults if fault.field not in shown]
@@ -91,7 +92,7 @@ def inputs(fields: Items[Field], filling: Filling) -> Html:
 
 
 def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -> Html:
-    """A box for each of several that can be chosen. `texts`: what is said of each, by its name. `field`: what they are
+    """A checkbox for each of several things that can be chosen. `texts`: its text, by its field. `field`: all of them
     together."""
     wrong = filling.about(field)
     items = [
@@ -117,7 +118,7 @@ def boxes(legend: str, field: str, texts: Mapping[str, str], filling: Filling) -
 def text_input(
     name: str, label: str, filling: Filling, about: str = "", *, required: bool = False, is_number: bool = False
 ) -> Html:
-    """A field of one line that no row declares."""
+    """A one-line field that no row declares."""
     return _labelled(name, label, filling, about, required=required, sample=None, is_number=is_number)
 
 

@@ -57,7 +57,7 @@ def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found
 
 
 def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, query: Query) -> bytes:
-    """The competitions before the last `offset`, the newest first."""
+    """The competitions after the newest `offset`, the newest first."""
     last = len(board.competitions) - offset
     shown = list(board.competitions.run(last - ITEMS_SHOWN + 1, last))[::-1]
     may_write = viewer.may(Scope.WRITE)
@@ -117,7 +117,7 @@ def _result(board: Board, found: Competition) -> str:
 
 
 def _link(venue: Venue, below: str, text: str, what: str) -> Html:
-    """A link that says to a screen reader what it is about."""
+    """A link that tells a screen reader what it is about."""
     return element("a", text, element("span", f" {what}", class_="unseen"), href=venue.address(below), class_="act")
 
 
@@ -133,7 +133,7 @@ def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
 
 
 def competitor_choices(board: Board) -> Html:
-    """The ids of competitors, for forms that name them: the first ones, and how many there are."""
+    """The ids of competitors, for forms that take ids: the first ones, and the number of the rest."""
     shown = [
         element("li", element("bdi", name, class_="chosen"), " ", element("code", one), data_id=one)
         for one, name in ((one, found.name) for one, found in board.competitors.run(1, ITEMS_SHOWN))

@@ -1,4 +1,4 @@
-"""The page of one tournament: its head, what the public sees of it, its rankings, and what can be done."""
+"""The page of one tournament: its head, its public view, its rankings, and the actions that are possible."""
 
 from datetime import datetime
 from typing import Final
@@ -35,7 +35,7 @@ RANKINGS_SHOWN: Final = 200
 
 class Overview(Struct, frozen=True, kw_only=True):
     """The data of the page that is not on the board. `checkpoint`: how far the tables are; None: there are none yet.
-    `verified`: what verification noted last; None: nothing. `quota`: empty if there is none."""
+    `verified`: the result of the last verification; None: there was none. `quota`: empty if there is none."""
 
     entry: RegistryEntry
     board: Board
@@ -83,7 +83,7 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
 
 
 def quota_text(share: Share) -> str:
-    """How much of a quota is used, with a warning if that is most of it."""
+    """How much of a quota is used, with a warning if it is nearly full."""
     text = f"{number_text(share.used)} of {number_text(share.bound)} used"
     if share.used >= share.bound:
         return f"{text}: no more can be added. Ask the operator."
@@ -91,7 +91,7 @@ def quota_text(share: Share) -> str:
 
 
 def _public(venue: Venue, board: Board) -> Html:
-    """The way to the board, if there is one for the public, and what it shows."""
+    """A link to the board, if it is public, and what it shows."""
     if not board.publication.published:
         return element("p", f"The public sees {public_text(board)}.")
     return element(
@@ -130,7 +130,7 @@ def _rankings(venue: Venue, board: Board) -> Html:
 
 
 def unity_text(unity: Unity) -> str:
-    """Its name and, if it counts results, which."""
+    """The name of the unity, and which result it counts, if it counts results."""
     name = isolated(unity.name)
     return name if unity.counts is Counts.SUM else f"{name} ({COUNTS_TEXTS[unity.counts].lower()})"
 
@@ -141,7 +141,7 @@ def state_text(board: Board, ranking_id: RankingId) -> str:
 
 
 def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -> bytes:
-    """What the public sees, and what can be done about it. For admins."""
+    """What the public sees, and the actions that change it. For admins."""
     publication, address = board.publication, "/publication/"
     links = [
         way("Unpublish it", venue.address(f"{address}unpublish"))

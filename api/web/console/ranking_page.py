@@ -1,5 +1,5 @@
-"""The page of a ranking: its table, and the ways to its history and to its changes. And the page on which points are
-added, which is the same table with a field in each line."""
+"""The page of a ranking: its table, with links to its history and to its changes. The page for adding points has the
+same table, with a field in each line."""
 
 import re
 from typing import Final
@@ -22,12 +22,12 @@ from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
 
 _ADDED: Final = "added"
-"""In the query, it says that the event `done` added points."""
+"""In the query: the event `done` added points."""
 POINTS: Final = "points[{competitor_id}]"
-"""The field of a line in which points are given."""
+"""The field of a line for its points."""
 DELTAS_NAME: Final = "participants_delta"
 COMPETITIONS_SUGGESTED: Final = 50
-"""The newest competitions, which the form suggests."""
+"""Newest competitions that the form suggests."""
 _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 
@@ -106,7 +106,7 @@ def _kept(query: Query) -> Query:
 
 
 def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, filling: Filling, query: Query) -> bytes:
-    """The form in which points of one unity are added, to the competitors of one page of the table."""
+    """The form that adds points of one unity to the competitors on one page of the table."""
     ranking = board.rankings[RankingId(table.ranking_id)]
     below = f"/rankings/{table.ranking_id}"
     unity = next(one for one in table.unities if one.id == table.unity_id)
@@ -151,7 +151,7 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
 
 
 def _newest(board: Board) -> list[Option]:
-    """The newest competitions, which the points are mostly for."""
+    """The newest competitions, which most points are for."""
     last = len(board.competitions)
     run = board.competitions.run(last - COMPETITIONS_SUGGESTED + 1, last)
     return [Option(str(one), competition_text(board, found)) for one, found in run][::-1]
@@ -181,7 +181,7 @@ def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[st
 
 
 def faults_by_line(filling: Filling) -> dict[int, list[str]]:
-    """What is wrong with the points of each competitor: the message of a fault names them."""
+    """The faults of each competitor's points: a fault's message names the competitor."""
     found: dict[int, list[str]] = {}
     for fault in filling.faults:
         if _is_of_lines(fault) and (whose := _WHOSE.search(fault.message)):

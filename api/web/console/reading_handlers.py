@@ -99,7 +99,7 @@ async def competitors(context: RecallContext, viewer: Viewer, venue: Venue, aske
 
 
 async def export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: PageAsked) -> Reply:
-    """A page of the export, as it is over HTTP, to be kept as a file."""
+    """A page of the export, as over HTTP, to be saved as a file."""
     competitor_id = CompetitorId(asked.ids["competitor_id"])
     after = Sequence(asked.arguments.get("after", 0))
     question = ExportQuestion(competitor_id=competitor_id, after=after, limit=EXPORTED_MAX)
@@ -141,7 +141,7 @@ async def imports(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
 
 
 class _RankingSite(Site, frozen=True, kw_only=True):
-    """A ranking in the console, for the pages of boards that it has too: to them, it is as a board."""
+    """A ranking in the console, in place of a board, for the pages that boards have, too."""
 
     ranking_id: RankingId
 

@@ -1,4 +1,4 @@
-"""The first page of the console: the tournaments that a token is for, and how the service does with each."""
+"""The first page of the console: the tournaments that a token is for, and the state of each."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
@@ -23,7 +23,7 @@ ZONE_FIELD: Final = next(field for field in PRESENTATION.fields if field.name ==
 
 
 class Tournaments(Struct, frozen=True, kw_only=True):
-    """A page of tournaments, how far the tables of each are, which have stopped, and when each was verified last.
+    """A page of tournaments: how far the tables of each are, which have stopped, and when each was last verified.
     `next`: the slug after which the following page begins; None: there is none."""
 
     entries: Items[RegistryEntry]
@@ -48,7 +48,7 @@ def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:
 
 
 def may_create(viewer: Viewer) -> bool:
-    """A token that is for some tournaments alone would not be for the new one."""
+    """A token for some tournaments only would not be for the new one."""
     return viewer.may(Scope.ADMIN) and viewer.token.tournament_ids is None
 
 
@@ -91,7 +91,7 @@ def lag_text(entry: RegistryEntry, checkpoint: Checkpoint | None) -> str:
 
 
 def verified_text(last: LastVerified | None) -> Html:
-    """When a tournament was verified last, up to which event, and what was found."""
+    """When a tournament was last verified, up to which event, and with how many differences."""
     if last is None:
         return element("span", "not noted")
     upto = f", up to event {number_text(last.sequence)}"

@@ -1,4 +1,4 @@
-"""The page of a tournament's webhooks: which there are, how far each is, and what is wrong with it."""
+"""The page of a tournament's webhooks: how far each is, and what is wrong with it."""
 
 from collections.abc import Sequence as Items
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from api.webhooks.webhooks import ListedWebhook, WebhookState
 
 
 def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) -> bytes:
-    """For admins. Of an address it shows where it leads, as the rest of it may be a secret of the receiver's."""
+    """For admins. It shows only the host of an address, because the rest may be a secret of the receiver."""
     heads = [
         ("Webhook", "name"),
         ("Id", "value"),
@@ -47,7 +47,7 @@ def _row(venue: Venue, webhook: ListedWebhook) -> list[Child]:
 
 
 def _state(venue: Venue, webhook: ListedWebhook) -> Html:
-    """The state, with what is wrong."""
+    """The state, with any problem."""
     if webhook.state is WebhookState.ACTIVE and not webhook.failures:
         return element("span", webhook.state)
     times = f"{webhook.failures} {'time' if webhook.failures == 1 else 'times'}"
