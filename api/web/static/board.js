@@ -1,5 +1,5 @@
-// Makes the page of a board live: rows move to their new places, and the slider shows any moment of the past. What the
-// page is about stands in data- attributes. Everything here is also there without scripts, as links and forms.
+// Makes the page of a board live: rows move to their new places, and the slider shows any moment of the past. The
+// page describes itself in data- attributes. Everything here also works without scripts, through links and forms.
 
 import { showCompetitions } from "./competitions.js";
 import { Past } from "./past.js";
@@ -8,7 +8,7 @@ import { Rows } from "./rows.js";
 import { Timeline } from "./timeline.js";
 import { dateText, localText, timeText, word, wordParts } from "./words.js";
 
-const TURN = 15000; // milliseconds of a page on a large screen
+const TURN = 15000; // milliseconds that a large screen shows one page
 const TOLD_MAX = 3; // competitors whose new places are read out
 
 const main = document.querySelector("main");
@@ -18,15 +18,15 @@ const board = `/board/${encodeURIComponent(told.slug)}`;
 const query = new URLSearchParams(location.search);
 const moment = document.getElementById("moment");
 const slider = document.getElementById("at");
-const pages = document.querySelectorAll(".pages"); // the ways to other lines
+const pages = document.querySelectorAll(".pages"); // links to other lines
 const page = Number(told.lines); // lines of a page
 
 const lang = document.documentElement.lang;
 const spoken = lang === "en" && !query.has("lang") ? {} : { lang };
 
-let table = null; // the last that the service told
+let table = null; // the last answer of the service
 let asking = Object.fromEntries([...query].filter(([name]) => ["at", "on"].includes(name))); // empty: now
-let timeline = null; // of a slider by dates, as soon as it is there
+let timeline = null; // of a slider by dates, once it is loaded
 let loading = null;
 let end = Number(told.end);
 let offset = Number(told.offset);
@@ -47,7 +47,7 @@ function askedTable() {
   return asked("table.json", { ...more, ...asking });
 }
 
-/** All names that the service told. */
+/** All names in an answer. */
 function namesOf({ lines, competitions }) {
   return JSON.stringify([lines.map(({ competitor_id, name }) => [competitor_id, name]), competitions]);
 }
@@ -56,12 +56,12 @@ function isNow() {
   return !Object.keys(asking).length;
 }
 
-/** The places of the slider: events of the log, or what took place. */
+/** The places of the slider: events of the log, or steps of the timeline. */
 function places() {
   return timeline ?? { first: 1, last: end, address: String };
 }
 
-/** Takes what the service told of the lines of the page. */
+/** Shows an answer of the service. */
 function take(answer) {
   const begun = answer.offset === Number(told.offset); // the lines that the page came with
   if (isNow() && begun && !rows.fit(answer.lines, answer.since !== null)) location.reload(); // the first competitions
@@ -93,7 +93,7 @@ const present = new Present({
     const answer = await askedTable();
     if (!isNow()) return;
     if (["sequence", "offset", "state"].some((name) => answer[name] !== table?.[name])) take(answer);
-    else if (namesOf(answer) !== namesOf(table)) location.reload(); // a freeze holds back that somebody was erased
+    else if (namesOf(answer) !== namesOf(table)) location.reload(); // a freeze holds back the event of an erasure
   },
   concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
   passed: tellEnd,
@@ -111,20 +111,20 @@ const rows = new Rows(main.querySelector("table"), {
     return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
   },
   here: query.get("line"),
-  target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
+  target: document.body.classList.contains("embed") ? "_blank" : "_self", // an explanation may not be framed
 });
 
 const STATES = ["live", "frozen", "final"];
 const lost = document.createElement("strong");
 
-// ── What is said ────────────────────────────────────────────────────────────────────────────────────────
+// ── Texts ───────────────────────────────────────────────────────────────────────────────────────────────
 
 const status = document.createElement("p");
 status.setAttribute("role", "status");
 status.className = "unseen";
 document.body.append(status);
 
-/** Which moment of the past the service told of. */
+/** The moment of the past in an answer, in words. */
 function momentOf({ on, last, sequence }) {
   const ofLast = last && { what: last.name, day: dateText(new Date(last.date)) };
   if (on && timeline?.last) return timeline.text(timeline.placeAt(Date.parse(on)));
@@ -132,8 +132,8 @@ function momentOf({ on, last, sequence }) {
   return word(ofLast ? "after_event_last" : "after_event", { number: sequence, end, ...ofLast });
 }
 
-/** Says which moment is shown: that of the past in words, and when it was recorded; null: that is not known yet. `state`: of
- * the table of now. */
+/** Shows which moment is in view. `words`: a moment of the past, in words; `date`: when it was recorded; null: not
+ * known yet. `state`: that of the current table. */
 function tellMoment(words, date, state) {
   const time = document.createElement("time");
   if (date) {
@@ -148,7 +148,7 @@ function tellMoment(words, date, state) {
   slider.labels[0].textContent = isNow() ? word("history") : word("history_of", { moment: words });
 }
 
-/** Says which lines are shown, and leads to those above and below. */
+/** Shows which lines are in view, with links to those above and below. */
 function tellPages(first, shown, count) {
   const lines = word(shown ? "span" : "no_lines", { first: first + 1, last: first + shown, count });
   const [number, of] = [Math.floor(first / page) + 1, Math.max(Math.ceil(count / page), 1)];
@@ -176,7 +176,7 @@ function tellState(answers) {
   status.textContent = answers ? word("back_again") : lost.textContent;
 }
 
-/** Says who has come to another place. */
+/** Announces the competitors who have moved. */
 function tellMoves(before, now) {
   const places = new Map(before.map((line) => [line.competitor_id, line.position]));
   const moved = now.filter((line) => places.has(line.competitor_id) && places.get(line.competitor_id) !== line.position);
@@ -233,7 +233,7 @@ function goTo(place) {
   }
 }
 
-/** Asks for what took place, in order of time; null: the service does not tell it. */
+/** Loads what took place, in order of time. `timeline` is null if nothing did. */
 function loadTimeline() {
   loading ??= asked("timeline.json").then(
     (shape) => {
@@ -246,7 +246,7 @@ function loadTimeline() {
   return loading;
 }
 
-/** Makes the field for a day a slider, if there are dates to go through, and all else that needs a slider. */
+/** Turns the date field into a slider, if there are dates, and adds everything that needs a slider. */
 async function beginPast() {
   if ("dated" in told) {
     await loadTimeline();

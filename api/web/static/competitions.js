@@ -3,13 +3,13 @@
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { localText, readNumber, timeText, word } from "./words.js";
 
-const SIDES_LONG = 60; // characters, as of the service
+const SIDES_LONG = 60; // characters, as in the service
 
 const latest = document.getElementById("latest");
 const section = document.getElementById("competitions");
 const written = new Set(); // parts whose first content came with the page
 
-/** Shows what table.json tells of competitions. */
+/** Shows the competitions of table.json. */
 export function showCompetitions(told) {
   show(latest, told.latest, () => html`<strong>${word("latest")}</strong> ${text(told.latest)}`);
   const characters = told.latest?.sides.reduce((sum, { name }) => sum + name.length, 0);

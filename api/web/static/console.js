@@ -1,5 +1,5 @@
-// Makes the pages of the console live: what is shown is fetched again when the stream tells that something has happened.
-// What can be filled in is never replaced. Everything here is also there without scripts.
+// Makes the pages of the console live: what is shown is fetched again when the stream reports an event. Fields that can
+// be filled in are never replaced. Everything also works without scripts.
 
 const PAUSE = 1000; // milliseconds between two fetches
 
@@ -8,7 +8,7 @@ const said = document.getElementById("said");
 let wanted = false;
 let fetching = false;
 
-/** The page as it is now. XMLHttpRequest makes a document of it; nothing in it runs. */
+/** The current page. XMLHttpRequest parses it; its scripts do not run. */
 function page() {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -37,7 +37,7 @@ async function refresh() {
   fetching = false;
 }
 
-/** Shows a part as it is now, if it has changed. Who is in it with the keyboard stays there. */
+/** Replaces a part by its current version, if it has changed. A focused link keeps the focus. */
 function replace(part, now) {
   if (!now || part.isEqualNode(now)) return;
   const links = [...part.querySelectorAll("a")];
@@ -62,7 +62,7 @@ function tell(listens) {
 
 // ── Forms ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A name that is chosen adds its id to the field that takes ids. */
+/** Makes each name a button that adds its id to the field for ids. */
 function addChoices(list) {
   const field = list.closest("form").querySelector('[name="participants"], [name="add"]');
   if (!field) return;
@@ -79,7 +79,7 @@ function addChoices(list) {
   }
 }
 
-/** A file that is chosen fills the field of its text; a logo does so in base64. */
+/** Adds an input for a file that fills the text field; a logo is encoded in base64. */
 function addFile(field) {
   const isLogo = field.dataset.file === "logo";
   const input = document.createElement("input");

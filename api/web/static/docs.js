@@ -1,4 +1,4 @@
-// The documentation: a button at every command, which copies it. Without scripts, there are none.
+// The documentation: every command gets a button that copies it.
 
 const SHOWN_MS = 2000;
 const said = document.getElementById("said");
@@ -13,7 +13,7 @@ for (const command of document.querySelectorAll("[data-copied]")) {
   command.prepend(button);
 }
 
-/** Copies what stands in `text`, or selects it, for who copies it by hand. */
+/** Copies the content of `text`, or selects it, to be copied by hand. */
 async function copy(text, button) {
   const told = (await isCopied(text)) ? "Copied" : "Selected";
   button.textContent = said.textContent = told;
@@ -25,7 +25,7 @@ async function copy(text, button) {
 
 async function isCopied(text) {
   try {
-    await navigator.clipboard.writeText(text.textContent); // only where the page came by TLS, or from this machine
+    await navigator.clipboard.writeText(text.textContent); // allowed only over TLS, or from this machine
     return true;
   } catch {
     getSelection().selectAllChildren(text);

@@ -4,7 +4,7 @@
 const RESULTS = 2n ** 53n; // as in engine/domain/marks.py
 const OTHERS_MAX = 12; // as OTHER_COLUMNS_MAX of the service
 
-/** A passage of history, as passage.json tells it: between its first and last event, nothing but points changes it. */
+/** A passage of history, from passage.json: between its first and last event, only points change it. */
 export class Passage {
   #steps;
   #totals;
@@ -25,7 +25,7 @@ export class Passage {
     return this.first <= sequence && sequence <= this.last;
   }
 
-  /** By which unities, as numbers of this passage, a table is ordered; null: the browser cannot tell. */
+  /** The unities by which a table is ordered, as numbers of this passage; null: the browser cannot order it. */
   criteriaOf(unityId) {
     if (!unityId) return this.criteria;
     const number = this.unities.findIndex((unity) => unity.id === unityId);
@@ -53,15 +53,15 @@ export class Passage {
     return [...this.unities.keys()].filter((number) => !criteria.includes(number)).slice(0, OTHERS_MAX);
   }
 
-  /** The total that is shown where this one is kept. A result is kept as a mark, beyond 0 on the side of the better ones;
-   * null: there is none. */
+  /** The value to show for a stored total. A result is stored as a mark, shifted past 0 to the better side; null: there
+   * is no result. */
   #shown(number, total) {
     const { results } = this.unities[number].notation;
     if (!results) return total;
     return total === 0n ? null : total + (results === "ASC" ? RESULTS : -RESULTS);
   }
 
-  /** The lines of the table in order: number of the competitor, position, values, those of the criteria first. */
+  /** The lines of the table in order: number of the competitor, position, values. Values of the criteria come first. */
   lines(criteria) {
     const columns = criteria.map((number) => [this.#totals[number], this.unities[number].sort === "ASC" ? 1 : -1]);
     const shown = [...criteria, ...this.othersOf(criteria)];

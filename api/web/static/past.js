@@ -1,11 +1,11 @@
-// The slider over the whole history: any moment is folded here from a passage, which the service tells once.
+// The slider over the whole history: each moment is folded here from a passage, which is fetched once.
 
 import { Passage } from "./fold.js";
 
-const REST = 350; // milliseconds without a move, after which the service is asked for what the fold does not tell
-const PAUSE_MAX = 1; // seconds that play waits for the next event at most
+const REST = 350; // milliseconds without a move before the service is asked for what the fold lacks
+const PAUSE_MAX = 1; // seconds that playing waits at most for the next event
 
-const PASSAGES_MAX = 30; // that are kept
+const PASSAGES_MAX = 30; // passages kept
 
 export class Past {
   #asked;
@@ -30,12 +30,12 @@ export class Past {
     this.#rested = rested;
   }
 
-  /** From now on the places of the slider are the steps of this passage, which is the whole history. */
+  /** Makes the steps of this passage, the whole history, the places of the slider; null: events are its places. */
   goThrough(passage) {
     this.#whole = passage;
   }
 
-  /** Shows the moment after the event, as soon as its passage is there. */
+  /** Shows the moment after the event, once its passage is loaded. */
   async goTo(sequence) {
     this.#wanted = sequence;
     clearTimeout(this.#rest);
@@ -51,13 +51,13 @@ export class Past {
     }
   }
 
-  /** No longer shows a moment that is on its way. */
+  /** Stops showing a moment that is still loading. */
   leave() {
     this.#wanted = 0;
     clearTimeout(this.#rest);
   }
 
-  /** The passage that shows the event; where others were asked for meanwhile, that of the last one. */
+  /** The passage that shows the event; null: the page cannot fold it, or another event has been requested meanwhile. */
   async #passageOf(sequence) {
     if (this.#whole || !this.#folds) return this.#whole;
     const known = this.#passages.find((passage) => passage.has(sequence));
@@ -85,11 +85,11 @@ export class Past {
     this.#shown(sequence, lines, columns, step ? new Date(step.recordedAt * 1000) : null);
   }
 
-  /** Plays from the moment after `from` up to `end`, `speed()` times as fast as it was, until `signal` is aborted.
-   * `moved` is called with each event that it comes to. */
+  /** Plays from the moment after `from` up to `end`, `speed()` times as fast as it took place, until `signal` is
+   * aborted. `moved` is called with each event reached. */
   async play({ from, end, speed, signal, moved }) {
     let at = from;
-    let seconds = 0; // of then, that have passed since the event `at`
+    let seconds = 0; // of the history, since the event `at`
     let last = performance.now();
     while (!signal.aborted && at < end) {
       const now = await new Promise(requestAnimationFrame);
@@ -107,8 +107,7 @@ export class Past {
   }
 }
 
-/** Which event is reached `seconds` after the event `at`, where no pause is longer than `most`, and how many seconds are
- * left then. */
+/** The event reached `seconds` after the event `at`, with no pause longer than `most`, and the seconds left over. */
 function due(passage, at, seconds, most) {
   const { first, last, steps } = passage;
   if (at < first) return [first, seconds];

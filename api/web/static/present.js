@@ -1,5 +1,5 @@
-// What is new: the stream of what the public sees tells that something has happened, and what is in view is fetched again.
-// While nothing happens, nothing is asked. A page that is hidden does not listen: a browser has few connections for all.
+// Keeps a page current: when the public stream reports an event, the view is fetched again. Without events, nothing is
+// requested. A hidden page does not listen, because a browser has few connections for all pages.
 
 const PAUSE = 1000; // milliseconds between two fetches, and before the connection is tried again
 const PAUSE_MAX = 10000;
@@ -20,9 +20,10 @@ export class Present {
   #wanted = false;
   #goOn = () => {};
 
-  /** `kinds` of events change what is shown, if it `concerns` them. `address` of the stream, after what is shown. `fetched`
-   * fetches what is in view and shows it. `passed` is called with the sequence of each event, `told` with whether the
-   * service answers; `held` with whether a freeze holds the log, and returns whether that is not what is shown. */
+  /** `kinds`: the events that change the view, if `concerns` says so of their data. `address`: returns the address of
+   * the stream after the view. `fetched`: fetches and shows the view. `passed` is called with the sequence of each
+   * event, `told` with whether the service answers; `held` with whether a freeze holds the log, and returns whether the
+   * view differs from that. */
   constructor({ kinds, address, fetched, concerns, passed, told, held }) {
     this.#kinds = kinds;
     this.#address = address;
@@ -46,13 +47,13 @@ export class Present {
     this.#close();
   }
 
-  /** Fetches what is in view now. */
+  /** Fetches the view now. */
   look() {
     this.#goOn();
     this.#look();
   }
 
-  /** Fetches the current view, at a limited rate, and then listens for events after it. */
+  /** Fetches the view, at a limited rate, and then listens for events after it. */
   async #look() {
     this.#wanted = true;
     if (this.#looking) return;
@@ -64,7 +65,7 @@ export class Present {
         this.#told(true);
         this.#listen();
       } catch (error) {
-        if (error.status === 404) return location.reload(); // it is not public any more
+        if (error.status === 404) return location.reload(); // no longer public
         this.#lose();
       }
       await new Promise((goOn) => {
@@ -94,7 +95,7 @@ export class Present {
     source.addEventListener("reset", () => this.#tryAgain());
     source.addEventListener("error", () => {
       if (listens) this.#lose();
-      else this.#tryAgain(); // there is no room for us, and we look now and then
+      else this.#tryAgain(); // the stream has no room for us: look from time to time
     });
   }
 
@@ -104,7 +105,8 @@ export class Present {
     this.#tryAgain();
   }
 
-  /** Looks and listens again after a pause, each time a longer one. Not all who were cut off come at once. */
+  /** Looks and listens again after a pause, each time a longer one. The pause varies, so that pages do not all return
+   * at once. */
   #tryAgain() {
     this.#close();
     this.#timer = setTimeout(() => this.look(), this.#pause * (0.5 + Math.random()));

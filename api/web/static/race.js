@@ -1,4 +1,4 @@
-// The race: each competitor a line through time, by position or by total. Drawn when it is asked for.
+// The race: a line through time for each competitor, by position or by total. Drawn on request.
 
 import uPlot from "./uplot/uPlot.esm.js";
 import { NO_COLOR, dayText, numberText, word } from "./words.js";
@@ -7,14 +7,14 @@ const HEIGHT_MIN = 460;
 const LABEL = 150; // pixels at the right, for names
 const LINE = 16; // pixels between two names
 const BELOW = 70; // pixels above and below the lines
-const NEAR = 30; // pixels from which the pointer highlights a line
-const ALIKE = 90; // distance of two colours, of 441, below which dashes tell them apart
+const NEAR = 30; // pixels within which the pointer highlights a line
+const ALIKE = 90; // distance of two colours, at most 441, below which dashes distinguish them
 const HUES = ["1f77b4", "d1495b", "2a9d4b", "9467bd", "e07a1f", "17a2b8", "8c6d31", "d63fa4"]; // of those without a colour
 const DASHES = [undefined, [8, 4], [2, 3], [10, 3, 2, 3]];
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000, 36000, 86400, 360000, 3600000]; // seconds
 const CONTRAST_MIN = 1.7; // of a line against the paper; a fainter colour is drawn darker, or lighter
 
-/** Draws what race.json tells into `place`. `chosen` is called with the event of a moment that is clicked. */
+/** Draws the answer of race.json into `place`. `chosen` is called with the event and the time of a clicked moment. */
 export class Race {
   #place;
   #told;
@@ -150,7 +150,7 @@ export class Race {
     if (width && this.#plot && Math.abs(this.#plot.width - width) > 1) this.#plot.setSize({ width, height: this.#height });
   }
 
-  /** Writes the name of each competitor at the end of the line, none over another. */
+  /** Writes the name of each competitor at the end of their line, without overlaps. */
   #name(plot, rows, font, paint) {
     const { ctx, bbox } = plot;
     const ratio = devicePixelRatio;
@@ -185,7 +185,7 @@ export function loadStyle() {
   return new Promise((loaded) => link.addEventListener("load", loaded, { once: true }));
 }
 
-/** As much of a name as has room, with an ellipsis if that is not all. */
+/** The name, cut to fit, with an ellipsis if something was cut off. */
 function cut(ctx, name, width) {
   if (ctx.measureText(name).width <= width) return name;
   const letters = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
@@ -200,7 +200,7 @@ function places(most) {
   return found;
 }
 
-/** Steps of an axis of totals: whole ones, and of times those of a clock. */
+/** Steps of an axis of totals: whole numbers, or, for times, those of a clock. */
 function steps({ time }) {
   if (time) return CLOCK.map((seconds) => seconds * (time === "ms" ? 1000 : 1));
   return [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((one) => one * 10 ** power));
@@ -211,7 +211,7 @@ function paints() {
   return Object.fromEntries(["ink", "muted", "faint", "paper"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** The colour of a competitor, mixed with the ink until it can be told from the paper. */
+/** The colour of a competitor, mixed with the ink until it stands out from the paper. */
 function legible(color, paint) {
   let [mixed, ink, paper] = [color, paint.ink.slice(1), paint.paper.slice(1)].map(channels);
   for (let part = 0; contrast(mixed, paper) < CONTRAST_MIN && part < 1; part += 0.1) {
@@ -220,7 +220,7 @@ function legible(color, paint) {
   return mixed;
 }
 
-/** How each line is drawn: those of nearly the same colour with different dashes. */
+/** The colour and dashes of each line: lines of nearly the same colour have different dashes. */
 function toldApart(colors) {
   return colors.map((color, number) => {
     const alike = colors.slice(0, number).filter((other) => Math.hypot(...other.map((one, n) => one - color[n])) < ALIKE);

@@ -4,7 +4,7 @@ import { html, nothing, render } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
 import { NO_COLOR, numberText, readNumber, word } from "./words.js";
 
-const NAME_LONG = 36; // characters, as of the service
+const NAME_LONG = 36; // characters, as in the service
 const MOVE = { duration: 700, easing: "cubic-bezier(.2, .8, .2, 1)" };
 const GLOW = { duration: 1600, easing: "ease-out" };
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -21,7 +21,8 @@ export class Rows {
   #lines = [];
   #offset = 0;
 
-  /** `address` of the explanation of a competitor, `target` where it opens; `here`: whose line the page is about. */
+  /** `address`: returns the address of a competitor's explanation; `target`: where it opens; `here`: the competitor
+   * whose line is highlighted. */
   constructor(table, { address, target, here }) {
     this.#head = table.tHead.rows[0];
     this.#body = table.tBodies[0];
@@ -34,12 +35,12 @@ export class Rows {
     this.#here = here;
   }
 
-  /** Whether the table has every column that the lines need: movement, if they are `compared`, and form. */
+  /** Whether the table has every column that the lines need: movement, if they are `compared`, and recent results. */
   fit(lines, compared) {
     return (this.#beside.moved || !compared) && (this.#beside.form || !lines.some(({ form }) => form.length));
   }
 
-  /** Shows these lines, the first of which has `offset` before it, with values in these `columns`. */
+  /** Shows these lines, after `offset` others, with values in these `columns`. */
   show(lines, offset, columns) {
     const still = STILL.matches || document.hidden;
     const before = still ? new Map() : this.#tops();
@@ -47,7 +48,7 @@ export class Rows {
     this.#lines = lines;
     this.#offset = offset;
     this.#name(columns);
-    if (!this.#shown) this.#body.replaceChildren(); // what came without scripts
+    if (!this.#shown) this.#body.replaceChildren(); // what came with the page
     this.#shown = true;
     this.#draw();
     if (still) return;
@@ -90,7 +91,7 @@ export class Rows {
     return this.#body.querySelectorAll("tr[data-competitor]");
   }
 
-  /** Where each row is seen, on its way too, against the top of the table. */
+  /** Where each row is seen, even while it moves, relative to the top of the table. */
   #tops() {
     const rows = [...this.#rows()];
     if (!rows.length) return new Map();

@@ -1,4 +1,4 @@
-// What took place in a ranking, in order of time, as timeline.json tells it: the places of a slider by dates. Place 0 is
+// What took place in a ranking, in order of time, from timeline.json: the places of a slider by dates. Place 0 is
 // before all of it.
 
 import { Passage } from "./fold.js";
@@ -9,7 +9,7 @@ export class Timeline {
 
   constructor(told) {
     this.passage = new Passage(told);
-    this.end = told.end; // the last event that was known
+    this.end = told.end; // the last event when it was loaded
     this.#moments = told.moments.map(([on, what]) => ({ on, what, time: Date.parse(on) }));
   }
 
@@ -21,12 +21,12 @@ export class Timeline {
     return this.#moments.length;
   }
 
-  /** What `at` names the moment of a place by. */
+  /** The value of `at` that shows a place. */
   address(place) {
     return place ? this.#moments[place - 1].on : new Date(this.#moments[0].time - 1000).toISOString();
   }
 
-  /** The place that shows what had taken place by then, in milliseconds. */
+  /** The place that shows what had taken place by `time`, in milliseconds. */
   placeAt(time) {
     return this.#moments.filter((moment) => moment.time <= time).length;
   }

@@ -26,12 +26,12 @@ export function word(key, values = {}) {
   return WORDS[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/** The same as parts, of which values may be anything that is drawn. */
+/** The same as parts; values may be anything that can be drawn. */
 export function wordParts(key, values) {
   return WORDS[key].split(/\{(\w+)\}/).map((part, number) => (number % 2 ? values[part] : part));
 }
 
-/** A number that came as text in English. */
+/** A number that was formatted in English, in the language of the page. */
 export function readNumber(text) {
   return text.replace(".", WORDS.point);
 }
@@ -39,8 +39,8 @@ export function readNumber(text) {
 /** The colour of a competitor who has none. */
 export const NO_COLOR = "000000";
 
-/** A total, given as text of digits or a BigInt, in the notation of its unity: with a real minus, and from five digits
- * on in groups. `number_text` of page.py writes the same. */
+/** A total, given as text of digits or a BigInt, in the notation of its unity: with a real minus, and digits in groups
+ * from five digits on. `Words.number` of words.py writes the same. */
 export function numberText(number, { decimals, time } = {}) {
   const size = String(number).replace("-", "");
   const text = time ? clockText(BigInt(size), time === "ms" ? 1000n : 1n) : decimalText(size, decimals ?? 0);
@@ -71,7 +71,7 @@ export function timeText(date) {
   return word("time", { day: dateText(date), clock: `${hour}:${minute}`, zone: `UTC${offset}` });
 }
 
-/** The same moment by the clock of the reader, if that differs: to be read after it. */
+/** The same moment by the reader's clock, to be written after it; empty if the clocks agree. */
 export function localText(date) {
   const { day, hour, minute } = partsOf(date);
   const two = (number) => String(number).padStart(2, "0");
