@@ -57,13 +57,13 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 Criteria = list[CriterionShape]
-"""What criteria holds."""
+"""The value of the field `criteria`."""
 
 
 class ClassificationLineShape(TableLineShape, frozen=True, gc=False):
-    """One competitor's line. `values` are as the criteria, null where they were not needed. `decided_by`: the number of
-    the criterion, from 0, that parts it from the line above in the whole table. `overall`, in a sub-table only: the
-    position in the whole table. `moved`, if it was asked for: places gained since then, negative if lost; null for a
+    """One competitor's line. `values`: one for each criterion, null if it was not needed. `decided_by`: the number,
+    from 0, of the criterion that separates it from the line above in the whole table. `overall`, in a sub-table only:
+    the position in the whole table. `moved`, if requested: places gained since then, negative if lost; null for a
     competitor outside this table then."""
 
     values: list[int | None]
@@ -77,8 +77,8 @@ class DeclarationShape(Struct, kw_only=True):
 
 
 class ClassificationShape(Struct, kw_only=True):
-    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in total;
-    in a sub-table, how many it has. `on`, if requested: only with points that had taken place by then."""
+    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: the total number of lines; in
+    a sub-table, its own. `on`, if requested: only points that had taken place by then count."""
 
     criteria: Criteria
     sequence: int
@@ -106,7 +106,7 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
     """Raises FieldMisread, and Unreadable if the text is not JSON."""
     shapes = decoded_array(_CRITERIA, text, "criteria", _FORM)
     keys = sum([len(found) for found in msgspec.json.decode(text, type=list[dict[str, msgspec.Raw]])])
-    if text.count(":") != keys:  # JSON lets an object repeat a key; each brings a colon, and no value has one
+    if text.count(":") != keys:  # JSON lets an object repeat a key; each has a colon, and no value contains one
         raise FieldMisread("must not hold a key twice in one object")
     return tuple([Criterion(UnityId(one.unity), one.best, one.among, one.first) for one in shapes])
 
@@ -136,7 +136,7 @@ def criteria_shape(criteria: Items[Criterion]) -> Criteria:
 
 
 async def answer_classification(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
-    """A window of the classification, as it is now or was at a moment; without a window the first lines.
+    """A window of the classification, now or at a past moment; without a window, its first lines.
 
     Raises NotFound if there was no such moment, Unacceptable if the window names a competitor outside the ranking or
     too many have the tag, and TooMuchWork.
@@ -186,14 +186,14 @@ async def _fill(
 
 
 async def _sub_table(lines: ClassifiedLines, selection: Selection) -> SubTable[Classified]:
-    """The sub-table of those selected, as it is when this is called. Raises Unacceptable and TooMuchWork."""
+    """The sub-table of the selected competitors, in the state at the call. Raises Unacceptable and TooMuchWork."""
     table: SubTable[Classified] = SubTable()
     table.append(await in_time_slices(lines.among(tagged_ids(selection))))
     return table
 
 
 async def _compare(context: RecallContext, question: TableQuestion, head: Sequence, shape: ClassificationShape) -> None:
-    """Adds to each line how it has moved, if requested. Raises as `then_of`, Unacceptable and TooMuchWork."""
+    """Adds its movement to each line, if requested. Raises as `then_of`, Unacceptable and TooMuchWork."""
     then = await then_of(context, question, head)
     if then is None:
         return
@@ -217,7 +217,8 @@ async def lines_then(context: RecallContext, then: PastBoard, ranking_id: Rankin
 
 
 def _shape(board: Board, ranking_id: RankingId, sequence: Sequence, count: int) -> ClassificationShape:
-    """The classification with `count` lines after the event `sequence`, without these, and when that was recorded."""
+    """The classification after the event `sequence`, with the number of its lines, but without the lines and the
+    time."""
     return ClassificationShape(
         criteria=criteria_shape(in_force(board.rankings[ranking_id])),
         sequence=sequence,
@@ -245,7 +246,7 @@ def _lines(ranking: Ranking, criteria: Items[Criterion], lines: Items[Classified
 
 
 def shown_values(notations: Items[Notation], values: Items[int | None]) -> list[int | None]:
-    """The values of a line that are shown where these are kept."""
+    """The values to show for the stored values of a line."""
     return [None if value is None else notation.shown(value) for notation, value in zip(notations, values, strict=True)]
 
 

@@ -52,8 +52,8 @@ class ParticipantShape(Struct, kw_only=True):
 
 
 class CompetitionShape(Struct, kw_only=True):
-    """`voided_at`: since when the competition does not count; null: it counts. `struck`: the competitors for whom it
-    does not, if there are any."""
+    """`voided_at`: the time since which the competition does not count; null: it counts. `struck`: the competitors for
+    whom it does not count, if there are any."""
 
     id: int
     group_id: int

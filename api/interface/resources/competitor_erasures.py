@@ -1,4 +1,4 @@
-"""Erasing a competitor: the operation, and what its preview shows: what would go, and what stays and where."""
+"""Erasing a competitor: the operation, and its preview, which shows what would be erased, and what would stay where."""
 
 from typing import Final
 
@@ -25,8 +25,8 @@ from projections.past.mentions import MENTIONS_MAX, Mentions
 
 
 class MentionShape(Struct, kw_only=True):
-    """A text that people wrote, with a name of the competitor in it: the event, the field, and the words around the
-    name. The field `idempotency_key` is the key of the request."""
+    """A text that contains a name of the competitor: its event, its field, and the words around the name. The field
+    `idempotency_key` is the key of the request."""
 
     sequence: int
     kind: str
@@ -35,9 +35,9 @@ class MentionShape(Struct, kw_only=True):
 
 
 class ErasureShape(Struct, kw_only=True):
-    """What erasing a competitor takes away: all of `competitor` but its id and times, with all earlier names, tags and
-    colours. `rankings`: those that keep its points and places. `mentions`: texts that stay, though a name that it has
-    or had is in them; `mentions_left_out`: how many more there are."""
+    """The effect of erasing a competitor: everything in `competitor` except its id and times is erased, with all
+    earlier names, tags and colours. `rankings`: those that keep its points and places. `mentions`: texts that stay,
+    although they contain a current or earlier name; `mentions_left_out`: the number of further ones."""
 
     competitor: RawCompetitor
     rankings: list[RankingId]

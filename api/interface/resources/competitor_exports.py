@@ -46,8 +46,8 @@ class ExportedEventShape(Struct, kw_only=True):
 
 
 class CompetitorExportShape(Struct, kw_only=True):
-    """`standings`: those of now, as `competitors/<id>/standings.json` shows them. `next`: what to send as `after` for
-    the events that follow; null: there are none."""
+    """`standings`: the current ones, as in `competitors/<id>/standings.json`. `next`: the value of `after` for the
+    events that follow; null: there are none."""
 
     competitor: RawCompetitor
     standings: CompetitorStandingsShape
@@ -72,7 +72,7 @@ async def competitor_json(live: LiveTournament, competitor_id: CompetitorId) -> 
 
 
 async def answer_export(context: RecallContext, answer: Answer, question: ExportQuestion) -> TaggedBody:
-    """A page of it: at most `limit` events, found in SCANNED_EVENTS_MAX events. Raises NotFound."""
+    """A page of the export: at most `limit` events, found in SCANNED_EVENTS_MAX events. Raises NotFound."""
     live, competitor_id = context.live, question.competitor_id
     competitor_of(live.board, competitor_id)
     head = live.head.sequence

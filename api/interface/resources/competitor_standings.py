@@ -18,8 +18,8 @@ from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
 
 COMPETITOR_LINES_MAX: Final = 200
-"""Lines of one answer. They are read without a pause, at some 20 µs each, so that they are consistent. All unities of a
-ranking fit in, and all their orders can be kept."""
+"""Lines of one answer. They are read without a pause, at some 20 µs each, so that they are consistent. An answer has
+room for all unities of a ranking, and all their orders can be kept."""
 assert COMPETITOR_LINES_MAX >= UNITIES_MAX
 READ_AGAIN_MAX: Final = 3
 """How often the lines are read again because an order had to be made meanwhile. The last time, lines of different
@@ -30,7 +30,7 @@ unities may show different moments."""
 
 
 class UnityStandingShape(Struct, kw_only=True):
-    """The competitor's line in a unity, at this version of it. `lines`: how many there are in total."""
+    """The competitor's line in a unity, at this version of it. `lines`: the total number of lines."""
 
     id: int
     name: str
@@ -47,7 +47,7 @@ class RankingStandingsShape(Struct, kw_only=True):
 
 
 class CompetitorStandingsShape(Struct, kw_only=True):
-    """`next`: what to send as `after` for further rankings; null: there are none."""
+    """`next`: the value of `after` for further rankings; null: there are none."""
 
     next: int | None
     ranking: list[RankingStandingsShape]
@@ -57,7 +57,7 @@ class CompetitorStandingsShape(Struct, kw_only=True):
 
 
 class CompetitorStandingsQuestion(Struct, frozen=True):
-    """The rankings asked for are those that follow the ranking `after` in the order of rankings; 0: all."""
+    """Asks for the rankings that follow the ranking `after` in the order of rankings; 0: for all."""
 
     competitor_id: CompetitorId
     after: RankingId = RankingId(0)
@@ -87,8 +87,8 @@ def show_competitor_standings(_: View, answer: Answer, found: CompetitorStanding
 
 
 def _enrolled(board: Board, competitor_id: CompetitorId, start: int) -> tuple[list[RankingId], RankingId | None]:
-    """The competitor's rankings after the first `start` of all, up to the limit of an answer; and the last of them if
-    there are more."""
+    """The competitor's rankings after the first `start` of the tournament's, up to the limit of an answer; and the last
+    of them if there are more."""
     found: list[RankingId] = []
     room = COMPETITOR_LINES_MAX
     for ranking_id, ranking in islice(board.rankings.items(), start, None):
@@ -111,7 +111,7 @@ async def _standings(
         for unity_id, unity in [*ranking.unities.items()]:
             order = await live.orders.of(ranking_id, unity_id)
             line = order.standing(competitor_id)
-            if line is not None:  # else they have just left the ranking
+            if line is not None:  # otherwise, they have just left the ranking
                 unities.append(
                     UnityStandingShape(
                         id=unity_id,
@@ -147,7 +147,7 @@ async def _make_orders(live: LiveTournament, time_slices: TimeSlices, ranking_id
 
 
 async def _some_made(live: LiveTournament, time_slices: TimeSlices, rest: Iterator[tuple[RankingId, UnityId]]) -> bool:
-    """Has orders made for one time slice. Returns whether those were the last."""
+    """Makes orders for one time slice. Returns whether all have been made."""
     async with time_slices:
         for ranking_id, unity_id in rest:
             await live.orders.of(ranking_id, unity_id)

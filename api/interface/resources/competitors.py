@@ -58,7 +58,7 @@ class CompetitorShape(Struct, kw_only=True):
 
 
 RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/Competitor"})]
-"""The finished JSON of a CompetitorShape: rendered once, and put together many times."""
+"""The finished JSON of a CompetitorShape, rendered once and used many times."""
 RawCompetitors = Annotated[
     Raw, Meta(extra_json_schema={"type": "array", "items": {"$ref": "#/components/schemas/Competitor"}})
 ]
@@ -193,12 +193,12 @@ class CompetitorPieces:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What a long answer with them holds."""
+        """The parts that a long answer needs for these pieces."""
         return self.held, self.held.all_bounds
 
     @property
     def at_once_max(self) -> int:
-        """How many of them can be rendered without a pause."""
+        """The number of pieces that can be rendered without a pause."""
         return LINES_AT_ONCE_MAX if self.held.is_flat else LINES_AT_ONCE_MAX // _BOUNDS_FACTOR
 
     def __getitem__(self, competitor_id: CompetitorId) -> bytes:

@@ -23,8 +23,8 @@ from projections.past.losses import Losses
 
 
 class ExpiringLineShape(Struct):
-    """`total_then`: the total at the end; null where no result is left. `expires_at`: when the first of the points that
-    expire by then do; null: none do."""
+    """`total_then`: the total at the end; null: no result is left. `expires_at`: when the first points expire; null:
+    none expire by the end."""
 
     competitor_id: int
     total: int | None
@@ -33,8 +33,9 @@ class ExpiringLineShape(Struct):
 
 
 class ExpiringShape(Struct, kw_only=True):
-    """The totals of a unity after the event `sequence`, and those that are left at the time `until` if nothing else
-    happens. `competitors` are in the order of the window's lines; `lines`: how many the standings have in total."""
+    """The totals of a unity after the event `sequence`, and the totals left at the time `until` if nothing else
+    happens. `competitors` are in the order of the window's lines; `lines`: the total number of lines in the
+    standings."""
 
     unity_id: int
     version: int
@@ -59,12 +60,12 @@ async def answer_expiring(context: RecallContext, answer: Answer, question: Expi
     while True:
         with Structure(context.live) as structure:
             shape = await _shape(context, question)
-        if not structure.has_changed:  # else lines may have been read that count no longer
+        if not structure.has_changed:  # otherwise, lines that no longer count may have been read
             return tagged_body(answer.body(encode(shape)))
 
 
 class Structure:
-    """Whether the live folds a structural event while in this context."""
+    """Detects whether the live folds a structural event within this context."""
 
     def __init__(self, live: LiveTournament) -> None:
         self.has_changed = False

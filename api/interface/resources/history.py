@@ -1,4 +1,4 @@
-"""Why totals are what they are: the lines of a ranking's history, and the explanation of a competitor's place."""
+"""The reasons for totals: the lines of a ranking's history, and the explanation of a competitor's place."""
 
 import re
 from datetime import datetime
@@ -74,8 +74,8 @@ class OvertakingShape(Struct, kw_only=True):
 
 
 class ExplanationStepShape(Struct, kw_only=True):
-    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved.
-    `overtakings_left_out`: how many more there were, if a step shows only those with the nearest totals."""
+    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, but others moved.
+    `overtakings_left_out`: the number of further ones, if a step shows only those with the nearest totals."""
 
     sequence: int
     recorded_at: Instant
@@ -96,9 +96,9 @@ class ExplanationStepShape(Struct, kw_only=True):
 
 
 class ExplanationShape(Struct, kw_only=True):
-    """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: where the competitor
-    stood in it after the event `to`; null: none was declared. `next`: what to send as `from` for the rest; null: there
-    is none."""
+    """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: the competitor's
+    place in it after the event `to`; null: none was declared. `next`: the value of `from` for the rest; null: there is
+    none."""
 
     competitor_id: int
     unity_id: int
@@ -130,7 +130,7 @@ class HistoryQuestion(Struct, frozen=True, kw_only=True):
 
 
 async def answer_history(context: RecallContext, answer: Answer, question: HistoryQuestion) -> TaggedBody:
-    """A page of lines. `next` is what to send as `after` for the following page. Raises NotFound."""
+    """A page of lines. `next`: the value of `after` for the following page. Raises NotFound."""
     live, past = context.live, context.past
     asked = Filter(
         unity_id=question.unity_id,

@@ -1,4 +1,4 @@
-"""Who led a unity from when to when, by the log's clock and by the world's."""
+"""The leaders of a unity and their reigns, by the log's clock and by the world's."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -32,8 +32,8 @@ ClockName = Literal["log", "world"]
 
 
 class ReignShape(Struct):
-    """These competitors shared the first place from `since` on, to before `until`; null: up to the end. None of them:
-    nobody led."""
+    """These competitors shared the first place from `since` until just before `until`; null: to the end. No
+    competitors: nobody led."""
 
     since: Instant
     until: Instant | None
@@ -46,9 +46,9 @@ class RunShape(Struct):
 
 
 class TimeAtTopShape(Struct, kw_only=True):
-    """The time of a competitor at the top, `shared_seconds` of it with others. `days` and `weeks`: at the end of how
-    many days and of how many Sundays of the tournament. `competitions`: after how many. `runs`: how often the
-    competitor reached the top."""
+    """A competitor's time at the top, `shared_seconds` of it with others. `days`, `weeks`: the number of days, and of
+    Sundays, at whose end they led, in the tournament's zone. `competitions`: the number of competitions after which
+    they led. `runs`: how often they reached the top."""
 
     competitor_id: int
     seconds: int
@@ -61,7 +61,7 @@ class TimeAtTopShape(Struct, kw_only=True):
 
 
 class ClockDifferenceShape(Struct):
-    """Who led by each clock."""
+    """The leaders by each clock, while they differ."""
 
     since: Instant
     until: Instant | None
@@ -70,8 +70,8 @@ class ClockDifferenceShape(Struct):
 
 
 class LeadersShape(Struct, kw_only=True):
-    """Who led by the clock asked for, up to the time `until`; null: there are no points. `lines`: how many reigns there
-    are in all. `competitors`: those who led longest, of `led`. `differences`: the last ones, of `differing`."""
+    """The leaders by the requested clock, up to the time `until`; null: there are no points. `lines`: the total number
+    of reigns. `competitors`: those that led longest, of `led`. `differences`: the last ones, of `differing`."""
 
     unity_id: int
     clock: str
@@ -90,7 +90,7 @@ class LeadersShape(Struct, kw_only=True):
 
 
 class LeadersQuestion(Struct, frozen=True, kw_only=True):
-    """A page of the reigns as known now or at a moment. `until`: those up to this time, which is also when the last one
+    """A page of the reigns as known now or at a moment. `until`: only reigns up to this time, at which the last one
     ends; None: up to the last points. Raises Unreadable if it names two moments."""
 
     ranking_id: RankingId
@@ -121,8 +121,8 @@ async def answer_leaders(context: RecallContext, answer: Answer, question: Leade
 
 
 async def leaders_of(context: RecallContext, question: LeadersQuestion, *, last: bool = False) -> LeadersShape:
-    """What is asked for; if `last`, with the last reigns instead of those from the offset. Raises NotFound if there was
-    no such moment or unity, and TooMuchWork."""
+    """The requested page; if `last`, with the last reigns instead of those from the offset. Raises NotFound if there
+    was no such moment or unity, and TooMuchWork."""
     live, ranking_id = context.live, question.ranking_id
     then = await moments.at(context.past, live.tournament_id, ranking_id, question.moment, live.head.sequence)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)

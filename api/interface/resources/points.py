@@ -1,6 +1,6 @@
 """Adding points to one ranking or to several: the fields `participants_delta` and `rankings_delta`, and the operations.
 
-Adding points is the most frequent request, so decoding deltas is fast: the same amounts recur.
+Adding points is the most frequent request, so decoding deltas must be fast. The same amounts recur, so they are cached.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ _T = TypeVar("_T")
 
 _DELTA_DIGITS_MAX: Final = len(str(RESULT_MAX))
 _DELTA_CHARACTERS_MAX: Final = 64
-"""A longer text is not looked at as a delta at all. A shorter one of more than _DELTA_DIGITS_MAX digits is refused by
-name."""
+"""The decoder refuses longer texts as deltas. A shorter text with more than _DELTA_DIGITS_MAX digits gets a fault that
+says so."""
 
 
 class UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -42,7 +42,7 @@ class CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False)
 
 
 Deltas = list[CompetitorLines]
-"""What participants_delta holds."""
+"""The value of the field `participants_delta`."""
 
 
 class RankingLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -51,14 +51,14 @@ class RankingLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
 
 RankingsDeltas = list[RankingLines]
-"""What rankings_delta holds."""
+"""The value of the field `rankings_delta`."""
 DELTA_SCHEMA: Final[Schema] = {
     "anyOf": [
         {"type": "string", "pattern": f"^[+-]?[0-9]{{1,{_DELTA_DIGITS_MAX}}}$"},
         {"type": "integer", "minimum": -RESULT_MAX, "maximum": RESULT_MAX},
     ]
 }
-"""What `delta` in a UnityLine may be."""
+"""The values that `delta` in a UnityLine can have."""
 _LINES: Final = msgspec.json.Decoder(Deltas)
 _RANKINGS: Final = msgspec.json.Decoder(RankingsDeltas)
 _NAME: Final = "participants_delta"
@@ -107,16 +107,16 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
     return tuple(flat)
 
 
-# Counted before there is work, and a fault, for each. A line without any delta counts as one: it is a fault.
+# Counted before any delta causes work, or a fault. A line without deltas counts as one, because it is a fault.
 _TOO_MANY: Final = f"must hold at most {DELTAS_MAX} deltas"
-# JSON lets an object repeat a key. Decoders silently keep the last one, and points are lost with the others. But each
-# key brings a colon, however its letters are escaped, and no string that was decoded (known keys, signs and digits)
-# holds one. So more colons than decoded keys mean that more keys were sent.
+# JSON lets an object repeat a key. Decoders silently keep the last value, so the points in the others would be lost.
+# But each key has a colon, however its letters are escaped, and no decoded string (known keys, signs and digits)
+# contains one. So more colons than decoded keys mean that more keys were sent.
 _TWICE: Final = "must not hold a key twice in one object"
 
 
 def _flat(lines: Deltas) -> tuple[Delta, ...]:
-    """The deltas in the order sent, but for those that are no amount."""
+    """The deltas in the order sent, except those that are not amounts."""
     return tuple(
         [
             Delta(line.competitor_id, unity.unity_id, amount)
@@ -154,10 +154,10 @@ def _mismatch_fault(mismatch: msgspec.ValidationError, form: str) -> str:
 @lru_cache(maxsize=1_024)
 def _amount(delta: int | str) -> int | None:
     """`delta` as an amount: an integer, or a string ^[+-]?[0-9]{1,16}$ of ASCII, within ±RESULT_MAX. None: it is
-    neither. Judging refuses what is beyond ±DELTA_MAX where sums are counted.
+    neither. In unities that count sums, judging refuses amounts beyond ±DELTA_MAX.
 
-    Cached, because points are small numbers that come again and again: a thousand of them take a third of the time.
-    What is kept is short: the decoder lets no long text through, and no integer of more than some thousand digits.
+    Cached, because points are small numbers that recur: a thousand of them take a third of the time. Cached deltas are
+    short: the decoder refuses long texts, and integers of more than some thousand digits.
     """
     if isinstance(delta, str):
         digits = delta[1:] if delta.startswith(("+", "-")) else delta
@@ -190,7 +190,7 @@ def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
 
 
 class ChangedUnityShape(Struct, kw_only=True):
-    """A unity in which points were added, and its version since then or later."""
+    """A unity in which points were added, with its version after that, or a later one."""
 
     id: int
     name: str

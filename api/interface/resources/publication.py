@@ -12,8 +12,8 @@ from engine.domain.commands import ChangePublication
 
 
 class PublicationShape(Struct, kw_only=True):
-    """`frozen_at`: the event at which it is held; null: it is not. `public_end`: the last event that the public sees;
-    null: it sees none, as the tournament is not published."""
+    """`frozen_at`: the event at which the public view is frozen; null: it is not. `public_end`: the last event that the
+    public sees; null: it sees none, because the tournament is not published."""
 
     published: bool
     frozen_at: int | None

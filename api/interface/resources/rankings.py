@@ -67,7 +67,7 @@ from projections.live.held import HeldUnity
 
 
 class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
-    """`decimals`, `time`: how people are shown its totals, if that was declared. `counts`: best or last, if it counts
+    """`decimals`, `time`: how pages show its totals, if that was declared. `counts`: best or last, if it counts
     results. `lasts`, `expires_on`: when its points expire, if they do."""
 
     id: int
@@ -83,7 +83,7 @@ class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
-    """The list shape where the competitors are omitted. `hidden` is there if the public does not see the ranking."""
+    """The list shape without the competitors. `hidden` is present if the public does not see the ranking."""
 
     id: int
     name: str
@@ -120,7 +120,7 @@ class RankingsShape(Struct):
 
 
 class RankingsQuestion(Struct, frozen=True):
-    """All rankings are asked for, with their competitors or without."""
+    """Asks for all rankings, with their competitors or without."""
 
     omit: Literal["competitors"] | None = None
 
@@ -184,8 +184,8 @@ def _long_list(view: View, answer: Answer, brief: bool) -> Later:
 
 
 def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
-    """Without its standings: it has everything that a change of it needs, and nothing that points change. A client can
-    keep it while points are added. Raises NotFound."""
+    """The ranking without its standings: everything that a change of it needs, and nothing that points change. So
+    clients can cache it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id
     found = ranking_of(view.board, ranking_id)
     if question.omit == "competitors":
@@ -285,7 +285,8 @@ def unity_shape(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape
 def _take(
     view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
-    """Reserves these rankings, and returns how to make their shapes. `brief`: without their competitors."""
+    """Reserves these rankings, and returns a function that makes their shapes, with the reserved parts. `brief`:
+    without their competitors."""
     pieces = competitor_pieces(view)
     listed_ids, hidden = list(ranking_ids), view.board.publication.hidden
 
@@ -309,7 +310,7 @@ def _take(
 
 _TAKEN_BYTES: Final = 600
 _RANKING_LINES: Final = 5
-"""A ranking takes as long as this many lines, besides its competitors and unities."""
+"""A ranking without its competitors and unities takes as long as this many lines."""
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
@@ -343,7 +344,7 @@ _OPTIONS: Final = (
         "they expire at the next boundary of this unit, in UTC; a week begins on Monday; required with lasts",
     ),
 )
-"""What is declared of a unity when it is created, and never changed."""
+"""Declared when a unity is created, and never changed."""
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

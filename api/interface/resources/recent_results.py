@@ -25,7 +25,7 @@ from projections.past.moments import AtVersion, PastBoard
 
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 50
-"""Competitions that recent results show of each competitor."""
+"""Recent results that are shown of each competitor."""
 FORM_SUMS_MAX: Final = 50_000
 """Sums of competitions that one answer reads."""
 
@@ -44,8 +44,8 @@ class CompetitorFormShape(Struct):
 
 class FormShape(Struct, kw_only=True):
     """The recent results in one unity, after the event `sequence`. `competitors` are in the order of the window's
-    lines; `lines`: how many the standings have in total. `on`, if requested: only points that had taken
-    place by then."""
+    lines; `lines`: the total number of lines in the standings. `on`, if requested: only points that had taken place by
+    then."""
 
     unity_id: int
     version: int
@@ -57,7 +57,7 @@ class FormShape(Struct, kw_only=True):
 
 
 class FormQuestion(PastWindow, frozen=True, kw_only=True):
-    """`last`: the number of competitions of each."""
+    """`last`: the number of competitions for each competitor."""
 
     last: int = LAST_DEFAULT
 

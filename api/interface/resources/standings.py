@@ -1,4 +1,4 @@
-"""A ranking with its standings: the answer to every change of it, and to the question for now or a past moment."""
+"""A ranking with its standings: the answer to every change of it, and to queries for now or a past moment."""
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
@@ -66,13 +66,13 @@ from projections.past import moments
 from projections.past.moments import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
-"""Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
+"""Lines of standings in a short answer, of all unities together. A line takes half as long as a competitor."""
 LINES_OF_CHUNK: Final = 250
-"""Lines of a standing that are rendered as one step of a long answer."""
+"""Lines of standings in one chunk of a long answer."""
 COMPARED_LINES_OF_CHUNK: Final = 200
-"""The same of an answer that compares: it looks up where each competitor stood then."""
+"""The same in an answer that compares: it also looks up each competitor's earlier position."""
 MADE_LINES_MAX: Final = 10_000
-"""Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. With more lines, each answer
+"""Lines of a list, or of a unity, up to which its JSON is kept, and shared by all answers. With more lines, each answer
 makes its own, so that the data held while clients read is small compared to the answers."""
 
 
@@ -90,7 +90,7 @@ class StandingShape(TableLineShape, frozen=True, gc=False):
 
 
 class UnityShape(Struct, kw_only=True):
-    """`lines`, in a window only: how many there are in total; in that of a sub-table, how many it has."""
+    """`lines`, in a window only: the total number of lines; in a window of a sub-table, that of the sub-table."""
 
     name: str
     version: int
@@ -100,7 +100,7 @@ class UnityShape(Struct, kw_only=True):
 
 
 class RankingShape(Struct, kw_only=True):
-    """A ranking with its standings: what every change of a ranking is answered with (the modification shape)."""
+    """A ranking with its standings: the answer to every change of a ranking (the modification shape)."""
 
     id: int
     name: str
@@ -111,7 +111,7 @@ class RankingShape(Struct, kw_only=True):
 
 
 class PastRankingShape(RankingShape, kw_only=True):
-    """The same as of the event `sequence`. `on`, if requested: only with the points that had taken place by then."""
+    """The same, as of the event `sequence`. `on`, if requested: only points that had taken place by then count."""
 
     sequence: int
     recorded_at: Instant
@@ -129,11 +129,11 @@ class OfRanking(Protocol):
 
 
 class PastView:
-    """A board of the past, as answers are rendered from it. Nothing of it is kept for other requests."""
+    """A board of the past from which answers are rendered. Nothing of it is kept for other requests."""
 
     def __init__(self, tournament_id: TournamentId, then: PastBoard) -> None:
         self.tournament_id = tournament_id
-        self.head = Head(then.sequence, repr(then.on).encode())  # what answers are told apart by
+        self.head = Head(then.sequence, repr(then.on).encode())  # distinguishes answers
         self.board = then.board
         self.revisions = Revisions()
         self.cache = RenderCache()
@@ -144,7 +144,7 @@ class PastView:
 
 
 def render_standings(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
-    """One ranking with its standings, as it is now."""
+    """The ranking with its current standings."""
     ranking_id = of.ranking_id
     return view.cache.rendered(
         ("standings", ranking_id), view.head.sequence, lambda: _short(view, answer, ranking_id, _END), len
@@ -156,9 +156,8 @@ _END: Final = b"]}}"
 
 
 async def answer_standings(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
-    """One ranking with its standings or a window of them, as it is now or was at a moment. Raises NotFound if there was
-    no such moment or unity, and Unacceptable if the window names a competitor outside the ranking, or too many have the
-    tag."""
+    """One ranking with its standings or a window of them, now or at a past moment. Raises NotFound if there was no such
+    moment or unity, and Unacceptable if the window names a competitor outside the ranking, or too many have the tag."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is None and question.on is None:
         if question.is_whole:
@@ -197,7 +196,8 @@ async def _whole_now(context: RecallContext, answer: Answer, question: TableQues
 
 
 async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
-    """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
+    """When the event at this head was recorded: from the live, if this is its head and it knows; otherwise from the
+    log."""
     live = context.live
     if live.head == head and live.recorded_at is not None:
         return live.recorded_at
@@ -208,7 +208,7 @@ async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
 
 
 def _finished(unfinished: bytes | Long, ranking_id: RankingId, shown: PastBoard, head: Head) -> TaggedBody | Long:
-    """The answer that ends with the moment it shows, of the log that ends at `head`."""
+    """The answer, completed with the moment that it shows. `head`: the end of the log."""
     end = _moment(ranking_id, shown)
     if isinstance(unfinished, bytes):
         return tagged_body(unfinished + end)
@@ -231,7 +231,7 @@ def _moment(ranking_id: RankingId, shown: PastBoard) -> bytes:
 
 
 async def _window_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody:
-    """Made once for equal requests while nothing changes."""
+    """Made once for identical requests until the next event."""
     live, ranking_id = context.live, question.ranking_id
     windows, key = live.cache.windows, (answer.key, question)  # the public gets the same under another key
     windows.renew(live.head.sequence)
@@ -272,8 +272,9 @@ async def _window(
     order: OrderedLines,
     selection: Selection | None,
 ) -> bytes:
-    """The body up to its only unity, with the lines of `order` that `question` asks for, or of the sub-table of those
-    selected. It takes hold of all it shows before it gives way to others. Raises Unacceptable, and as `then_of`."""
+    """The body up to its only unity, with the requested lines of `order`, or of the sub-table of the selected
+    competitors. It takes hold of everything that it shows before it gives way to other work. Raises Unacceptable, and
+    as `then_of`."""
     ranking_id, head = question.ranking_id, context.live.head
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
@@ -315,7 +316,7 @@ async def _window(
 
 
 async def _sub_table(order: OrderedLines, selection: Selection, time_slices: TimeSlices) -> SubTable[Standing]:
-    """The sub-table of those selected, as it is when this is called. Raises Unacceptable."""
+    """The sub-table of the selected competitors, in the state at the call. Raises Unacceptable."""
     table: SubTable[Standing] = SubTable()
     filling = fill(table, order, tagged_ids(selection))
     for _ in filling:
@@ -327,7 +328,7 @@ async def _sub_table(order: OrderedLines, selection: Selection, time_slices: Tim
 
 
 async def _positions(board: Board, time_slices: TimeSlices, question: TableQuestion, unity_id: UnityId) -> PositionThen:
-    """The positions in the table that a window is cut out of, on a board of the past. Raises Unacceptable."""
+    """The positions on a board of the past, in the table from which a window is cut. Raises Unacceptable."""
     ranking = board.rankings[question.ranking_id]
     unity = ranking.unities.get(unity_id)
     if unity is None:
@@ -340,7 +341,7 @@ async def _positions(board: Board, time_slices: TimeSlices, question: TableQuest
 
 
 def _nowhere(_: CompetitorId) -> None:
-    """Positions in a unity that did not exist yet: none."""
+    """No position: the unity did not exist yet."""
 
 
 _Line = Callable[[int, int, int], StandingShape]
@@ -348,8 +349,8 @@ _Line = Callable[[int, int, int], StandingShape]
 
 
 class _Earlier(Struct, frozen=True):
-    """What whole standings are compared with: the order of each unity that there was. `moment`: its event, and what
-    had taken place by then."""
+    """The order of each unity that existed earlier, for comparison with whole standings. `moment`: the earlier event,
+    and the time by which results had taken place; None: all results."""
 
     moment: tuple[Sequence, datetime | None]
     orders: Mapping[UnityId, OrderedLines]
@@ -421,7 +422,7 @@ def _fields(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> dict
 
 
 def _unity(view: View, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
-    """Every change of what this shows raises the version, so the version tells whether it still holds."""
+    """The JSON of a unity. Every change of it raises the version, so the version tells whether kept JSON is current."""
     if len(ranking.unities) == 1:
         return encode(
             _unity_shape(ranking, unity)
@@ -453,7 +454,7 @@ def _unity_shape_with_results(ranking: Ranking, unity: Unity) -> UnityShape:
 
 
 def _shown(lines: list[StandingShape], sort: Sort) -> list[StandingShape]:
-    """The lines with results of this sort in place of the marks that are kept."""
+    """The lines with results of this sort in place of the stored marks."""
     shift, shown = (-BEYOND if sort is Sort.DESC else BEYOND), []
     for line in lines:  # as `result_of` does; calling it for each line would take as long as all the rest
         total = line.total + shift if line.total else None
@@ -509,7 +510,7 @@ def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | Made
 
 
 def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -> "Made | _LargeUnity":
-    """The shape of the unity as it is now. `compared` makes lines that are compared."""
+    """The current shape of the unity. `compared` makes lines with their movement."""
     line: _Line = StandingShape if compared is None else compared
     chunk = LINES_OF_CHUNK if compared is None else COMPARED_LINES_OF_CHUNK
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
@@ -534,9 +535,8 @@ def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -
 
 
 class _LargeUnity:
-    """A part for a unity with many lines. They are put in order once, step by step, by the answer that needs them
-    first. Each answer then makes its own chunks, because they would take several times as much memory as the
-    order."""
+    """A part for a unity with many lines. The first answer that needs the lines puts them in order, step by step, once.
+    Each answer then makes its own chunks, because kept chunks would take several times as much memory as the order."""
 
     def __init__(
         self, shape: UnityShape, places: Items[int], column: Items[int], unity: Unity, line: _Line, chunk: int
@@ -574,7 +574,7 @@ class _LargeUnity:
 
 
 _LINE_BYTES: Final = 64
-"""Bytes of a line of a standing, or, before it is made, of what it is made from."""
+"""Bytes of a line, or, before it is made, of the data that it is made from."""
 _ORDERED_LINE_BYTES: Final = 40
 """Bytes of a line in order, and of the total that it is made from."""
 
@@ -583,7 +583,7 @@ _ORDERED_LINE_BYTES: Final = 40
 
 
 STANDINGS: Final = Answer("ranking", RankingShape)
-"""What a change of a ranking is answered with."""
+"""The answer to a change of a ranking."""
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(

@@ -59,8 +59,8 @@ def format_of(request: HttpRequest) -> StreamFormat:
 
 
 def start_of(request: HttpRequest, question: StreamQuestion) -> Position | str | None:
-    """Where the client wants to continue: the header Last-Event-ID counts before `after`, because a browser that
-    connects again sends it to the same address. Raises Unreadable."""
+    """The position where the client wants to continue. The header Last-Event-ID takes precedence over `after`, because
+    a browser that reconnects sends it to the same address. Raises Unreadable."""
     text = request.headers.get("Last-Event-ID")
     if not text:
         return question.after
@@ -77,8 +77,8 @@ async def first_after(
     end: Sequence,
     streamed: StreamedLog = WHOLE_LOG,
 ) -> Reached | None:
-    """Where the stream of a log that ends at the event `end` begins: the event before its first one. None: the client
-    has read another log, or something that was set aside since, and must start over.
+    """The event before the first one of the stream. `end`: the last event of the log. None: the client has read another
+    log, or events that were set aside since, and must start over.
 
     Raises Conflict for a bare sequence beyond the end, and DatabaseUnavailable.
     """
@@ -121,7 +121,7 @@ async def _create_ticket(database: Database, tournament_id: TournamentId, token_
 
 
 def parse_start(text: str) -> Position | str | None:
-    """Where a text says that a stream begins: after a position, or at the head; None: it says neither."""
+    """The start that a text names: after a position, or at the head; None: it names neither."""
     return HEAD if text == HEAD else parse_position(text)
 
 

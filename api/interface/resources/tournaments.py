@@ -23,11 +23,11 @@ SLUG_CHARACTERS_LOGGED: Final = 100
 async def pin_named(
     live_pool: LivePool, slugs: Slugs, slug: str, found: TournamentId, find: Callable[[str], Awaitable[TournamentId]]
 ) -> LiveTournament:
-    """Pins the live of the tournament of this slug, once it is sure to be that. The caller must unpin it.
+    """Pins the live of the tournament with this slug, and checks that it still has the slug. The caller must unpin it.
 
-    After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug of
-    the live decides: it is from the same moment as its log. `found` is the id as it is remembered; `find` looks it up
-    again. Raises NotFound, as `find`, and as `LivePool.pin` and `LivePool.make_current`.
+    After a restore, a slug or an id may belong to another tournament than before. So the slug of the live decides: it
+    is consistent with its log. `found`: the remembered id; `find`: looks the id up again. Raises NotFound, as `find`,
+    and as `LivePool.pin` and `LivePool.make_current`.
     """
     live = await live_pool.pin(found)
     if live.slug == slug:

@@ -75,7 +75,7 @@ class ClassificationMoveShape(Struct, kw_only=True):
 
 
 class ComparedRankingShape(Struct, kw_only=True):
-    """`classification` is there if criteria are declared: the moves by them."""
+    """`classification`: present if criteria are declared; the moves by them."""
 
     id: int
     name: str
@@ -115,8 +115,8 @@ def compared(
 async def foreseen_comparisons(
     live: LiveTournament, decided: Items[Event], read: ReadSums
 ) -> dict[RankingId, Comparison]:
-    """The rankings whose points `decided` would change, as they are when this is called, and as they would be then.
-    Raises TooMuchWork, and as `read`."""
+    """The rankings whose points `decided` would change: in the state at the call, and in the state after it. Raises
+    TooMuchWork, and as `read`."""
     board, sequence = live.board, live.head.sequence
     after = foreseen(board, decided)
     before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}

@@ -17,8 +17,8 @@ TESTS_AT_ONCE_MAX: Final = 10
 
 
 class WebhookTestShape(Struct, frozen=True, kw_only=True):
-    """What came back. `answered`: the status of the receiver's answer; None: there was none. `problem`: why the
-    receiver has not accepted the message; None: it has."""
+    """The result of a test. `answered`: the status of the receiver's answer; None: there was none. `problem`: why the
+    receiver did not accept the message; None: it did."""
 
     accepted: bool
     answered: int | None
