@@ -72,7 +72,7 @@ READ_BYTES_MAX: Final = 32_768
 READ_AT_ONCE_MAX: Final = 50
 """Tournaments whose new events are read at once in a round."""
 NEWS_SECONDS: Final = 0.1
-"""Time between two looks at the log for what other processes have appended."""
+"""Time between two looks at the log for events that other processes have appended."""
 LOOKED_AT_ONCE_MAX: Final = 500
 """Tournaments of one such look; the others follow."""
 ROUND_SECONDS_MIN: Final = 0.05
@@ -113,14 +113,15 @@ class Listening(Protocol):
         """Sends something if nothing has been sent since then, in the loop's time."""
 
     def start_over(self, head: Head) -> None:
-        """Has the client forget everything and begin again, with a log that ends there, and ends its stream."""
+        """Tells the client to forget everything and begin again, with a log that ends at `head`, and ends its
+        stream."""
 
     def forget(self, competitor_id: CompetitorId, *, is_held: bool) -> None:
-        """Sends nothing any more that was read before a competitor was erased. Says so, if the log is held before the
-        event that does."""
+        """Stops sending anything that was read before a competitor was erased. Reports the erasure if the log is held
+        before its event."""
 
     def say_caught_up(self, *, is_held: bool) -> None:
-        """Says where the log ends, and whether it is held there."""
+        """Reports the end of the log, and whether it is held there."""
 
     def end(self, why: str) -> None:
         """Ends its stream."""
@@ -128,7 +129,7 @@ class Listening(Protocol):
 
 class _Node:
     """The followers of the tournaments on one node of the database; a plain database has one node. `news`: followers
-    whose live has folded something."""
+    whose live has folded an event."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -162,7 +163,7 @@ class Follower:
         self._was_held = self.is_held
         live.followers.append(self._follow)
         node.followers.add(self)
-        node.wake(self)  # its log may have gone on since it ended there
+        node.wake(self)  # its log may have grown since `position`
 
     @property
     def end(self) -> Sequence | None:
@@ -175,7 +176,7 @@ class Follower:
         return self.streamed.is_held(self.live.board.publication)
 
     def telling_if_held(self) -> Iterator[None]:
-        """Says to each current listener where the log ends, one in each step, if a freeze has begun or ended."""
+        """If a freeze has begun or ended, reports the end of the log to each current listener, one in each step."""
         is_held = self.is_held
         if is_held == self._was_held:
             return
@@ -194,7 +195,7 @@ class Follower:
 
     def _follow(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, CompetitorErased):
-            self._empty()  # the ring may have the name; the log has it no longer
+            self._empty()  # the ring may have the name; the log no longer has it
             for listener in list(self.listeners):
                 listener.forget(recorded.event.competitor_id, is_held=self.is_held)
         hidden = self.streamed.hidden(self.live.board.publication)
@@ -203,7 +204,8 @@ class Follower:
         self.node.wake(self)
 
     def _start_over(self, hidden: frozenset[RankingId]) -> None:
-        """What has been said may name a ranking that is hidden now, or lack one that is not."""
+        """Starts all listeners over: frames already sent may name a ranking that is now hidden, or lack one that no
+        longer is."""
         self._hidden = hidden
         self._empty()
         for listener in list(self.listeners):
@@ -221,7 +223,7 @@ class Follower:
 
     async def next_frames(self, after: Head, upto: Sequence) -> list[Frame]:
         """A chunk of the events that follow `after`, for a listener that is behind: from the ring if they are there,
-        else from the log. There must be some up to `upto`, which the live has folded.
+        otherwise from the log. There must be some up to `upto`, which the live has folded.
 
         Raises LogForked if the log no longer has `after`, and DatabaseUnavailable.
         """
@@ -300,7 +302,7 @@ class Pieces:
         self._made: dict[tuple[Sequence, StreamFormat, Wanted, bool], bytes] = {}
 
     def follow(self, position: Head) -> bool:
-        """Whether they continue the history that leads to this position. It must not lie outside of them."""
+        """Whether the events continue the history that leads to this position, which must be within them."""
         passed = position.sequence - self.before.sequence
         digest = self.frames[passed - 1].stored.digest if passed else self.before.digest
         return position.sequence == 0 or digest == position.digest
@@ -316,7 +318,7 @@ class Pieces:
 
 
 class _Work:
-    """The time of steps, without other work between them."""
+    """Measures the time of steps, without other work between them."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -351,7 +353,7 @@ class Streams:
     # ── In and out ──────────────────────────────────────────────────────────────────────────────────────
 
     def refuse_more(self, tournament_id: TournamentId, streamed: StreamedLog, opener: OpenedBy) -> None:
-        """Raises ListenersFull if there can be no further listener of this opener, and ShuttingDown."""
+        """Raises ListenersFull if there is no room for another listener of this opener, and ShuttingDown."""
         if self._closed:
             raise ShuttingDown
         follower = self._followers.get((tournament_id, streamed))
@@ -365,15 +367,15 @@ class Streams:
             raise ListenersFull
 
     async def enter(self, live: LiveTournament, listener: Listening, streamed: StreamedLog, end: Head) -> Follower:
-        """Counts a listener, and returns the follower of its tournament and log. `end`: where that log ended, not long
-        ago. The live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in
-        memory, ShuttingDown, and as `LivePool.pin`."""
+        """Counts a listener, and returns the follower of its tournament and log. `end`: a recent end of that log. The
+        live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in memory,
+        ShuttingDown, and as `LivePool.pin`."""
         node = await self._node_of(live.tournament_id)
         pinned = await self.live_pool.pin(live.tournament_id)
         if pinned is not live:
             self.live_pool.unpin(pinned)
             raise HistoryReplaced
-        if self._closed:  # since it was asked whether there may be another one
+        if self._closed:  # since `refuse_more`
             self.live_pool.unpin(pinned)
             raise ShuttingDown
         followed = live.tournament_id, streamed
@@ -416,7 +418,7 @@ class Streams:
     # ── In the background ─────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Hands out events, and keeps watch over the listeners, until it is cancelled. Then it ends all streams."""
+        """Hands out events, and checks the listeners, until it is cancelled. Then it ends all streams."""
         try:
             async with background() as self._tasks:
                 for node in self._nodes.values():
@@ -431,7 +433,7 @@ class Streams:
                 follower.end_all("shutting_down")
 
     def _begin(self, node: _Node) -> None:
-        """Has the events of a node handed out, as soon as `run` runs."""
+        """Starts handing out the events of a node, once `run` runs."""
         if self._tasks is not None and not self._closed:
             self._tasks.create_task(self._look(node))
             self._tasks.create_task(self._hand_out(node))
@@ -474,7 +476,7 @@ class Streams:
             for follower in followers:
                 node.wake(follower)
             return
-        except Exception as error:  # noqa: BLE001 - it is that of one of them
+        except Exception as error:  # noqa: BLE001 - it concerns one of them
             if len(followers) == 1:
                 followers[0].fail(error)
                 return
@@ -531,7 +533,7 @@ class Streams:
             follower.end_all("log_replaced")
 
     async def _sweep(self) -> None:
-        """Gives signs of life, and sees how far the slowest listener is behind."""
+        """Sends keep-alives, and measures how far the slowest listener is behind."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
@@ -550,7 +552,8 @@ class Streams:
                 follower.fail(error)
 
     async def _confirm(self) -> None:
-        """Ends the streams whose token or session has ended, and all if that has not been known for too long."""
+        """Ends the streams whose token or session has ended, and all streams if that could not be checked for too
+        long."""
         clock = asyncio.get_running_loop().time
         confirmed_at = clock()
         while True:
@@ -558,7 +561,7 @@ class Streams:
             began_at, asked = clock(), self._openers()
             looking = asyncio.create_task(self._good_among(asked))
             try:
-                # It is left to itself when it takes long: a database that is silent holds up what is cancelled, too.
+                # A check that takes long is left running: a silent database would hold up its cancellation, too.
                 while not (await asyncio.wait([looking], timeout=TOKENS_SECONDS))[0]:
                     if clock() - confirmed_at > UNCONFIRMED_SECONDS_MAX:
                         self._end(self._openers(), "token_unconfirmed")

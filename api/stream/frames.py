@@ -1,13 +1,13 @@
 """Events as listeners get them: `text/event-stream` and `application/x-ndjson`.
 
-Pure. Both forms say the same: an id, the name of the event, and its data, a JSON object.
+Pure. Both formats have the same content: an id, the name of the event, and its data, a JSON object.
 
     id: 7-1f0c2a9e                          {"id":"7-1f0c2a9e","event":"PointsAdded","data":{"sequence":7,…}}
     event: PointsAdded
     data: {"sequence":7,…}
 
-An event of the log has its written tag as its name, in capitals. Frames that are no events of the log have a name in
-small letters.
+An event of the log has its stored tag as its name, which is capitalised. Frames that are not events of the log have
+names in lower case.
 """
 
 import re
@@ -72,14 +72,14 @@ class Reached(Head, frozen=True):
     id: str
 
 
-# ── Of what log ─────────────────────────────────────────────────────────────────────────────────────────
+# ── The streamed log ────────────────────────────────────────────────────────────────────────────────────
 
 
 class StreamedLog(Protocol):
     """The streamed part of a log: up to which event, and with which data."""
 
     def end(self, publication: Publication, head: Sequence) -> Sequence | None:
-        """The last event of a log that ends at `head`. None: there is nothing to be streamed any more."""
+        """The last event of a log that ends at `head`. None: nothing is streamed any more."""
 
     def is_held(self, publication: Publication) -> bool:
         """Whether it ends before the log does, because of a freeze."""
@@ -137,8 +137,8 @@ _OF: Final = msgspec.json.Decoder(_Of)
 
 
 class Frame:
-    """One event of the log, ready to be sent. Each of its formats is made on demand, and shared. Nothing is said of
-    what the rankings `hidden` concerns."""
+    """One event of the log, ready to be sent. Each of its formats is made on demand, and shared. Nothing is shown of an
+    event that concerns a ranking in `hidden`."""
 
     __slots__ = ("_hidden", "_ranking_id", "_sent_as", "_streamed", "stored")
 
@@ -160,7 +160,7 @@ class Frame:
 
     @property
     def reached(self) -> Reached:
-        """How far a stream has come with this event."""
+        """The position of a stream after this event."""
         stored = self.stored
         event_id = self._streamed.id_of(stored.sequence, stored.digest, stored.recorded_at)
         return Reached(stored.sequence, stored.digest, event_id)
@@ -185,7 +185,7 @@ class Wanted(Struct, frozen=True):
     kinds: frozenset[str] | None = None
 
     def lets_through(self, frame: Frame) -> bool:
-        """Whether the listener wants this event. One that was set aside is of no kind and of no ranking."""
+        """Whether the listener wants this event. An event that was set aside has no kind and no ranking."""
         kind = frame.stored.kind
         return (self.kinds is None or kind in self.kinds) and (
             self.ranking_id is None or (kind is not None and frame.ranking_id == self.ranking_id)
@@ -196,21 +196,21 @@ ALL: Final = Wanted()
 
 
 def joined(frames: Iterable[Frame], form: StreamFormat, wanted: Wanted) -> bytes:
-    """Those of the events that the filter lets through, in this format, one after the other."""
+    """The events that the filter lets through, in this format, one after another."""
     if wanted == ALL:
         return b"".join([frame.sent_as(form) for frame in frames])
     return b"".join([frame.sent_as(form) for frame in frames if wanted.lets_through(frame)])
 
 
 def chunk(piece: bytes) -> bytes:
-    """The piece as HTTP/1.1 sends it where no length is known."""
+    """The piece as a chunk of HTTP/1.1, for a body of unknown length."""
     return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
-# ── Frames that are no events of the log ─────────────────────────────────────────────────────────────────
+# ── Frames that are not events of the log ────────────────────────────────────────────────────────────────
 
 SET_ASIDE: Final = "set-aside"
-"""In the place of an event that was set aside: nothing is to be folded."""
+"""Replaces an event that was set aside: nothing is to be folded."""
 
 
 def caught_up(form: StreamFormat, reached: Reached, streamed: StreamedLog, *, is_held: bool) -> bytes:
@@ -224,14 +224,14 @@ def position(form: StreamFormat, reached: Reached) -> bytes:
 
 
 def erased(form: StreamFormat, competitor_id: CompetitorId, reached: Reached) -> bytes:
-    """The competitor has no name any more, although the log that the client sees ends before the event that says
-    so."""
+    """The competitor no longer has a name, although the log that the client sees ends before the event of the
+    erasure."""
     return event(form, "erased", b'{"competitor_id":%d}' % competitor_id, reached.id)
 
 
 def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:
-    """The log is not the one that the listener has read: it must start again, without an id. The empty id has browsers
-    do so by themselves."""
+    """The log is not the one that the listener has read: it must start again, without an id. The empty id makes
+    browsers do so automatically."""
     return event(form, "reset", streamed.said_of_head(head, is_held=False), "")
 
 
@@ -243,8 +243,7 @@ def event(form: StreamFormat, name: str, data: bytes, event_id: str) -> bytes:
 
 
 def _data(stored: Stored) -> bytes:
-    """The stored body with the event's sequence, time and actor before its own fields. Of one that was set aside, these
-    alone."""
+    """The stored body, after the event's sequence, time and actor. If the event was set aside, only these three."""
     head = f'{{"sequence":{stored.sequence},"recorded_at":"{instant(stored.recorded_at)}","actor":{stored.actor}'
     if stored.kind is None:
         return f"{head}}}".encode()
@@ -253,7 +252,7 @@ def _data(stored: Stored) -> bytes:
         # Its own `sequence` is that of the other event, and would hide the one that every event has here.
         named = msgspec.json.decode(body, type=EventSetAside)
         body = msgspec.json.encode({"set_aside": named.sequence, "digest": named.digest}).decode()
-    elif "\n" in body or "\r" in body:  # as the service never writes it; either would end the line
+    elif "\n" in body or "\r" in body:  # the service never writes them; either would end the line
         body = msgspec.json.format(body, indent=-1)
     own = body[body.index("{") + 1 :]
     return f"{head}{'' if own.lstrip().startswith('}') else ','}{own}".encode()

@@ -36,17 +36,17 @@ PASSED_EVENTS_MAX: Final = 1_000
 STREAM_HEADERS: Final = header("Cache-Control", "no-store, no-transform") + header("X-Accel-Buffering", "no")
 """Without them, caches and proxies would hold events back."""
 _PIECE_SECONDS: Final = 0.01
-"""Played events that are due within so long of each other are sent in one piece."""
+"""Played events that are due within this time of each other are sent in one piece."""
 UNSENT_BYTES_OF_SYSTEM_MAX: Final = 65_536
-"""What the system may hold of a stream on its way to a client, about. It would hold megabytes for each that does not
-read."""
+"""Approximate bytes of a stream that the system may hold for a client. By default, it would hold megabytes for each
+client that does not read."""
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What a listener has asked for. `streamed`: which log, and `end`: where that ended then. `after`: where it begins.
-    `speed`: how many times as fast as it happened the past is played; None: as fast as it can be read. `opener`: who
-    opened the stream."""
+    """A listener's request. `streamed`: the log, and `end`: its end at the time of the request. `after`: the event
+    after which the stream begins. `speed`: the past is played this many times as fast as it happened; None: as fast as
+    it can be read. `opener`: the opener of the stream."""
 
     form: StreamFormat
     after: Reached
@@ -144,12 +144,12 @@ class Listener:
         if self._asked.speed is not None:
             self._called.set()  # it may pause for long
         if is_held and self._connection.writing_paused:
-            self.end("reset")  # it would not read it
+            self.end("reset")  # the client would not read it
         elif is_held and not self.why:
             self._write(frames.erased(self._asked.form, competitor_id, self.position))
 
     async def _send_next(self, events: Items[Frame], time_slices: TimeSlices) -> None:
-        """Sends these events, in a time slice, or with pauses between them if it was asked to."""
+        """Sends these events, in a time slice, or, if a speed was requested, with pauses between them."""
         if self._asked.speed is not None:
             await self._play(events)
             return
@@ -204,13 +204,14 @@ class Listener:
             self._write(SILENCE[self._asked.form])
 
     def start_over(self, head: Head) -> None:
-        """Has the client forget everything and begin again, with a log that ends there, and ends the stream."""
+        """Tells the client to forget everything and begin again, with a log that ends at `head`, and ends the
+        stream."""
         if not self.why:
             self._write(frames.reset(self._asked.form, head, self._asked.streamed))
         self.end("reset")
 
     def end(self, why: str) -> None:
-        """Ends the stream, if it has not ended yet. What a client does not read is thrown away."""
+        """Ends the stream, if it has not ended yet. Unread bytes are discarded."""
         if self.why:
             return
         self.why = why
@@ -222,7 +223,8 @@ class Listener:
     # ── On the way ──────────────────────────────────────────────────────────────────────────────────────
 
     def _send(self, pieces: Pieces) -> None:
-        """Sends what follows its position. If its filter lets nothing through, it gets its position now and then."""
+        """Sends the events after its position. If its filter lets none through, it receives its position from time to
+        time."""
         asked = self._asked
         piece = pieces.after(self.position.sequence, asked.form, asked.wanted, is_chunked=self._is_chunked)
         passed = pieces.last.sequence - self.position.sequence
@@ -249,7 +251,7 @@ class Listener:
 
 
 class StreamReply(Reply):
-    """The answer that is a stream. `facts` are what the request's canonical line says in the end."""
+    """An answer that is a stream. `facts`: the fields of the request's canonical line."""
 
     def __init__(self, streams: Streams, live: LiveTournament, asked: Asked, facts: dict[str, object]) -> None:
         super().__init__(b"", media_type=asked.form, headers=STREAM_HEADERS)
@@ -259,7 +261,7 @@ class StreamReply(Reply):
         self._facts = facts
 
     def send(self, request: HttpRequest) -> Awaitable[None]:
-        """Returns what sends the head, and the stream until it ends."""
+        """Returns a coroutine that sends the head, and the stream until it ends."""
         return self._sent(request)
 
     async def _sent(self, request: HttpRequest) -> None:

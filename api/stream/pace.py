@@ -6,12 +6,12 @@ from typing import Final
 PAUSE_SECONDS_MAX: Final = 5.0
 """The longest pause between two events."""
 SPEED_MAX: Final = 1_000_000
-"""How many times as fast as it happened the past can be played."""
+"""The past can be played at most this many times as fast as it happened."""
 
 
 class Pace:
-    """When the events of a log are due, one after the other, if they are played `speed` times as fast as they happened.
-    None: at once. Where playing lags behind, what follows is not played any faster."""
+    """When the events of a log are due, one after another, if they are played `speed` times as fast as they happened.
+    None: at once. If playing lags behind, the following events are not played any faster."""
 
     def __init__(self, speed: float | None) -> None:
         self._speed = speed

@@ -27,7 +27,7 @@ OTHER: Final = "other"
 
 
 class _Public(Struct, kw_only=True):
-    """What all of them begin with. A field that is absent from the stored event is absent here too."""
+    """The first fields of all shapes. A field that is absent from the stored event is absent here, too."""
 
     sequence: int
     recorded_at: str
@@ -174,7 +174,7 @@ _SHAPES: Final[dict[str, type[_Public]]] = {
     events.RankingReopened.tag: _OfRanking,
 }
 PUBLIC_KINDS: Final = frozenset(_SHAPES)
-"""The kinds of events of which something is public."""
+"""Kinds of events that show something public."""
 
 
 class PublicLog:

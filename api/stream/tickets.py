@@ -61,7 +61,8 @@ async def create_ticket(connection: Connection, tournament_id: TournamentId, tok
 
 
 async def use_ticket(connection: Connection, tournament_id: TournamentId, text: str) -> ActorId | None:
-    """Uses a ticket up. Returns the token that asked for it; None: there is no such ticket, or no longer."""
+    """Uses a ticket up. Returns the token that requested it; None: there is no such ticket, or it was used or has
+    expired."""
     if not _SHAPE.fullmatch(text):
         return None
     token_id: ActorId | None = await connection.fetchval(_USE, tournament_id, _hash(text))

@@ -1,8 +1,8 @@
-"""The requests of the public about a published tournament, without a token.
+"""The public reads of a published tournament, without a token.
 
-The answers come from the same functions as those with a token, and are put into shapes of their own. A shape names
-everything that it shows: a field added to another answer is not public until it is added here. Never public: the sender
-of a request, keys, tokens, and anything beyond the public end. Names, colours and tags are those at the public end.
+The same functions answer as for requests with a token, but separate shapes show the answers. A shape names everything
+that it shows: a field added to another answer becomes public only when it is added here. Never public: the sender of a
+request, keys, tokens, and anything beyond the public end. Names, colours and tags are those at the public end.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -51,7 +51,7 @@ from projections.board.classification import in_force
 from projections.past import moments
 
 PUBLIC: Final = "/board/{tournament}/"
-"""The path of all requests of the public."""
+"""The path of all public requests."""
 _FRESH: Final = header("Cache-Control", "no-cache")  # caches may keep it, and must check it each time
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,7 +82,7 @@ class PublicNamesShape(Struct, kw_only=True):
 
 
 class PublicCausesShape(PublicNamesShape, kw_only=True):
-    """As PublicNamesShape, and the competitions that it names."""
+    """As PublicNamesShape, with the competitions that the answer names."""
 
     competitions: list[PublicCompetitionShape]
 
@@ -93,7 +93,7 @@ class BriefPublicRankingShape(Struct):
 
 
 class PublicTournamentShape(Struct, kw_only=True):
-    """`sequence` is the public end, `recorded_at` when that event was recorded."""
+    """`sequence`: the public end; `recorded_at`: when that event was recorded."""
 
     name: str
     sequence: int
@@ -114,8 +114,8 @@ class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
 
 
 class PublicRankingShape(Struct, kw_only=True):
-    """`lines`: how many competitors it has. `criteria` are those in force for its classification; `declared`: whether
-    they were declared, or are the main unity alone."""
+    """`lines`: the number of its competitors. `criteria`: those in force for its classification; `declared`: whether
+    they were declared; if not, they are the main unity alone."""
 
     id: int
     name: str
@@ -428,7 +428,7 @@ def _competition(board: Board, competition_id: CompetitionId) -> PublicCompetiti
 
 
 class PublicRead(Struct, frozen=True):
-    """Answers a question of the public. `question` is made of the ids of the path and of the query's `fields`."""
+    """Answers a public request. `question`: made from the ids in the path and the `fields` of the query."""
 
     path: str
     summary: str
@@ -552,13 +552,15 @@ def add_to(
 
 
 def _question(operation: PublicRead, incoming: IncomingRequest) -> Any:
-    """The question. It is read before the tournament is looked up, so a refusal does not reveal whether that exists."""
+    """The question. It is read before the tournament is looked up, so a refusal does not reveal whether the tournament
+    exists."""
     asked = read_query(incoming.request.query, operation.fields)
     return operation.question(**asked, **incoming.ids)
 
 
 async def _answered(operation: PublicRead, context: RecallContext, question: Any) -> TaggedBody:
-    """The answer, made once for equal requests while nothing changes. Raises the errors of `render`, and NotFound."""
+    """The answer, made once for identical requests until the next event. Raises the errors of `render`, and
+    NotFound."""
     live = context.live
     question = with_days(live.board, question)
     if operation.question is not _OfTournament:

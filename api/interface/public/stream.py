@@ -1,4 +1,4 @@
-"""The stream of a published tournament, without a token: that of a log that ends at the public end."""
+"""The stream of a published tournament, without a token: the stream of a log that ends at the public end."""
 
 from typing import Final
 
@@ -63,7 +63,7 @@ def add_to(
 
 
 async def _head_at(database: Database, live: LiveTournament, end: Sequence) -> Head | None:
-    """The event `end`, with the digest of its block; None: the log no longer reaches as far."""
+    """The event `end`, with the digest of its block; None: the log no longer has it."""
     if end == live.head.sequence:
         return live.head
     async with database.connection_for(live.tournament_id) as connection:

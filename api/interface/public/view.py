@@ -1,8 +1,8 @@
-"""The public view of tournaments: each as a live that stands at its public end.
+"""The public view of tournaments: each is a live at its public end.
 
-While nothing is held back, that is the common live. A frozen tournament is folded once up to its public end, and kept
-as a separate live into which nothing is folded. So every question is answered in the same way from either. Later events
-do not exist for it, and nothing has to be left out by hand.
+Without a freeze, this is the common live. A frozen tournament is folded once up to its public end, and kept as a
+separate live, into which no more events are folded. So both answer every question in the same way. Later events do not
+exist in the separate live, and nothing has to be left out by hand.
 """
 
 import asyncio
@@ -29,17 +29,16 @@ from projections.tables.defects import DefectPart, is_defect
 from projections.tables.tables import listed_slugs
 
 LISTED_MAX: Final = 100
-"""Boards that the first page of the service leads to."""
+"""Boards that the first page of the service links to."""
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Bytes of the frozen tournaments that one process keeps, estimated. The last one used stays, even beyond this."""
+"""Estimated bytes of the frozen tournaments that one process keeps. The last one used stays, even beyond this limit."""
 
 _T = TypeVar("_T")
 _Making = tuple[TournamentId, Sequence, int, int]
 
 
 class _Frozen(Struct, frozen=True):
-    """`live` stands at the public end of the log that the live `of` showed, when `erased` of its competitors had
-    been."""
+    """`live`: at the public end of the log that the common live `of` showed, after `erased` erasures of competitors."""
 
     of: Callable[[], LiveTournament | None]
     live: LiveTournament
@@ -47,8 +46,8 @@ class _Frozen(Struct, frozen=True):
 
 
 class PublicViews:
-    """The public view of all tournaments, for one process. Its questions about the past have separate slots: the public
-    cannot occupy those of others."""
+    """The public view of all tournaments, for one process. Public questions about the past have separate slots, so they
+    cannot occupy those of other clients."""
 
     def __init__(self, desk: Desk, slugs: Slugs, outgoing: Outgoing) -> None:
         self._live_pool = desk.live_pool
@@ -60,8 +59,9 @@ class PublicViews:
         self._making: dict[_Making, asyncio.Task[LiveTournament]] = {}
 
     async def answer(self, slug: str, render: Callable[[RecallContext], Awaitable[_T]]) -> _T:
-        """What `render` makes of the tournament as the public sees it now: as if its log ended at the head of the live
-        that it is given. It may be called more than once. What it returns must show nothing that it reads later.
+        """The result of `render` for the tournament as the public sees it now: as if its log ended at the head of the
+        live in its context. `render` may be called more than once. Its result must not depend on anything that is read
+        later.
 
         Raises the same NotFound if there is no such tournament, if it is not published and if it has stopped;
         HistoryReplaced, DatabaseUnavailable, QueueFull, and what `render` raises.
@@ -110,9 +110,9 @@ class PublicViews:
             yield live, end
 
     async def listed(self) -> list[tuple[str, str]]:
-        """Slug and name of the published tournaments that their organisers listed, by name. At most LISTED_MAX are
-        looked at, and those that cannot be shown now are left out. One that was just listed is there as soon as the
-        tables show it; one that no longer is, never."""
+        """Slug and name of the published tournaments that their organisers list, sorted by name. At most LISTED_MAX are
+        considered, and those that cannot be shown now are left out. A newly listed tournament appears once the tables
+        show it; one that is no longer listed disappears at once."""
         slugs: list[str] = []
         with suppress(DatabaseUnavailable):
             async with self._database.connection() as connection:
@@ -165,7 +165,7 @@ class PublicViews:
     async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
         tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
         board = await moments.board_after(self._past, tournament_id, end, head.sequence)
-        told_apart = b"%d" % erased if erased else b""  # or an answer might be taken for one with a name
+        told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
         frozen = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
         frozen.recorded_at = await moments.recorded_at(self._past, tournament_id, end)
         await moments.refuse_replaced(self._past, tournament_id, head)
