@@ -1,7 +1,7 @@
-"""Accepts connections: in each round of the event loop all that wait, up to a bound.
+"""Accepts connections: in each round of the event loop, all that wait, up to a bound.
 
 libuv accepts one per round. While thousands connect, a round takes long, so waiting connections would fill the system's
-queue. It drops any further ones, and the client's system tries again after one second, two, four.
+queue. The system would drop any further ones, and their clients would try again after one, two and four seconds.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The undocumented parts of aiohttp that this program uses: only here, under names of its own.
+"""Wraps the undocumented parts of aiohttp that this program uses; nothing else uses them.
 
 `PRIVATE` lists the names. pyproject.toml bounds aiohttp to the minor version that has them. A test names those that
 another version lacks.
@@ -73,9 +73,9 @@ class Server(web.Server):
 
 
 class RequestHandler(web.RequestHandler):
-    """aiohttp's handler of one connection: it parses what comes, bounds what waits, and ends the connection. `answer`
-    answers its requests. `owes_head`: the rest of a head is awaited, or the first one. `ignores`: it takes no further
-    request, and what comes is not looked at."""
+    """aiohttp's handler of one connection: it parses received bytes, bounds the requests that wait, and ends the
+    connection. `answer`: answers its requests. `owes_head`: the first head, or the rest of a head, is awaited.
+    `ignores`: it takes no further request, and ignores received bytes."""
 
     __slots__ = ("answer", "ignores", "owes_head")
 
@@ -84,18 +84,18 @@ class RequestHandler(web.RequestHandler):
     owes_head: bool
 
     def misread(self, request: HttpRequest, error: BaseException) -> Sent:
-        """Answers bytes that are no request because of `error`."""
+        """Answers bytes that are not a request because of `error`."""
         raise NotImplementedError
 
     def piece_received(self, data: bytes) -> None:
-        """Called when bytes came that are not just whole requests, or that are ignored."""
+        """Called with received bytes that are not only whole requests, or that are ignored."""
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Answers requests, one after the other, until the connection ends. aiohttp runs it as the connection's task.
+        """Answers requests, one after another, until the connection ends. aiohttp runs it as the connection's task.
 
-        aiohttp's own makes a task, a writer and a larger request for each, which takes longer than an answer from
-        memory.
+        aiohttp's own method makes a task, a writer and a larger request for each, which takes longer than an answer
+        from memory.
         """
         loop, messages = self._loop, self._messages
         while not self._force_close:

@@ -28,7 +28,7 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
 
 KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more
-RENEWED_SECONDS: Final = 3.0  # a token that is used this long after its look-up is looked up again, and nobody waits
+RENEWED_SECONDS: Final = 3.0  # a token that is used this long after its look-up is looked up again, in the background
 TOKENS_KEPT_MAX: Final = 10_000
 LOOKUPS_AT_ONCE_MAX: Final = 2  # per process, so that guesses cannot take all connections
 EXPIRES_IN_DAYS_MAX: Final = 36_500
@@ -175,7 +175,7 @@ def _token(row: Any) -> Token:
 
 
 class Guard:
-    """Knows the tokens that requests bring; one per process.
+    """Knows the tokens of requests; one per process.
 
     A good token is trusted for KEPT_SECONDS_MAX from the start of its look-up, within one epoch of the database. Beyond
     TOKENS_KEPT_MAX the oldest are forgotten. A bad token is never kept, so guesses cannot fill the memory. `clock`

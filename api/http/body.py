@@ -26,12 +26,12 @@ class Bodies:
     """Reads the bodies that come to one process."""
 
     def __init__(self) -> None:
-        self._awaited_bytes = 0  # that bodies on their way have announced
+        self._awaited_bytes = 0  # announced by bodies that are still arriving
 
     async def form(self, incoming: IncomingRequest, parse_json: Callable[[bytes], Form]) -> Form:
-        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Records the time at which a
-        body was complete. Raises an Unreadable of the kind that fits, Unacceptable for fields that are repeated or of a
-        wrong kind, and QueueFull."""
+        """Returns the decoded fields of the body; for JSON, as `parse_json` returns them. Records the time at which the
+        body was complete. Raises a suitable Unreadable, Unacceptable for fields that are repeated or of a wrong kind,
+        and QueueFull."""
         request = incoming.request
         parse: Callable[[bytes], Form] = parse_form
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
@@ -55,7 +55,7 @@ class Bodies:
 
 
 def form_here(request: HttpRequest) -> Form | None:
-    """As `Bodies.form` for a form that came together with its head, as small ones do; None: it is another body."""
+    """As `Bodies.form`, for a form that arrived with its head, as small ones do; None: the body is something else."""
     headers = request.headers
     if not request.is_read or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
         return None
@@ -84,7 +84,7 @@ async def _read(request: HttpRequest, length: int | None) -> bytes:
                 if len(body) > BODY_BYTES_MAX:
                     raise _too_large()
                 if length is None:
-                    await asyncio.sleep(0)  # or a client that sends tiny chunks would keep the event loop
+                    await asyncio.sleep(0)  # otherwise, a client that sends tiny chunks would occupy the event loop
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not arrive within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
     except _BROKEN as error:

@@ -1,11 +1,12 @@
-"""Encodes answers as the client accepts: gzip or identity. Also conditional reads, which depend on it.
+"""Encodes answers as the client accepts: gzip or identity. Also answers conditional reads, which depend on the
+encoding.
 
-Each encoding of an answer has an ETag of its own: the compressed bytes have that of the others with a suffix. Only
-answers that hold no secret come here (THREAT_MODEL.md says why): 200s of GETs of tournaments, and the documentation.
+Each encoding of an answer has its own ETag: the compressed bytes have that of the plain bytes, with a suffix. Only
+answers without secrets come here (THREAT_MODEL.md says why): 200s of GETs of tournaments, and the documentation.
 
 A short answer is compressed as a whole, in another thread if it is not small, once for all requests, and kept. A long
 one is compressed while it is sent, and flushed after each chunk, so that readers get everything rendered so far. It is
-kept too, unless it is very long, once the first reader has received all of it.
+also kept, unless it is very long, once the first reader has received all of it.
 """
 
 import asyncio
@@ -32,14 +33,14 @@ COMPRESSED_BYTES_MAX: Final = 32 * 1024 * 1024
 STREAM_BYTES_MAX: Final = COMPRESSED_BYTES_MAX // 8
 """Compressed bytes of a long answer that is kept. COMPRESSING_MAX of them are gathered at once."""
 SUFFIX: Final = "-gzip"
-"""Of the ETag of a compressed answer. If-Match compares only what stands before the first dash."""
+"""The end of a compressed answer's ETag. If-Match compares only the part before the first dash."""
 
 LEVEL: Final = 1
-"""Of zlib. Level 6 saves another fifth of the bytes, and takes two to nine times as long."""
+"""For zlib. Level 6 saves another fifth of the bytes, and takes two to nine times as long."""
 _WINDOW_BITS: Final = 16 + 13
-"""Of zlib: gzip's format, and a window of 8 KB. Answers repeat what stands shortly before."""
+"""For zlib: gzip's format, and a window of 8 KB. Answers repeat nearby text."""
 _MEMORY_LEVEL: Final = 6
-"""Of zlib. With this window and memory, a compressor of a small body is ready in a fifth of the time that the largest
+"""For zlib. With this window and memory, a compressor of a small body is ready in a fifth of the time that the largest
 take, and compresses as well."""
 _COMPRESSOR_BYTES: Final = 75_000
 """Bytes of a compressor in memory."""
@@ -54,7 +55,8 @@ _Key = tuple[str, str]
 
 
 class Compression:
-    """Compresses the answers of one process. `outgoing` counts what answers hold that are under way."""
+    """Compresses the answers of one process. `outgoing`: the account of the memory that answers hold while they are
+    sent."""
 
     def __init__(self, outgoing: Outgoing, *, kept_bytes_max: int = COMPRESSED_BYTES_MAX) -> None:
         self.kept_bytes = 0
@@ -96,10 +98,9 @@ class Compression:
         media_type: str = JSON,
         headers: str = "",
     ) -> Reply:
-        """A 200 with the body in the encoding that the client likes best, or 304 if the client has these bytes already,
-        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a body with an ETag is
-        kept. Raises QueueFull as `Outgoing.begun` does.
-        """
+        """A 200 with the body in the encoding that the client prefers, or 304 if the client already has these bytes in
+        an encoding that it accepts. `etag`: that of the plain body. The compressed form of a body with an ETag is kept.
+        Raises QueueFull as `Outgoing.begun` does."""
         reply = self.reply_at_hand(request, body, etag=etag, media_type=media_type, headers=headers)
         if reply is not None:
             return reply
@@ -115,7 +116,7 @@ class Compression:
         return kept
 
     async def _long(self, key: _Key | None, long: Long) -> Long:
-        """The compressed answer, which holds the other."""
+        """The compressed answer, which holds the plain one."""
 
         def make() -> Iterator[bytes]:
             chunks = compressed_chunks(long.chunks())

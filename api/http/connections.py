@@ -45,13 +45,13 @@ LINGER_BYTES_MAX: Final = 4_194_304
 answer."""
 CONNECTION_WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
-"""Bytes of a body that may wait to be read; twice as many pause its connection. It also bounds the chunks of a body
-that are taken apart at once, to one for 16 bytes: each costs as much as the next, however small."""
+"""Bytes of a body that may wait to be read; twice as many pause its connection. This also bounds the chunks of a body
+that are parsed at once, to one per 16 bytes, because each costs the same, however small."""
 
 Answering = Callable[[HttpRequest], Awaitable[Sent]]
 """Makes the answer to a request. Raises nothing but CancelledError."""
 Misread = Callable[[HttpRequest, TallybookError], Sent]
-"""Makes the answer to bytes that are no request."""
+"""Makes the answer to bytes that are not a request."""
 
 
 def refuse_lax_parser() -> None:
@@ -89,8 +89,8 @@ class Connections(Server):
         return Connection(self, loop=asyncio.get_running_loop(), **self.handler_settings)
 
     def has_room(self) -> bool:
-        """Whether one more connection is accepted. If there is no room, the one that has been silent longest is closed
-        to make some."""
+        """Whether one more connection is accepted. If there is no room, the connection that has been silent longest is
+        closed to make some."""
         if self.open_count < self.connections_max:
             return True
         for silent in self.unheard:
@@ -229,7 +229,8 @@ class Connection(RequestHandler):
         self.answer_unread(error, error.message)
 
     def misread(self, request: HttpRequest, error: BaseException) -> Sent:
-        """Answers what is not HTTP. aiohttp's answer would quote it, and a token with it, in the log as well."""
+        """Answers bytes that are not HTTP. aiohttp's answer would quote them, with any token in them, and log them,
+        too."""
         if isinstance(error, HttpProcessingError):
             error.__traceback__ = None  # as above
         match error:
@@ -283,7 +284,7 @@ class Connection(RequestHandler):
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self, reason: str, *, at_once: bool = False) -> None:
-        """Closes the connection, and counts it under `reason`. `at_once`: what has not been sent is thrown away."""
+        """Closes the connection, and counts it under `reason`. `at_once`: discards unsent bytes."""
         CONNECTIONS_ENDED.labels(reason).inc()
         self._connections.unheard.pop(self, None)
         if self.on_end is not None:

@@ -1,7 +1,7 @@
 """The fields of a request: the bytes of a form become named texts, those of a JSON object named values.
 
-Pure. Strict and within bounds. A body that cannot be read at all is `Unreadable`. What the fields may hold, and which
-text of a form each JSON value stands for, is the operations' affair (`api/interface/fields.py`).
+Pure. Strict and within bounds. A body that cannot be read at all is `Unreadable`. The operations define the values that
+fields may have, and the form text that each JSON value stands for (`api/interface/fields.py`).
 """
 
 import re
@@ -59,8 +59,8 @@ def parse_form(body: bytes) -> dict[str, str]:
 class JsonObjects:
     """Reads JSON objects that have some of the fields `names`, or texts under other names.
 
-    A decoder that takes any object would keep the last of several values of a key silently, and take long for an object
-    of a hundred thousand keys. This one decodes what has one of the `names`, and goes through the keys itself.
+    A decoder that takes any object would silently keep the last of several values of a key, and take long for an object
+    with a hundred thousand keys. This one decodes only the fields in `names`, and goes through the keys itself.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -88,11 +88,11 @@ class JsonObjects:
             raise Unreadable(f"The body cannot be read as a JSON object: {shortened(str(error))}.") from None
 
     def read(self, text: bytes) -> dict[str, bytes]:
-        """The fields of `text` in the order sent, each value as it stands there.
+        """The fields of `text` in the order sent, each value as it was sent.
 
-        An object or array under another name than the `names` ends the reading: only its first byte is there.
+        An object or array under a name outside `names` ends the reading: only its first byte is returned.
 
-        Raises ValueError and RecursionError if `text` is no JSON object; `Unreadable` for more than FORM_FIELDS_MAX
+        Raises ValueError and RecursionError if `text` is not a JSON object; `Unreadable` for more than FORM_FIELDS_MAX
         fields; `Unacceptable` naming fields that are sent more than once.
         """
         values = self._decoder.decode(text)
@@ -123,7 +123,7 @@ class JsonObjects:
         return fields
 
 
-@cache  # to define a structure takes longer than all else that a service begins with
+@cache  # defining a structure takes longer than everything else at the start of a service
 def _decoder_of(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
     fields = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in names]
     return msgspec.json.Decoder(msgspec.defstruct("Fields", fields))
@@ -137,7 +137,7 @@ _END: Final = re.compile(rb"\s*+[,}]")
 
 
 def fingerprint(method: str, path: str, form: Form) -> bytes:
-    """32 bytes that tell requests with the same idempotency key apart. They must never change.
+    """32 bytes that distinguish requests with the same idempotency key. They must never change.
 
     SHA-256 of method, path, and the names and values of the fields in the order of their names. Each is UTF-8 after its
     length in bytes as a big-endian int32.
@@ -145,7 +145,7 @@ def fingerprint(method: str, path: str, form: Form) -> bytes:
     parts = [method, path]
     for name in sorted(form):
         parts += name, form[name]
-    # "surrogatepass": a path may hold what is not UTF-8, and this function is not the one to refuse it.
+    # "surrogatepass": a path may contain text that is not UTF-8, and this function need not refuse it.
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return sha256(b"".join([struct.pack(">i", len(part)) + part for part in encoded])).digest()
 

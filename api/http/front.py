@@ -119,7 +119,7 @@ class Front:
 
 
 class TracedFront(Front):
-    """A Front whose requests are in spans. Bytes that are no request have none."""
+    """A Front whose requests are in spans. Bytes that are not a request have none."""
 
     def __init__(self, spans: Spans, *means: Any, **more: Any) -> None:
         super().__init__(*means, **more)
@@ -154,5 +154,6 @@ def method_label(method: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _observer(method: str, path: str, status: int) -> Callable[[float], None]:
-    """What counts such an answer. There are few, and looking one up each time takes longer than observing."""
+    """The function that observes such answers. There are few, and looking one up each time takes longer than
+    observing."""
     return observer(REQUEST_SECONDS.labels(method_label(method), path, status))

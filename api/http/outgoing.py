@@ -1,9 +1,9 @@
 """Outgoing data of a process: long answers, and an account of the memory that all answers hold.
 
 A short answer is bytes, made without a pause and shared by all requests. A long answer is made step by step while it is
-sent, from the parts it reserved when it began. So nothing of its size is ever made in one round of the event loop, and
-a client that does not read holds only a chunk of it. Equal requests at the same head share its parts. Each part is
-counted here once, as are the answers and chunks that wait to be read.
+sent, from the parts it reserved when it began. So one round of the event loop never makes much of it, and a client that
+does not read holds only a chunk of it. Equal requests at the same head share its parts. Each part is counted here once,
+as are the answers and chunks that wait to be read.
 """
 
 import asyncio
@@ -170,8 +170,8 @@ def etag_of(*question: object) -> str:
 
 
 class Outgoing:
-    """The account of what one process holds. `time_slices` are for its long work. `relieve(seconds)` disconnects the
-    client that has not read for longest, if that is at least that many seconds."""
+    """The account of the data that answers of one process hold. `time_slices` are for long work. `relieve(seconds)`
+    disconnects the client that has not read for longest, if that is at least that many seconds."""
 
     def __init__(self, time_slices: TimeSlices, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
         self.time_slices = time_slices
@@ -201,8 +201,8 @@ class Outgoing:
         return long
 
     async def begun_after_all(self, later: Later) -> Long:
-        """As `begun`, for a change that is made already. Raises OutcomeUnknown instead of QueueFull, which would say
-        that the change was not made."""
+        """As `begun`, for a change that has already been made. Raises OutcomeUnknown instead of QueueFull, which would
+        mean that the change was not made."""
         try:
             return await self.begun(later)
         except QueueFull:

@@ -18,8 +18,8 @@ _VALUE: Final = rf"{_TOKEN}|{_QUOTED}"
 _PARAMETER: Final = rf"{_TOKEN}(?:[ \t]*+=[ \t]*+(?:{_VALUE}))?+"
 _PREFERENCE: Final = rf"({_TOKEN})(?:[ \t]*+=[ \t]*+({_VALUE}))?+(?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?+)*+"
 _ITEM: Final = re.compile(rf"[ \t]*+(?:{_PREFERENCE})?+[ \t]*+(?:,|\Z)")
-"""An item of the list, with the comma after it. It may be empty (RFC 9110, section 5.6.1). Every quantifier keeps what
-it took, so the time that a text takes grows with its length, whatever it says."""
+"""An item of the list, with the comma after it. It may be empty (RFC 9110, section 5.6.1). All quantifiers are
+possessive, so the time that any text takes grows only with its length."""
 _QUALITY: Final = r"0(?:\.[0-9]{0,3})?+|1(?:\.0{0,3})?+"
 _CODING: Final = re.compile(
     rf"[ \t]*+(?:({_TOKEN})(?:[ \t]*+;[ \t]*+[qQ]=({_QUALITY}))?+)?+[ \t]*+(?:,|\Z)"  # `*` is a token too
@@ -41,7 +41,7 @@ def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
     """The preferences that the values of Prefer state, by their names in lower case; without a value: "". Parameters of
     a preference are left out.
 
-    Of a preference that is stated more than once, the first counts. Nothing if the values, as one list, cannot be read.
+    If a preference is stated more than once, the first counts. Empty if the values cannot be read as one list.
     """
     text = ",".join(values)
     preferences: dict[str, str] = {}
@@ -63,10 +63,10 @@ def prefers_minimal(values: Iterable[str]) -> bool:
 
 
 def accepted_type(values: Iterable[str], types: Items[str]) -> str | None:
-    """The media type that the values of Accept prefer, the first of several equal ones; None: they accept none. The
-    first, without values and if they cannot be read as one list.
+    """The media type that the values of Accept prefer; of several equal ones, the first. None: they accept none.
+    Without values, or if they cannot be read as one list, the first type.
 
-    A type has the quality that is given for it, else for `type/*`, else for `*/*`. Of what is named more than once, the
+    A type has the quality given for it, else for `type/*`, else for `*/*`. If a range is named more than once, the
     first counts.
     """
     text = ",".join(values)
@@ -93,19 +93,19 @@ def accepted_type(values: Iterable[str], types: Items[str]) -> str | None:
 
 
 class Encodings(Struct, frozen=True):
-    """The encodings that a client takes. `gzip`: it takes gzip, and likes it no less than the bytes as they are.
-    `identity`: it takes the bytes as they are."""
+    """The encodings that a client accepts. `gzip`: it accepts gzip, with at least the quality of the plain bytes.
+    `identity`: it accepts the plain bytes."""
 
     gzip: bool = False
     identity: bool = True
 
 
 def accepted_encodings(values: Iterable[str]) -> Encodings:
-    """The encodings that the values of Accept-Encoding accept. Without values, and if they cannot be read as one list,
+    """The encodings that the values of Accept-Encoding accept. Without values, or if they cannot be read as one list,
     identity alone.
 
     An encoding that is not named has the quality of `*`. Without `*`, gzip is not accepted; identity is, but anything
-    else that is accepted is preferred to it. Of an encoding that is named more than once, the first counts.
+    else that is accepted is preferred to it. If an encoding is named more than once, the first counts.
     """
     text = ",".join(values)
     return _kept_encodings(text) if len(text) <= ENCODINGS_KEPT_CHARACTERS_MAX else _encodings(text)
@@ -133,8 +133,8 @@ _kept_encodings: Final = lru_cache(maxsize=ENCODINGS_KEPT_MAX)(_encodings)
 
 
 def accepted_language(values: Iterable[str], languages: Items[str]) -> str | None:
-    """The language that the values of Accept-Language prefer (RFC 9110, section 12.5.4), the first of several equal
-    ones, whatever their region; None: none of these."""
+    """The language that the values of Accept-Language prefer (RFC 9110, section 12.5.4), whatever its region; of
+    several equal ones, the first. None: none of these."""
     text = ",".join(values)
     found: dict[str, float] = {}
     position = 0

@@ -1,7 +1,7 @@
-"""An answer, as the operations make it, and how it is sent.
+"""The answers that operations make, and how they are sent.
 
-Every request pays for one, so it is leaner than aiohttp's. It is written as the bytes it consists of, which are shared
-and never copied, instead of assembled from maps of headers and cookies.
+Every request needs one, so a Reply is leaner than aiohttp's. Its bytes are shared and written without a copy, instead
+of assembled from maps of headers and cookies.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ def header(name: str, value: object) -> str:
 class Reply:
     """An answer, short or long.
 
-    `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
-    no further request. `lingers`: its connection ignores what else the client sends, which cannot be parsed. `on_end`
-    is called when the answer was sent, or could not be.
+    `headers`: its own lines, as `header` makes them, in addition to those of every answer. `closing`: its connection
+    takes no further request. `lingers`: its connection ignores further bytes, which cannot be parsed. `on_end` is
+    called when the answer was sent, or could not be.
     """
 
     closing = False
@@ -138,7 +138,7 @@ async def _send_in_chunks(
     if isinstance(body, bytes):
         connection.outgoing.hold(body)
         try:
-            shared = memoryview(body)  # a slice of it is no copy
+            shared = memoryview(body)  # slicing it copies nothing
             for start in range(0, len(body), WHOLE_BYTES_MAX):
                 transport.write(shared[start : start + WHOLE_BYTES_MAX])
                 if connection.writing_paused:

@@ -1,6 +1,6 @@
-"""A request as it came: its head, its body as it comes, and the connection it came on.
+"""A request as it arrives: its head, its body, and its connection.
 
-Every request pays for one, so it is leaner than aiohttp's: rarely needed values are computed on demand.
+Every request needs one, so it is leaner than aiohttp's: rarely needed values are computed on demand.
 """
 
 from email import message_from_string
@@ -19,9 +19,9 @@ _UNNAMED: Final = "application/octet-stream"
 
 
 class HttpRequest:
-    """`url` is its target without a host, `content` its body as it comes, on `connection`. `is_read`: the whole body
-    has come. `is_ordinary`: it came in one piece as HTTP/1.1, and asks for a whole answer and then for no other
-    connection."""
+    """`url`: its target without a host; `content`: its body as it arrives on `connection`. `is_read`: the whole body
+    has arrived. `is_ordinary`: it arrived in one piece over HTTP/1.1, is not a HEAD request, and leaves its connection
+    open."""
 
     __slots__ = ("_head", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
 
@@ -49,7 +49,7 @@ class HttpRequest:
 
     @property
     def upgrade(self) -> bool:
-        """Whether it asks for another protocol. The parser throws away some of what comes after such a head."""
+        """Whether it asks for another protocol. The parser discards some of the bytes after such a head."""
         return self._head.upgrade
 
     # ── Its target ──────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,7 @@ class HttpRequest:
 
     @property
     def secure(self) -> bool:
-        """Whether it came by TLS, up to us."""
+        """Whether it reached this process over TLS."""
         return self.connection.ssl_context is not None
 
     def _cancel(self, error: BaseException) -> None:

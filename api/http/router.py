@@ -1,4 +1,4 @@
-"""A request, and which handler answers it: by the template that its path matches and by its method."""
+"""Finds the handler of a request by the template that its path matches and by its method."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ time."""
 
 NOTHING_HERE: Final = "There is nothing at this address."
 NO_PATH: Final = "none"
-"""The template of a request that none matches."""
+"""The template of a request whose path matches none."""
 
 
 class IncomingRequest:
@@ -81,7 +81,7 @@ class Router:
 
     def add(self, method: str, path: str, handler: Handler) -> None:
         """Has `handler` answer `method` at the template `path`. A handler of GET answers HEAD as well. A part {name...}
-        may hold slashes."""
+        may contain slashes."""
         handlers = self._handlers.setdefault(path, {})
         handlers[method] = handler
         if method == "GET":
@@ -89,7 +89,8 @@ class Router:
         self._patterns[path] = re.compile(re.sub(r"\\{(\w+)(\\\.)*\\}", _part, re.escape(path)))
 
     def resolve(self, method: str, path: str) -> Found:
-        """Finds what answers `path`, percent-encoded as it was sent. Raises NotFound and MethodNotAllowed."""
+        """Finds the handler of `path`, which is percent-encoded as it was sent. Raises NotFound and
+        MethodNotAllowed."""
         found = self._found.get((method, path))
         if found is None:
             found = self._look_up(method, path)

@@ -29,7 +29,7 @@ SESSIONS_LISTED_MAX: Final = 200
 _SECRET_BYTES: Final = 32
 _SHAPE: Final = re.compile(r"se_[0-9A-Za-z_-]{43}", re.ASCII)
 
-# In the order of time: each node of a distributed database has numbers of its own for sessions.
+# In the order of time, because each node of a distributed database numbers its own sessions.
 _CREATE: Final = """
     WITH ended AS (
         DELETE FROM session

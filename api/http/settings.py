@@ -22,8 +22,8 @@ MEMORY_MIB_MAX: Final = 1024 * 1024
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`requests_per_second`: for each token; None: no limit. `proxies`: how many proxies in front of the service can be
-    believed, see `throttle.address_of`. `memory_bytes`: of tournaments in the memory of each process, estimated."""
+    """`requests_per_second`: for each token; None: no limit. `proxies`: the number of trusted proxies in front of the
+    service, see `throttle.address_of`. `memory_bytes`: of tournaments in the memory of each process, estimated."""
 
     open_metrics: bool = False
     requests_per_second: int | None = None

@@ -1,4 +1,4 @@
-"""Times by key, which all processes of a service have in memory: a table in a file that each of them maps.
+"""Times by key, shared by all processes of a service: a table in a file that each process maps into memory.
 
 There are no locks, so no process waits for a suspended one. If two processes set the time of a key in the same
 microseconds, one of the two updates is lost.
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Final
 
 SLOTS: Final = 65_536
-"""A slot has a key and its time. The file has some MiB, of which the pages that were used take memory."""
+"""A slot has a key and its time. The file has 1 MiB, of which only used pages take memory."""
 SLOTS_TRIED: Final = 8
-"""Slots in which a key may be. If none is free, it takes that of the earliest time."""
+"""Slots that a key may take. If none is free, it takes the one with the earliest time."""
 _SLOT_BYTES: Final = 8
 
 
 class SharedTimes:
-    """The times in the file at `path`, which is made if it is not there. `name`: keys of other names are other keys."""
+    """The times in the file at `path`, which is created if it does not exist. Keys under different names are
+    different."""
 
     def __init__(self, path: Path, name: str) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,7 +1,8 @@
 """Limits how often a client may do something; beyond that, the answer is 429. Processes of a service count together.
 
-Two things are counted: failed authentication, by the client's address, because each guess of a token that has the right
-checksum costs a query; and the requests of each token, if the operator asks for it.
+Three things are counted: failed authentication, by the client's address, because each guess of a token with the right
+checksum costs a query; and, if the operator limits them, the requests of each token, and those of each address without
+a token.
 """
 
 import math
@@ -45,11 +46,11 @@ class Times:
 
 
 class Throttle:
-    """Lets each key do something `at_once` times, and then `per_second` times a second. `clock` counts seconds, and is
-    the same for all who share the `times`.
+    """Lets each key do something `at_once` times, and then `per_second` times a second. `clock` counts seconds, the
+    same for all processes that share the `times`.
 
-    This is the generic cell rate algorithm (ITU-T I.371). It keeps one time per key, at which all that the key has done
-    will have been paid for. A key that has paid is like one never seen.
+    This is the generic cell rate algorithm (ITU-T I.371). It keeps one time per key, at which everything that the key
+    has done will have been paid for. A key that has paid is like one never seen.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ _ROUNDING_SECONDS: Final = 1e-9
 
 
 def failures(*, at_once: int = FAILURES_AT_ONCE_MAX, shared: Path | None = None) -> Throttle:
-    """The throttle of failed authentication, by address. `shared`, like below: the file in which the processes of the
+    """The throttle of failed authentication, by address. `shared`, as below: the file in which the processes of the
     service count."""
     message = "Too many requests without a good token came from your address; wait before you send another."
     times = _times("failures", shared)

@@ -1,4 +1,4 @@
-"""Time zones by their IANA names, and the days that a tournament in one has."""
+"""Time zones by their IANA names, and the days of a tournament in a zone."""
 
 import difflib
 from datetime import UTC, datetime, tzinfo
@@ -14,8 +14,8 @@ _NOT_EVERYWHERE: Final = frozenset({"localtime", "Factory"})
 
 
 class Day(datetime):
-    """The first or the last moment of a day that was named without a zone, as if it were a day in UTC. `located` makes
-    it that of a tournament's day."""
+    """The first or the last moment of a day that was named without a zone, as if it were a day in UTC. `located`
+    converts it to the tournament's day."""
 
     def located(self, zone: tzinfo) -> datetime:
         """The same moment of the same day in `zone`, in UTC. A day in which an hour occurs twice has both."""
@@ -28,7 +28,7 @@ class Day(datetime):
 
 @cache
 def zone_of(name: str) -> tzinfo:
-    """The zone of this name. UTC if the data of this machine lacks it: it was declared where it was known."""
+    """The zone with this name; UTC if this machine lacks it, although it was known where it was declared."""
     if name == ZONE_DEFAULT:
         return UTC
     try:
@@ -38,7 +38,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def unknown_zone(name: str) -> str | None:
-    """Why there is no zone of this name, with names that are near; None: there is one."""
+    """Why there is no zone with this name, with similar names; None: there is one."""
     fault = zone_fault(name)
     if fault is None and name in _names():
         return None
@@ -52,7 +52,7 @@ def _names() -> frozenset[str]:
 
 
 def _near(name: str) -> list[str]:
-    """Names like this one, or whose city is."""
+    """Names like this one, or with a city like it."""
     wanted = name.strip().replace(" ", "_").lower()
     by_text = {one.lower(): one for one in sorted(_names())}
     by_text |= {one.rpartition("/")[2].lower(): one for one in sorted(_names()) if "/" in one and "Etc/" not in one}
