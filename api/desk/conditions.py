@@ -1,12 +1,12 @@
-"""Conditional changes: what If-Match demands of the resource that a request addresses.
+"""Conditional changes: If-Match states a condition on the resource that a request addresses.
 
 TAGS. A resource's own tag, `<sequence>.<moment>`, names the last event that changed its own fields, list or unities: by
-its sequence, and by the time at which it was recorded, in µs since 1970, in hexadecimal. A log has one event of a
-sequence. After a restore to an earlier moment another event takes that sequence, but at another time. Points change no
-tag, and neither does what is embedded: a ranking that shows a competitor's new name is no reason to refuse a new list.
+its sequence, and by the time at which it was recorded, in µs since 1970, in hexadecimal. A log has one event for each
+sequence. After a restore to an earlier moment, another event takes that sequence, but at another time. Points change no
+tag, and neither do embedded resources: a competitor's new name, shown in a ranking, is no reason to refuse a new list.
 
-But a copy that a client keeps must be the same byte for byte. So the ETag of an answer is the own tag, a dash and a
-digest of its body. If-None-Match compares the whole ETag, If-Match the part before the dash.
+But a copy that a client keeps must be identical byte for byte. So the ETag of an answer is the own tag, a dash and a
+digest of its body. If-None-Match compares the whole ETag, If-Match only the part before the dash.
 """
 
 import re
@@ -44,8 +44,8 @@ class Condition(Struct, frozen=True):
     @property
     def exact(self) -> bool:
         """Whether any event between the judging and the append makes the block invalid. Every change of a ranking's or
-        a competitor's tag is structural, so the log itself refuses what was judged before one. A change of a
-        competition is not."""
+        a competitor's tag is structural, so the log itself refuses blocks judged before it. A change of a competition
+        is not structural."""
         return self.kind == "competition"
 
     def refuse_unless_met(self, board: Board) -> None:
@@ -66,11 +66,11 @@ class Condition(Struct, frozen=True):
 
 
 def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:
-    """The condition that the values of If-Match make of a request whose path has these `ids`, by name and in its order.
-    The first names the resource: a unity is part of its ranking.
+    """The condition that the values of If-Match state for a request whose path has these `ids`, by name and in its
+    order. The first id names the resource: a unity is part of its ranking.
 
-    None for `*`, which demands no more than that the resource exists. Weak tags match nothing, so they are left out.
-    Raises Unreadable, also if there are no `ids`.
+    None for `*`, which demands only that the resource exists. Weak tags match nothing, so they are left out. Raises
+    Unreadable, also if there are no `ids`.
     """
     if not ids:
         raise _unreadable("has nothing to compare with, because the path names no resource; leave it out")

@@ -59,7 +59,7 @@ SUBMIT_SECONDS_MAX: Final = 15.0
 COMMAND_WATCH_SECONDS: Final = 0.1
 EXPIRY_WATCH_SECONDS: Final = 0.5
 EXPIRY_SWEEP_SECONDS: Final = 10.0
-"""Until points have expired in a tournament that nobody asks for, and that no process has in memory."""
+"""Pause between two sweeps, which expire points in tournaments without requests that no process has in memory."""
 _AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
 """Commands that may be judged against data that only the log has."""
 
@@ -74,9 +74,9 @@ class Desk:
         self._means = means
         self.quotas = Quotas(means.database)
         self._looked_up: tuple[type, ...] = _AFTER_LOOKING_UP  # each command, while there are quotas
-        self.dockets: dict[TournamentId, Docket] = {}  # the dockets that take what comes
+        self.dockets: dict[TournamentId, Docket] = {}  # the dockets that take new cases
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
-        self._settled = asyncio.Event()  # closing, and none works any more
+        self._settled = asyncio.Event()  # closing, and no docket works any more
         self._under_way: dict[Case, None] = {}  # in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
@@ -150,7 +150,7 @@ class Desk:
 
     def refuse_late(self, tournament_id: TournamentId) -> None:
         """Raises QueueFull if a command for the tournament would wait too long. Call it where any number of requests
-        may come in: `submit` does not look at the pace."""
+        may arrive: `submit` does not check the pace."""
         if seconds := self._late_seconds(tournament_id):
             raise QueueFull(seconds, partial(self._late_seconds, tournament_id))
 
@@ -275,10 +275,11 @@ class Desk:
                     await self._settled.wait()
         except TimeoutError:
             for case in list(self._under_way):
-                case.time_out()  # except for the latest ones, they were answered that it took too long
+                case.time_out()  # all but the latest have already been answered that they took too long
 
     async def expire_points(self, live: LiveTournament, now: datetime) -> None:
-        """Returns when what is due by then has expired in the log, and `live` shows that. Raises an Unavailable."""
+        """Returns when the points due by `now` have expired in the log, and `live` shows that. Raises an
+        Unavailable."""
         while live.boundaries[1] <= now:
             await self._docket(live).expire_points(now)
 
@@ -310,7 +311,7 @@ class Desk:
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
     async def watch_expiry(self) -> None:
-        """Runs until cancelled: expires points of the tournaments in memory when nobody asks for them."""
+        """Runs until cancelled: expires points of the tournaments in memory, even without requests."""
         while True:
             await asyncio.sleep(EXPIRY_WATCH_SECONDS)
             for live in list(self.live_pool.expiring):
@@ -341,7 +342,7 @@ class Desk:
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
                     if not isinstance(error, TournamentStopped):
-                        continue  # it is tried again; one that has stopped only after the next boundary
+                        continue  # it is tried again; a stopped tournament only after the next boundary
                 looked_at[tournament_id] = boundary
 
     async def _look_at_time(self, live: LiveTournament) -> None:
@@ -360,7 +361,7 @@ class Desk:
         self._looked_up = (object,) if self.quotas else _AFTER_LOOKING_UP
 
     async def watch_quotas(self) -> None:
-        """Until it is cancelled, reads the quotas again."""
+        """Runs until cancelled: reads the quotas at intervals."""
         while True:
             await asyncio.sleep(QUOTAS_SECONDS)
             try:
@@ -378,7 +379,7 @@ async def open_desk(
     with_quotas: bool = False,
 ) -> AsyncIterator[Desk]:
     """A desk with its background tasks. On leaving, accepted commands are settled. Quotas bound its commands only
-    `with_quotas`: what the operator does on the command line has no bound."""
+    `with_quotas`: the operator's commands on the command line have no bound."""
     async with open_live_pool(database, bytes_max=live_bytes_max) as live_pool, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]

@@ -103,7 +103,7 @@ _T = TypeVar("_T")
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """The things that a docket works with."""
+    """The services and tasks that a docket uses."""
 
     database: Database
     live_pool: LivePool
@@ -132,24 +132,24 @@ class Receipt(Struct, frozen=True):
 
 
 class LacksPoints(Exception):
-    """The points that count otherwise by a command must be read before it can be judged."""
+    """The points that a command would make count, or stop counting, must be read before it can be judged."""
 
 
 class MustBeExact(Exception):
-    """The command leads to totals, which hold only at the very sequence it is judged at."""
+    """The command produces totals, which are valid only at the sequence at which it is judged."""
 
 
 class Case(Struct, eq=False, kw_only=True):
-    """One command on its way.
+    """One command under way.
 
-    `taken_at`, `until`: when it came and when its time is over, on the monotonic clock. `events`: its result at the
-    last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between its
-    judging and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the
-    client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
-    state of the resource, or of the operator on what is used. `caused`: the points of the competition that the command
-    voids or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its
-    answer; `due`: in the same way, the points that expire by it. `needs_head`: its command is given the head of the
-    log. `span`: that of the request, if it is traced.
+    `taken_at`, `until`: when it was taken and when its time is over, on the monotonic clock. `events`: its result at
+    the last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between
+    its judging and its append. `alone`: it needs a separate block, as an exact command always does. `withdrawn`: the
+    client was told that it was not applied, so it must never be. `condition`: an additional condition: the client's on
+    the state of the resource, or the operator's on use. `caused`: the points of the competition that the command voids
+    or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its answer;
+    `due`: likewise, the points that it expires. `needs_head`: its command receives the head of the log. `span`: that of
+    the request, if it is traced.
     """
 
     command: Command
@@ -191,7 +191,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.events = decide(live.board, command)
 
     def _times(self, live: LiveTournament, command: Command) -> ExpiryTimes:
-        """What judging needs where points expire. Raises LacksPoints."""
+        """What judging needs if points expire. Raises LacksPoints."""
         match command:
             case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
                 raise LacksPoints
@@ -225,7 +225,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
 
     def let_go(self) -> None:
-        """It will not be judged any more."""
+        """Releases what judging needs: the case will not be judged any more."""
         if self.caused is not None:
             self.caused.close()
         if self.due is not None:
@@ -235,8 +235,8 @@ class Case(Struct, eq=False, kw_only=True):
 def times_of(
     live: LiveTournament, command: Command, caused: CausedPointsFollower | None, due: DuePoints | None = None
 ) -> ExpiryTimes:
-    """What judging the command needs where points expire. `caused`, `due`: the points that may count otherwise by
-    it."""
+    """What judging the command needs if points expire. `caused`, `due`: the points that it may make count or stop
+    counting."""
     given = {} if caused is None else caused.given()
     if due is not None:
         given = due.given
@@ -305,8 +305,8 @@ class Docket:
     # ── Points that expire ──────────────────────────────────────────────────────────────────────────────
 
     async def expire_points(self, now: datetime) -> None:
-        """Has what is due by then expire, and waits for that, or for an expiry that is under way. Raises as a command
-        fails."""
+        """Expires the points due by `now`, or waits for an expiry that is under way. Raises the error with which a
+        command fails."""
         if self._expiry is None:
             self._expiry = self._expiring(now)
             self._in_background(self._look_up(self._expiry), [self._expiry])
@@ -341,7 +341,7 @@ class Docket:
             receipt.exception()  # retrieved: perhaps nobody waits for it
 
     async def _pass(self, taken: Items[Case], now: datetime) -> None:
-        """Puts cases back in front that were judged before a boundary, behind what expires there."""
+        """Puts cases that were judged before a boundary back in front, behind the expiry at that boundary."""
         if now < self.live.boundaries[0]:
             self.live.forget_checked()  # the clock was put back
         expiry = self._expiring(now)
@@ -357,7 +357,7 @@ class Docket:
         self._be_free()
 
     async def _look_up(self, case: Case) -> None:
-        """Has the case get the points without which it cannot be judged, and be judged next."""
+        """Reads the points without which the case cannot be judged. The case is judged next."""
         command = case.command
         try:
             if isinstance(command, ChangeCompetition):
@@ -456,7 +456,7 @@ class Docket:
         )
 
     def _within(self, cases: Items[Case]) -> tuple[datetime, datetime]:
-        """Between which two boundaries these cases, which were judged, may be recorded."""
+        """The two boundaries between which these judged cases may be recorded."""
         within, due = self.live.boundaries, cases[0].due
         return within if due is None or due.until <= within[0] else (due.until, due.until + (within[1] - within[0]))
 
@@ -496,7 +496,7 @@ class Docket:
         return True
 
     async def _read_results(self, case: Case, lack: LacksResults) -> None:
-        """Has the board get the results without which the case cannot be judged."""
+        """Reads the results without which the case cannot be judged into the board. The case is judged next."""
         try:
             await read_results(self._means.live_pool, self.live, lack.ranking_ids)
         except Exception as error:  # noqa: BLE001 - a client waits for this task
@@ -505,7 +505,7 @@ class Docket:
             self._waiting.appendleft(case)
 
     async def _confirm_refusal(self, case: Case) -> None:
-        """Judges again by a current state. Accepted after all, the case waits for the next block."""
+        """Judges the case again, by a current state. If it is accepted after all, it waits for the next block."""
         try:
             await self._means.live_pool.make_current(self.live)
             case.judge(self.live)
@@ -521,19 +521,20 @@ class Docket:
             self._waiting.appendleft(case)
 
     def _fail_taken(self, case: Case, error: IdTaken) -> None:
-        """The database has given out an id twice. The other ids drawn may be taken as well."""
+        """Fails the case: the database has given out its id twice. The other ids drawn may be taken, too."""
         self._means.ids.forget()
         case.fail(error)
 
     async def _refuse(self, case: Case, refusal: Refusal) -> None:
-        """Refuses, unless the log knows the key. Cases that gather while others are being refused go together."""
+        """Refuses, unless the log knows the key. Cases that gather while others are being refused are refused
+        together."""
         if case.idempotency_key is None:
             case.fail(refusal)
             return
         self._refused.append((case, refusal))
         async with self._refusing:
             refused, self._refused = self._refused, []
-            if refused:  # else the round before included the case
+            if refused:  # otherwise, the previous round included the case
                 await self._refuse_keyed(refused)
 
     async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
@@ -600,7 +601,7 @@ class Docket:
             head = (await heads.current(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
-                return None  # it has another history, and may be beyond this one's end
+                return None  # the live has another history, and may be beyond the end of this one
             case.judge(self.live)
         except (LacksResults, LacksPoints, NothingDue):
             return None
@@ -678,7 +679,7 @@ class Docket:
             return False  # reading the log meets the error again, and reports it
 
     def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
-        """Brings the live to where it shows the block: at once, or after reading what others appended before it."""
+        """Makes the live show the block: at once, or after reading what others appended before it."""
         try:
             folded = self._means.live_pool.fold_appended(self.live, block, appended)
         except TallybookError:

@@ -1,11 +1,11 @@
-"""Whether a change has room in the quotas of its tournament and of its token (`engine/log/quotas.py`).
+"""Checks whether a change fits into the quotas of its tournament and of its token (`engine/log/quotas.py`).
 
-A quota is a further condition of a command. So it is judged like any other: a refusal is confirmed by the current log,
-and a repeat of what was accepted is still answered.
+A quota is an additional condition of a command, judged like any other: a refusal is confirmed by the current log, and a
+repeat of an accepted command is still answered.
 
-A process counts by what its live tournaments fold: exactly, up to their heads, whoever wrote it. What a token writes in
-tournaments that are not in its memory is read every QUOTAS_SECONDS. Changes that are under way in other processes count
-when they are seen, so a bound can be exceeded by those.
+A process counts the events that its live tournaments fold: exactly, up to their heads, from any writer. What a token
+writes in other tournaments is read every QUOTAS_SECONDS. Changes under way in other processes count once this process
+sees them, so they can exceed a bound.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from projections.live.tournament import LiveTournament
 QUOTAS_SECONDS: Final = 2.0
 """How often a process reads the quotas, and what tokens use elsewhere."""
 NEAR: Final = 0.8
-"""The share of a bound from which on operators are warned."""
+"""Operators are warned when this share of a bound is used."""
 QUOTAS_LOOKED_AT: Final = 50
 """Quotas whose use is counted for warnings each time that the quotas are read, one after another in rounds."""
 NO_AMOUNTS: Final = Amounts()
@@ -71,7 +71,7 @@ class NearBound(Struct, frozen=True, omit_defaults=True):
 
 
 class JudgedCase(Protocol):
-    """A case: the events that it was judged to, whether it may be in the log, and whether it is settled."""
+    """A case: the events that judging gave it, whether it may be in the log, and whether it is settled."""
 
     command: Command
     actor: ActorId
@@ -82,8 +82,8 @@ class JudgedCase(Protocol):
 
 
 class UseCount:
-    """What one tournament holds of a token, or of ALL_TOKENS, up to the head of its live. `adopt` tells it what there
-    was up to a sequence, and `follow` each event that is folded."""
+    """What a token, or ALL_TOKENS, has written in one tournament, up to the head of its live. `adopt` sets the amounts
+    up to a sequence; `follow` adds each folded event."""
 
     def __init__(self, token_id: ActorId) -> None:
         self.ready = False
@@ -109,7 +109,8 @@ class UseCount:
             self.recorded += _amounts([recorded.event])
 
     def use(self, head: Sequence, *, exactly: bool = False) -> Amounts:
-        """What is recorded up to the head, and under way since. Unless `exactly`, what failed meanwhile counts, too."""
+        """The amounts recorded up to the head, and under way since. Unless `exactly`, changes that failed meanwhile
+        count, too."""
         last, self._last = self._last, None
         if head != self._judged_at:
             self._judged_at, self._under_way, self._pending = head, {}, NO_AMOUNTS
@@ -127,7 +128,7 @@ class UseCount:
 
 
 class QuotaPart(Struct, frozen=True):
-    """One quota of a limit: whose it is, what is counted here, and what the token has written `elsewhere`."""
+    """One quota of a limit: its `key`, the `count` in this tournament, and what the token has written `elsewhere`."""
 
     key: QuotaKey
     quota: Quota
@@ -208,7 +209,7 @@ class Quotas:
         )
 
     async def settle(self, live: LiveTournament, actor: ActorId) -> None:
-        """Counts what the log holds already. Raises DatabaseUnavailable."""
+        """Counts what is already in the log. Raises DatabaseUnavailable."""
         async with self._counting:
             for key in _keys(live, actor):
                 if key in self._quotas:
@@ -217,7 +218,7 @@ class Quotas:
                         await self._look_elsewhere(key[1])
 
     async def read(self) -> None:
-        """Reads the quotas, and what tokens have written elsewhere; looks at some for warnings. Raises
+        """Reads the quotas, and what tokens have written elsewhere; checks some quotas for warnings. Raises
         DatabaseUnavailable."""
         async with self._database.connection() as connection:
             self._quotas = await quotas.quotas(connection)
@@ -283,7 +284,7 @@ def _shares(quota: Quota, use: Amounts) -> list[Share]:
 
 
 async def _use(database: Database, key: QuotaKey) -> Amounts:
-    """What counts for this quota, as the log has it."""
+    """The amounts that count for this quota, from the log."""
     tournament_id, token_id = key
     if token_id != ALL_TOKENS:
         return sum((await _uses(database, token_id)).values(), NO_AMOUNTS)
@@ -292,7 +293,7 @@ async def _use(database: Database, key: QuotaKey) -> Amounts:
 
 
 async def _uses(database: Database, token_id: ActorId) -> dict[TournamentId, Amounts]:
-    """What counts of a token in each tournament."""
+    """The amounts of a token in each tournament."""
     async with database.connection() as connection:
         tournament_ids = await quotas.tournaments_of(connection, token_id)
     found: dict[TournamentId, Amounts] = {}
@@ -311,7 +312,7 @@ def _key(live: LiveTournament, token_id: ActorId) -> QuotaKey:
 
 
 def _need(command: Command) -> Amounts:
-    """What the command certainly adds. What follows from a voiding or an undoing is not known before it is judged."""
+    """The amounts that the command certainly adds. The effects of voiding or undoing are not known before judging."""
     match command:
         case RegisterCompetitors():
             return Amounts(len(command.items), len(command.items), 1)

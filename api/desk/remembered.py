@@ -1,8 +1,8 @@
-"""Data of the database that a process remembers and that is no fold of a log: drawn ids, slugs, refusals.
+"""Data that a process remembers from the database, and that is not a fold of a log: drawn ids, slugs, refusals.
 
 Digests tie a fold to its log. Nothing ties this data: a restored database gives the same ids out again, to other
-tournaments. So they are forgotten at the end of each epoch of the database (`engine/database/pool.py`), which costs a
-query now and then. Each use is also checked against something that is tied to the log.
+tournaments. So the data is forgotten at the end of each epoch of the database (`engine/database/pool.py`), at the cost
+of a few queries. Each use is also checked against something that is tied to the log.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ REFUSALS_MAX: Final = 10_000
 
 class Ids:
     """Draws ids that nothing else in the service has or will have, as long as the database stays the same. An id that
-    exists already is refused when the command that brings it is judged, and again by the log."""
+    already exists is refused when the command that carries it is judged, and again by the log."""
 
     def __init__(self, database: Database, *, reserved: int = IDS_RESERVED) -> None:
         self._database = database
@@ -77,7 +77,7 @@ class Slugs:
         known = self.known(slug)
         if known is not None:
             return known
-        if not (slug.isascii() and slug.isprintable()):  # all slugs are, and U+0000 cannot be asked for
+        if not (slug.isascii() and slug.isprintable()):  # all slugs are, and a query cannot contain U+0000
             return None
         async with self._database.connection() as connection:
             if self._epoch != self._database.epoch.number:
@@ -96,7 +96,7 @@ class Slugs:
 class Refusals:
     """How many refusals of keyed requests each tournament had when this process last looked: never more than it has.
 
-    A request brings along how many were known when it was taken (`Stamp`). The log does not record the request if its
+    A request carries the number that was known when it was taken (`Stamp`). The log does not record the request if its
     key has been refused since then, because the client was answered that it was not applied. So a count that is too low
     is safe: at worst, a request is not recorded although it came after the refusal, and may be sent again.
     """
@@ -119,7 +119,7 @@ class Refusals:
         return count if epoch == self._database.epoch.number else 0
 
     def learn(self, tournament_id: TournamentId, count: int, *, epoch: int) -> None:
-        """Notes that the tournament has had `count` refusals, as the database said in this epoch."""
+        """Records that the tournament has had `count` refusals, as the database reported in this epoch."""
         self._renew()
         if epoch != self._epoch:
             return

@@ -36,7 +36,7 @@ FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
 _Counting = Callable[[Decimal, Decimal], int]
-"""What a score gives in a unity, in its smallest unit, by what a participant and the other one scored."""
+"""The points for a score in a unity, in its smallest unit, from the numbers for a participant and for the other one."""
 _Goals = tuple[Decimal, Decimal]
 _HALF: Final = Decimal("0.5")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
@@ -50,7 +50,7 @@ class Line(Struct, frozen=True):
 
 
 class Played(Struct, frozen=True, kw_only=True):
-    """What a line says: a competition, with the points that it gives."""
+    """The content of a line: a competition, with the points that it gives."""
 
     number: int
     started_at: datetime
@@ -79,7 +79,8 @@ class Scoring(Struct, frozen=True, kw_only=True):
     lost: str | None = None
 
     def result_points(self, notation: Notation) -> _Counting:
-        """Says how many points a score gives. Raises Unacceptable if one of these is no number in the notation."""
+        """Returns a function that gives the points for a score. Raises Unacceptable if one of these is not a number in
+        the notation."""
         points, faults = [], []
         for name in ("win", "draw", "loss"):
             try:
@@ -123,8 +124,8 @@ def read(text: str) -> tuple[list[str], list[Line]]:
 
 
 class Reader:
-    """Says what lines mean in a ranking. Raises NotFound for a column or an option that names no unity of it, and
-    Unacceptable if two give points in the same unity."""
+    """Reads lines for a ranking. Raises NotFound for a column or an option that names no unity of it, and Unacceptable
+    if two give points in the same unity."""
 
     def __init__(self, board: Board, ranking_id: RankingId, columns: list[str], scoring: Scoring) -> None:
         self._names = Names(board)
@@ -160,7 +161,7 @@ class Reader:
         return unity_id
 
     def played(self, line: Line) -> Played:
-        """What the line says. Raises Unacceptable with every fault of it, by column."""
+        """The content of the line. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
         started_at = _time(line.fields["date"].strip(), self._zone, faults)
         group = line.fields.get("group", "").strip() or "1"
@@ -196,8 +197,8 @@ class Reader:
     def _column_deltas(
         self, line: Line, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
     ) -> Iterator[Delta]:
-        """Nobody gets points from an empty field, and who has nothing between two `|` gets none. `named`: how many
-        participants the line names, those that nobody knows included."""
+        """An empty field gives no points, nor does an empty part between two `|`. `named`: the number of participants
+        that the line names, including unknown ones."""
         for unity_id, column in self._columns.items():
             parts = _parts(line.fields[column])
             if parts and len(parts) != named:
@@ -228,7 +229,7 @@ class Reader:
 
 
 def _points(text: str, notation: Notation) -> int:
-    """The points that a text stands for. Raises ValueError, which says what is wrong with it."""
+    """The points that a text means. Raises ValueError with what is wrong with it."""
     try:
         return notation.number(text)
     except ValueError as error:
@@ -238,7 +239,7 @@ def _points(text: str, notation: Notation) -> int:
 def _counted_in(
     unity: Unity, points: Callable[[Decimal, Decimal], Decimal | int], scored: Decimal, conceded: Decimal
 ) -> int:
-    """What a score counts, in the smallest unit of this unity. Raises ValueError, which says what is wrong with it."""
+    """The points for a score, in the smallest unit of this unity. Raises ValueError with what is wrong with it."""
     text = f"{Decimal(points(scored, conceded)).normalize():f}"
     try:
         return unity.notation.number(text)
@@ -247,7 +248,7 @@ def _counted_in(
 
 
 def _parts(field: str) -> list[str]:
-    """What stands between the `|` of a field; nothing if it is empty."""
+    """The parts of a field, separated by `|`; none if it is empty."""
     return [part.strip() for part in field.split("|")] if field.strip() else []
 
 
@@ -265,7 +266,7 @@ def _goals(score: str, participants: tuple[CompetitorId, ...]) -> _Goals | None:
 
 
 def _number(text: str) -> Decimal:
-    """The number that this part of a score stands for."""
+    """The number that this part of a score means."""
     if text == "1/2":
         return _HALF
     if text.endswith("½"):

@@ -41,14 +41,13 @@ from projections.live.tournament import LiveTournament
 
 NAME_CHARACTERS: Final = 8
 _COLUMNS: Final = {"result": "score", "participants_delta": "points", "competition_id": "competition"}
-"""What the file calls the fields of commands, where that differs."""
+"""The file's names for fields of commands, if they differ."""
 
 
 class ImportedCompetitions(Struct, frozen=True, kw_only=True):
     """The outcome of an import: how many lines it `imported`, how many were `already_imported` by others, and the `ids`
-    of all competitions, in the order of the file. Of two imports at once, that one has imported a line which made the
-    last of its events. `name`: of the import that did it, or that did all of it before; None: several did.
-    """
+    of all competitions, in the order of the file. If two imports run at once, a line was imported by the one that made
+    its last event. `name`: of this import, or of the one that did all of it before; None: several did."""
 
     name: str | None
     imported: int
@@ -70,8 +69,8 @@ async def play_competitions(
     """Adds the competitions of the lines and their points to the ranking, except what an import added before.
 
     Raises Unacceptable, naming the lines, before it adds anything. Raises Interrupted once `stop` is set and the lines
-    under way are settled. Raises BrokenOff after any other failure. Calls `progress` with how many lines of how many
-    are done.
+    under way are settled. Raises BrokenOff after any other failure. Calls `progress` with the number of lines done, and
+    their total.
     """
     judged = await judge_competitions(desk, live, ranking_id, reader, lines)
     asked, name = judged.asked, judged.name
@@ -121,7 +120,7 @@ def _so_far(done: int, total: int) -> str:
 
 
 class AskedLine:
-    """What a line asks for, the keys of its two requests, and how far it is. `competition_id` 0: not drawn yet."""
+    """A line's content, the keys of its two requests, and its progress. `competition_id` 0: not drawn yet."""
 
     def __init__(self, played: Played, ranking_id: RankingId, occurrence: int) -> None:
         who = ",".join(map(str, played.participants))
@@ -144,7 +143,7 @@ class AskedLine:
         self._set_keys()
 
     def note(self, event: Event) -> None:
-        """Notes what its requests added."""
+        """Notes what the line's requests added."""
         if isinstance(event, CompetitionAdded):
             self.competition_id, self.is_added = event.competition_id, True
         else:
@@ -196,7 +195,7 @@ def _refuse_if_any(faults: Items[Fault]) -> None:
 
 async def _find_imported(desk: Desk, live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine]) -> set[str]:
     """Notes in each line what earlier imports added, and returns their names. What was taken back since counts as
-    missing. Raises Unacceptable for lines that said something else then."""
+    missing. Raises Unacceptable for lines that have changed since."""
     names: set[str] = set()
     faults: list[Fault] = []
     competitions = await _find_latest(desk, live, ranking_id, asked, of_points=False)
@@ -253,7 +252,7 @@ async def _find_latest(
 
 
 def _is_taken_back(board: Board, ranking_id: RankingId, used: reading.KeyedEvent) -> bool:
-    """Whether what the request added counts no longer."""
+    """Whether what the request added no longer counts."""
     match used.recorded.event:
         case CompetitionAdded(competition_id=competition_id):
             return board.competitions[competition_id].voided_at is not None
@@ -263,7 +262,7 @@ def _is_taken_back(board: Board, ranking_id: RankingId, used: reading.KeyedEvent
 
 
 def _fault(used: reading.KeyedEvent, its_print: bytes) -> str | None:
-    """What keeps the line that has this fingerprint from being the one that was imported."""
+    """Why the line with this fingerprint is not the one that was imported; None: it is."""
     sequence, said = used.recorded.sequence, used.fingerprint[:FINGERPRINT_BYTES]
     match used.recorded.event:
         case Ignored():
@@ -336,7 +335,7 @@ class _Playing:
         self._name = name
 
     async def play(self, chunk: Items[AskedLine]) -> int:
-        """Adds the competitions of some lines, then their points. Returns how many of the lines nobody else has
+        """Adds the competitions of some lines, then their points. Returns the number of lines that no other import has
         finished. Raises the first failure when all are settled."""
         new = [one for one in chunk if not one.is_added]
         added = await self._submit([(_competition(one), one.competition_key, one.competition_print) for one in new])
@@ -376,8 +375,8 @@ class _Playing:
         return done
 
     async def _by_another(self, key: str, its_print: bytes, refusal: KeyReused) -> "_Done":
-        """What an import of another file has done meanwhile with the same line. Raises the refusal if it says something
-        else."""
+        """What an import of another file has done with the same line meanwhile. Raises the refusal if its line
+        differs."""
         async with self._desk.database.connection() as connection:
             used = (await reading.keyed(connection, self._live.tournament_id, [key]))[key]
         if _fault(used, its_print) is not None:

@@ -1,4 +1,4 @@
-"""What all imports have in common: chunks, how they end early, and lines that are judged as if others were recorded."""
+"""The common parts of all imports: chunks, early ends, and judging lines as if others were recorded."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
@@ -41,5 +41,5 @@ class BrokenOff(TallybookError):
 
 
 def as_if_recorded(event: Event) -> Recorded:
-    """For a board that nobody is shown: decisions look at no sequence and no time."""
+    """For a board that is never shown: decisions depend on no sequence and no time."""
     return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)

@@ -1,4 +1,4 @@
-"""Rankings of well-known kinds: their unities, what totals are better in each, and what decides their order.
+"""Rankings of well-known kinds: their unities, which totals are better in each, and the criteria of their order.
 
 `ranking create --like` makes one; `competition import --like` fills its unities from scores.
 """
@@ -39,14 +39,14 @@ TEMPLATES: Final[dict[Kind, Template]] = {
         ("points", "goal difference", "goals for"),
         {name.replace(" ", "_"): name for name in (*_GOALS, *_GAMES)},
     ),
-    # Of players with the same points, the games among them decide, then the number of wins.
+    # Among players with the same points, their games against each other decide, then the number of wins.
     "chess": Template(
         {"points": Sort.DESC, **_GAMES},
         ("points", "points:among=tied", "won"),
         {"win": "1", "draw": "0.5", **dict(zip(_GAMES, _GAMES, strict=True))},
         decimals=1,
     ),
-    # Of drivers with the same points, the one with more wins stands first, then with more second places, and so on.
+    # Among drivers with the same points, the one with more wins stands first, then with more second places, and so on.
     "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
     # Penalty time is in minutes.
     "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),

@@ -1,8 +1,8 @@
 """Takes back what an import of competitions added.
 
 The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone. Each is a
-request of its own, judged by what counts at that moment. So an undoing that was cut off continues when it runs again,
-and one that is over finds nothing to do. What an organiser has voided or undone already stays as it is.
+separate request, judged by what counts at that moment. So an interrupted undoing continues when it runs again, and a
+completed one finds nothing to do. What an organiser has already voided or undone stays as it is.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from projections.live.tournament import LiveTournament
 
 
 class Undoing(Struct, frozen=True, kw_only=True):
-    """What undoing the import `name` does, as `commands`, judged as `events`. `voided`: the competitions that it
-    voids. `kept`: those that the import added and that hold points of others. `points`: how many events of the import
-    with points it takes back."""
+    """The effects of undoing the import `name`: its `commands`, judged as `events`. `voided`: the competitions that it
+    voids. `kept`: those that the import added, and that hold points of others. `points`: the number of the import's
+    events with points that it takes back."""
 
     name: str
     commands: tuple[VoidCompetition | ReversePoints, ...]
@@ -39,7 +39,7 @@ class Undoing(Struct, frozen=True, kw_only=True):
 
 
 class _Added(Struct, frozen=True):
-    """What an import added, and who sent it."""
+    """What an import added, and its senders."""
 
     competitions: frozenset[CompetitionId]
     points: dict[Sequence, PointsAdded]
@@ -47,7 +47,8 @@ class _Added(Struct, frozen=True):
 
 
 async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: ActorId | None = None) -> Undoing:
-    """What undoing the import would do now. `only_of`: refuse the import of any other sender; None: of nobody.
+    """The effects of undoing the import now. `only_of`: refuse the import unless this actor sent all of it; None:
+    accept any sender.
 
     Raises NotFound and Forbidden, and Conflict if a ranking that it touches is closed.
     """
@@ -80,7 +81,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
         and board.competitions[points.competition_id].voided_at is None
     ]
     if not voids and not reversals and counting and not await _is_undone(desk, live, name):
-        # Everything was voided one by one. One of its events is undone, so that the log knows: the import was, too.
+        # Everything was voided one by one. Undoing one of its events records in the log that the import was undone.
         reversals = [_reversal(*next(iter(counting.items())))]
     commands: tuple[VoidCompetition | ReversePoints, ...] = (*reversals, *voids)
     return Undoing(
@@ -107,7 +108,7 @@ async def undo_import(
     stop: asyncio.Event,
     progress: Callable[[int, int], None],
 ) -> None:
-    """Does what was planned. Raises Interrupted once `stop` is set and what is under way is settled, and BrokenOff
+    """Executes the plan. Raises Interrupted once `stop` is set and the requests under way are settled, and BrokenOff
     after any failure."""
     commands, head = undoing.commands, live.head.sequence
     for start in range(0, len(commands), IMPORT_REQUESTS_MAX):
@@ -133,7 +134,8 @@ async def _submit(
     head: Sequence,
     actor: ActorId,
 ) -> None:
-    """The key differs from one undoing to the next: an organiser may have had it count again in between."""
+    """Submits a command. Its key differs for each undoing, because an organiser may have made it count again in
+    between."""
     what = command.competition_id if isinstance(command, VoidCompetition) else command.sequence
     form = {"import": name, "command": type(command).__name__, "of": str(what), "planned at": str(head)}
     said = fingerprint("UNDO", "import", form)
