@@ -3,10 +3,10 @@
 A message must not reach servers that only this machine and its network can reach: otherwise, anybody who may add a
 webhook could send requests there. So a webhook connects only to public addresses, unless its operator allows others.
 
-The check is where the socket is made, with the very address that it is to be connected to. No name is looked up a
-second time between the check and the connection, so an answer that changes meanwhile (*rebinding*) changes nothing. Of
-a name with several addresses, those that are not public are never connected to. `private_fault` asks the same rule
-earlier, when a webhook is added.
+The check is made when the socket is created, with the very address that it will be connected to. No name is looked up a
+second time between the check and the connection, so an answer that changes meanwhile (*rebinding*) has no effect. If a
+name has several addresses, only the public ones are connected to. `private_fault` applies the same rule earlier, when a
+webhook is added.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ def public_socket(address_info: tuple[int, int, int, str, Any]) -> socket.socket
 
 
 def is_public(host: str) -> bool:
-    """Whether this address, in numbers, is one that anybody can reach. An address of IPv6 that stands for one of IPv4
-    is as public as that one."""
+    """Whether anybody can reach this numeric address. An IPv6 address that stands for an IPv4 address is public if that
+    one is."""
     address = ip_address(host.partition("%")[0])
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
@@ -70,7 +70,7 @@ def url_fault(text: str) -> str | None:
 
 
 async def private_fault(url: str) -> str | None:
-    """Why a webhook that may lead to public addresses alone could never be delivered at `url`; None: it could. A name
+    """Why a webhook that may lead only to public addresses could never be delivered at `url`; None: it could. A name
     that cannot be looked up now may have an address later."""
     asked = URL(url)
     try:
@@ -85,6 +85,6 @@ async def private_fault(url: str) -> str | None:
 
 
 def _can_be_looked_up(host: str) -> bool:
-    """Whether a name has a length that the DNS allows, and so has each of its labels. Addresses in numbers do."""
+    """Whether the DNS allows the length of a name and of each of its labels. Numeric addresses pass."""
     labels = host.removesuffix(".").split(".")
     return len(host) <= _HOST_CHARACTERS_MAX and all(0 < len(label) <= 63 for label in labels)

@@ -1,14 +1,14 @@
 """Sends events to webhooks: to each in the order of its log, one request at a time, at least once.
 
-Every worker process has a deliverer. Only the one whose session holds the advisory lock delivers. The others
-ask for the lock at intervals. When a process is killed, its session ends, and the lock with it, so another one takes
-over. If a process is paused, or its machine is gone, its session is silent for too long, and the server ends it. A
-deliverer notes everything over the session that has the lock, so one that has lost the lock cannot move a cursor. A
-message that was under way then may arrive once more. On a distributed database, each node has locks of its own: only a
-process at the coordinator's address delivers.
+Every worker process has a deliverer. Only the one whose session holds the advisory lock delivers. The others ask for
+the lock at intervals. When a process is killed, its session ends, and the lock with it, so another one takes over. If a
+process is paused, or its machine is gone, its session is silent for too long, and the server ends it. A deliverer
+records everything over the session that has the lock, so one that has lost the lock cannot move a cursor. A message
+that was under way then may arrive once more. On a distributed database, each node has its own locks, so only a process
+at the coordinator's address delivers.
 
-The deliverer looks at intervals for webhooks with new events, and serves many side by side. Each gets a bounded time
-chunk, so that none keeps the others waiting. A message that its receiver does not accept is sent again after growing
+The deliverer looks at intervals for webhooks with new events, and serves many concurrently. Each gets a bounded time
+slice, so that none keeps the others waiting. A message that its receiver does not accept is sent again after growing
 pauses. After the last one the webhook is *parked*: nothing is skipped, and nothing more is sent until an operator
 resumes it.
 """
@@ -47,9 +47,10 @@ from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
 
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-"""After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
+"""Pauses after each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24
+h."""
 DELIVERED_AT_ONCE_MAX: Final = 100
-"""Webhooks that are served side by side."""
+"""Webhooks that are served concurrently."""
 SERVED_SECONDS_MAX: Final = 4.0
 SERVED_EVENTS_MAX: Final = 100
 SERVED_BYTES_MAX: Final = 32_768
@@ -60,16 +61,16 @@ WINDOWS_KEPT_MAX: Final = 20
 DUE_SECONDS: Final = 0.25
 """Time between two searches for webhooks with new events, and between two attempts to get the lock."""
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
-"""The same on a distributed database, where each look asks all shards. Where there is no webhook, they are asked once
+"""The same on a distributed database, where each look asks all shards. Without webhooks, they are asked once
 in FIGURES_SECONDS."""
 FIGURES_SECONDS: Final = 5.0
 DEFECT_SECONDS: Final = 10.0
-"""After a defect, before its webhook has another time slice."""
+"""Pause after a defect, before its webhook has another time slice."""
 INTERRUPTED_SECONDS: Final = 1.0
 """Pause after trouble with the database."""
 SILENT_SESSION_SECONDS_MAX: Final = 5
-"""The server ends the session that has the lock if it asks for nothing for so long. It asks at each look."""
-_LOCK_KEY: Final = 0x7A11_B00D  # as that of migrations, but another
+"""The server ends the session that has the lock if it sends no query for this time. It sends one at each look."""
+_LOCK_KEY: Final = 0x7A11_B00D  # like that of migrations, but different
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
 _LIMIT_SILENCE: Final = "SELECT set_config('idle_session_timeout', $1, false)"
 _STAY: Final = "SELECT 1"
@@ -88,7 +89,7 @@ class Deliverer:
         pauses_seconds: Items[float] = PAUSES_SECONDS,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        """`resolver`: what looks names up; None: the system."""
+        """`resolver`: looks names up; None: the system does."""
         self._database = database
         self._pauses_seconds = pauses_seconds
         self._resolver = resolver
@@ -124,7 +125,7 @@ class Deliverer:
 
 
 class _Delivering:
-    """What the deliverer that has the lock does. `_session` is that of the lock, and does one thing at a time."""
+    """The work of the deliverer that has the lock. `_session` has the lock, and runs one query at a time."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class _Delivering:
             OrderedDict()
         )  # of those that are behind, the last used last
         self._pauses_seconds = pauses_seconds
-        # Two, so that no connection to a private address is ever at hand for a webhook that may not lead there.
+        # Two, so that no connection to a private address is ever available to a webhook that may not lead there.
         self._clients = {False: public, True: private}
         self._busy: set[WebhookId] = set()
         self._something = asyncio.Event()
@@ -272,7 +273,7 @@ class _Delivering:
             return await webhooks.move_on(session, delivery, cursor.sequence, to, delivered=delivered)
 
     async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, problem: str, *, is_gone: bool) -> None:
-        """Notes a failure, of `failures` before it with the same event, and what follows from it."""
+        """Records a failure, after `failures` earlier ones with the same event, and its consequence."""
         _logger.warning(
             "webhook_failed",
             tournament_id=delivery.tournament_id,
@@ -313,7 +314,7 @@ class _Delivering:
 
 
 def _show_figures(figures: Mapping[WebhookState, WebhookFigures]) -> None:
-    """States that are not there have none."""
+    """States that are absent have no webhooks."""
     for state in WebhookState:
         WEBHOOKS.labels(state).set(figures[state].count if state in figures else 0)
     active = figures.get(WebhookState.ACTIVE)

@@ -1,10 +1,10 @@
-"""What is sent to a webhook, after the Standard Webhooks specification (standardwebhooks.com).
+"""The messages to webhooks, after the Standard Webhooks specification (standardwebhooks.com).
 
 Pure. A message says that an event has happened, and which: its kind, its sequence, the ids and names in it, and for
-points the lines that changed. Anything else the receiver asks for with a token. A message depends on the log up to its
-event alone, so it is the same at each attempt.
+points the lines that changed. The receiver can request anything else with a token. A message depends only on the log up
+to its event, so it is the same at each attempt.
 
-The signature proves that the sender has the webhook's secret, and the time in it that the message is not an old one.
+The signature proves that the sender has the webhook's secret, and the time in it that the message is not old.
 `webhook-id` is the same each time this event is sent to this webhook.
 """
 
@@ -33,7 +33,7 @@ TEST: Final = "test"
 
 
 MESSAGE_LINES_MAX: Final = 100
-"""Lines of a message. For points with more, it says how many there are."""
+"""Lines of a message. If points have more, the message has only their number."""
 _POINTS: Final = frozenset(kind.tag for kind in get_args(Points))
 
 
@@ -49,7 +49,7 @@ class ChangedLine(Struct, frozen=True):
 
 
 class _Named(Struct):
-    """What a stored body names, lists left out."""
+    """The ids and names in a stored body, except those in lists."""
 
     ranking_id: RankingId | None = None
     unity_id: UnityId | None = None
@@ -143,8 +143,8 @@ def message_of(
 def message_of_test(
     webhook_id: int, tournament_id: TournamentId, slug: str, sequence: Sequence, *, at: datetime, nonce: str
 ) -> Message:
-    """A message that says only that messages arrive. `sequence`: the last event that the webhook has received, so a
-    receiver that drops repeats drops this one too. `nonce` makes its id unique."""
+    """A message that only shows that messages arrive. `sequence`: the last event that the webhook has received, so a
+    receiver that drops repeats drops this one, too. `nonce` makes its id unique."""
     data = _Data(tournament=slug, tournament_id=tournament_id, sequence=sequence, id=TEST)
     body = _Body(TEST, instant(at), data)
     return Message(f"{webhook_id}-{TEST}-{nonce}", msgspec.json.encode(body))

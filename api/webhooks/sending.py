@@ -33,8 +33,7 @@ GONE: Final = 410
 
 
 class Answered(Struct, frozen=True):
-    """What came back. `status` None: no answer. `problem`: why the receiver has not accepted the message; None: it has
-    accepted it."""
+    """The reply. `status` None: no answer. `problem`: why the receiver did not accept the message; None: it did."""
 
     status: int | None
     problem: str | None
@@ -48,7 +47,7 @@ class Answered(Struct, frozen=True):
 def open_client(
     resolver: AbstractResolver | None = None, *, allows_private: bool, connections_max: int = 1
 ) -> ClientSession:
-    """What sends messages. `resolver`: what looks names up; None: the system."""
+    """The client that sends messages. `resolver`: looks names up; None: the system does."""
     return ClientSession(
         connector=TCPConnector(
             limit=connections_max,
@@ -79,7 +78,7 @@ async def post(client: ClientSession, url: str, body: bytes, headers: Mapping[st
 
 
 async def send_test(database: Database, tournament_id: TournamentId, webhook_id: WebhookId) -> Answered:
-    """Sends the webhook a test message now, in whichever state it is, and changes nothing. Raises NotFound."""
+    """Sends the webhook a test message now, in any state, and changes nothing. Raises NotFound."""
     async with database.connection_for(tournament_id) as connection:
         webhook = await webhooks.next_delivery(connection, tournament_id, webhook_id, in_any_state=True)
     if webhook is None:

@@ -46,7 +46,7 @@ class TotalsWindow:
         self._of_results = of_results
 
     def lines_after(self, stored: Stored) -> list[ChangedLine]:
-        """Moves on by this event, which follows. Returns the lines of its message."""
+        """Advances by this event, which is the next one. Returns the lines of its message."""
         changed, lines = lines_of(stored), []
         for line in changed:
             key = line.unity_id, line.competitor_id
@@ -91,7 +91,7 @@ class PastTotals:
                 deltas += _count(stored, named, later)
                 has_results = _note_results(stored, of_results) or has_results
                 end = Head(stored.sequence, stored.digest)
-            if end.sequence >= upto and not has_results:  # else the totals before cannot be told from later ones
+            if end.sequence >= upto and not has_results:  # otherwise, earlier totals do not follow from later ones
                 async with self._asking() as connection:
                     upto, totals = await tables.totals(connection, tournament_id, named)
                 if upto == end.sequence:
@@ -123,8 +123,8 @@ class PastTotals:
 
 
 def _count(stored: Stored, named: set[_Key], later: defaultdict[_Key, int]) -> int:
-    """Adds the deltas of this event to `later`, and the competitors that its message names to `named`. Returns how many
-    lines there are."""
+    """Adds the deltas of this event to `later`, and the competitors that its message names to `named`. Returns the
+    number of its lines."""
     points = points_of(stored)
     if points is None:
         return 0

@@ -27,7 +27,7 @@ WebhookId = NewType("WebhookId", int)
 WEBHOOKS_MAX: Final = 1_000
 """Webhooks of a database. (A few more if several are added at the same moment.)"""
 OLD_SECRET_HOURS: Final = 24
-"""After a secret was replaced, the old one signs as well for so long."""
+"""After a secret is replaced, the old one also signs for this time."""
 PROBLEM_CHARACTERS_MAX: Final = 300
 
 _COUNT: Final = "SELECT count(*) FROM webhook"
@@ -91,7 +91,7 @@ _NEXT: Final = """
     LEFT JOIN checkpoint AS c ON c.tournament_id = $1
     WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND (w.state = 'active' OR $3)
 """
-# Each change of a cursor names the event that it stands at, so that it does not undo an operator's change.
+# Each change of a cursor names the event that the cursor is at, so that it does not undo an operator's change.
 _MOVE_ON: Final = """
     UPDATE webhook
     SET sequence = $4, digest = $5, failures = 0, problem = NULL, due_at = now()
@@ -117,14 +117,14 @@ class WebhookState(StrEnum):
 
     ACTIVE = "active"
     PARKED = "parked"
-    """It waits for an operator: the next event was sent in vain too often, or its log is another one."""
+    """It waits for an operator: sending the next event has failed too often, or its log was replaced."""
     OFF = "off"
     """Its receiver has switched it off, with status 410."""
 
 
 class ListedWebhook(Struct, frozen=True):
-    """A webhook as an operator sees it. `behind`: how many events of the log follow its cursor. `failures`: how often
-    the next event was sent in vain, `problem` why, `retried_at` when it is sent again at the earliest."""
+    """A webhook as an operator sees it. `behind`: the number of events after its cursor. `failures`: failed attempts to
+    send the next event; `problem`: why the last one failed; `retried_at`: the earliest time of the next one."""
 
     id: WebhookId
     tournament: str
@@ -177,7 +177,7 @@ async def listed_webhooks(connection: Connection, tournament_id: TournamentId | 
 
 
 async def remove_webhook(connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId) -> None:
-    """Removes it. What is under way may still arrive. Raises NotFound."""
+    """Removes a webhook. Messages under way may still arrive. Raises NotFound."""
     _refuse_none(webhook_id, await connection.fetchval(_REMOVE, tournament_id, webhook_id))
 
 
@@ -195,7 +195,7 @@ async def resume_webhook(
 
 
 async def rotate_secret(connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId) -> bytes:
-    """Gives it a new secret, and returns it. The old one signs as well for OLD_SECRET_HOURS. Raises NotFound."""
+    """Gives a webhook a new secret, and returns it. The old one also signs for OLD_SECRET_HOURS. Raises NotFound."""
     secret = secrets.token_bytes(SECRET_BYTES)
     _refuse_none(webhook_id, await connection.fetchval(_ROTATE, tournament_id, webhook_id, secret, OLD_SECRET_HOURS))
     return secret
@@ -231,12 +231,12 @@ def _refuse_none(webhook_id: WebhookId, found: object) -> None:
         raise NotFound.of("webhook", webhook_id)
 
 
-# ── For who delivers ────────────────────────────────────────────────────────────────────────────────────
+# ── For the deliverer ───────────────────────────────────────────────────────────────────────────────────
 
 
 class NextDelivery(Struct, frozen=True):
-    """A webhook with new events: those after `cursor`, up to `upto`. `secrets`: those that sign
-    what it is sent. `failures`: how often the next event was sent in vain."""
+    """A webhook with new events: those after `cursor`, up to `upto`. `secrets`: those that sign its messages.
+    `failures`: failed attempts to send the next event."""
 
     tournament_id: TournamentId
     webhook_id: WebhookId
@@ -250,23 +250,23 @@ class NextDelivery(Struct, frozen=True):
     failures: int
 
     def wants(self, kind: str | None) -> bool:
-        """Whether the webhook is to be sent events of this kind; None: those that were set aside."""
+        """Whether the webhook wants events of this kind; None: those that were set aside."""
         return self.kinds is None or kind in self.kinds
 
 
 async def due_webhooks(
     connection: Connection, but: Collection[WebhookId], limit: int
 ) -> list[tuple[TournamentId, WebhookId]]:
-    """Webhooks with new events that may be sent now, but for those named. First comes the one
-    that has waited longest."""
+    """Webhooks with new events that may be sent now, except those in `but`. The one that has waited longest comes
+    first."""
     return [(row[0], row[1]) for row in await connection.fetch(_DUE, list(but), limit)]
 
 
 async def next_delivery(
     connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId, *, in_any_state: bool = False
 ) -> NextDelivery | None:
-    """What the webhook is to be sent. None: there is no such webhook, or it is not active, which `in_any_state` does
-    not ask for."""
+    """The events to send to the webhook. None: there is no such webhook, or, unless `in_any_state`, it is not
+    active."""
     row: Any = await connection.fetchrow(_NEXT, tournament_id, webhook_id, in_any_state)
     if row is None:
         return None
@@ -306,7 +306,7 @@ async def note_failure(
     state: WebhookState,
     pause_seconds: float,
 ) -> bool:
-    """Notes that the next event was sent in vain, and why. It is sent again after the pause, if the webhook is to be
+    """Records that sending the next event failed, and why. It is sent again after the pause if the webhook is to be
     active. False: as `move_on`."""
     noted = await connection.fetchval(
         _NOTE_FAILURE,
