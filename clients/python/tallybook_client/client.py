@@ -1,10 +1,10 @@
-"""The operations of a service, each as a method of the name that the OpenAPI document gives it.
+"""The operations of a service, each as a method with its name in the OpenAPI document.
 
-Each method names the tournament first, by its slug, and raises CallFailed (`errors.py` has the tree). A change is sent
-with one idempotency key for all its attempts: a new one, or the `idempotency_key` that you give, so that a call that
-you repeat later is done once too. With `if_match`, the `etag` of what you have read, it is refused with
-PreconditionFailed if somebody else has changed that since. A change leaves what is not given as it is, and empties what
-is given as None, or empty. Times must be aware.
+Each method takes the slug of the tournament first, and raises CallFailed (`errors.py` has the tree). A change is sent
+with one idempotency key in all its attempts: a new one, or the `idempotency_key` that you give, so that a call that you
+repeat later is also done once. With `if_match`, the `etag` of what you have read, the change is refused with
+PreconditionFailed if somebody else has changed it since. A change keeps fields that are not given, and empties fields
+that are given as None, or empty. Times must be aware.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -65,7 +65,7 @@ Sort = Literal["ASC", "DESC"]
 _Fields = dict[str, object]
 PAGE_ITEMS: Final = 200
 LINES_MAX: Final = 1_000
-"""What one answer shows at most; iterators ask for as many at a time."""
+"""The most that one answer shows; iterators request as many at a time."""
 
 
 class Client:
@@ -101,8 +101,8 @@ class Client:
     async def list_competitors(
         self, slug: str, *, name: str | None = None, tag: str | None = None, parent: int | None = None, after: int = 0
     ) -> AsyncGenerator[Competitor, None]:
-        """Those registered after the competitor `after`, in their order: whose name begins with `name`, with this tag,
-        directly below this parent."""
+        """The competitors registered after the competitor `after`, in their order. Filters: the beginning of the name,
+        a tag, the parent directly above."""
         query = {"name": name, "tag": tag, "parent": parent}
         async for item in self._items(_path(slug, "competitors"), query, "competitors", "competitor", after):
             yield msgspec.json.decode(item, type=Competitor)
@@ -158,8 +158,8 @@ class Client:
         until: datetime | None = None,
         after: int = 0,
     ) -> AsyncGenerator[Competition, None]:
-        """Those added after the competition `after`, in their order: of this group, with this competitor, with a result
-        or without, that start in this time."""
+        """The competitions added after the competition `after`, in their order. Filters: the group, a competitor, with
+        or without a result, the time of the start."""
         query = {"group_id": group_id, "competitor": competitor, "has_result": has_result, "from": since, "to": until}
         async for item in self._items(_path(slug, "competitions"), query, "competitions", "competition", after):
             yield msgspec.json.decode(item, type=Competition)
@@ -217,7 +217,7 @@ class Client:
     async def void_competition(
         self, slug: str, competition_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Done:
-        """Takes back all points that it gave. Needs scope `admin`, as the next three do."""
+        """Takes back all points that the competition gave. Needs scope `admin`, as the next three methods do."""
         path = _path(slug, "competitions", competition_id, "void")
         return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
 
@@ -236,7 +236,7 @@ class Client:
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """Takes back all points that it gave these competitors."""
+        """Takes back all points that the competition gave these competitors."""
         path = _path(slug, "competitions", competition_id, "strike")
         return await self._change("PUT", path, {"competitors": [*competitors]}, Done, idempotency_key, if_match)
 
@@ -349,7 +349,7 @@ class Client:
         return await self._change("PUT", path, {"hidden": hidden}, Done, idempotency_key)
 
     async def order_rankings(self, slug: str, order: Iterable[int], *, idempotency_key: str | None = None) -> Done:
-        """These come first; the others follow in the order they have."""
+        """These rankings come first; the others follow in their current order."""
         return await self._change("PUT", _path(slug, "rankings"), {"order": [*order]}, Done, idempotency_key)
 
     async def change_participants(
@@ -362,7 +362,7 @@ class Client:
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """Newcomers come to the end of the list; who returns has the totals of before."""
+        """New competitors come at the end of the list; returning ones have their earlier totals."""
         path = _path(slug, "rankings", ranking_id, "participants")
         fields = _given(add=[*add] or None, remove=[*remove] or None)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
@@ -568,7 +568,7 @@ class Client:
         *,
         unity_id: int | None = None,
     ) -> Expiring:
-        """What the competitors of a window will have lost at the time `until` because points expire."""
+        """The totals that the competitors of a window will have left at the time `until`, when points have expired."""
         query = {"until": until, "unity": unity_id, **_window(window)}
         return await self._payload(_path(slug, "rankings", ranking_id, "expiring"), query, "expiring", Expiring)
 
@@ -584,7 +584,7 @@ class Client:
         offset: int | None = None,
         limit: int | None = None,
     ) -> Leaders:
-        """Who led from when to when, by what had been recorded (`log`) or had taken place (`world`)."""
+        """The leaders and their reigns, by what had been recorded (`log`) or had taken place (`world`)."""
         query = {"clock": clock, "unity": unity_id, **_at(at), "until": until, "offset": offset, "limit": limit}
         return await self._payload(_path(slug, "rankings", ranking_id, "leaders"), query, "leaders", Leaders)
 
@@ -640,10 +640,9 @@ class Client:
         kinds: Iterable[str] = (),
         speed: float | None = None,
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events after `after` (an id, a sequence, or "head": what is new), those there are and then each as it is
-        committed, across lost connections, each once. Only of this ranking, of these kinds. `speed` plays the past.
-
-        Leave the loop within `contextlib.aclosing` to end the connection at once."""
+        """The events after `after` (an id, a sequence, or "head": only new ones): first those in the log, then each as
+        it is committed, each once, across lost connections. `ranking`, `kinds`: only such events. `speed` plays the
+        past. Leave the loop within `contextlib.aclosing` to end the connection at once."""
         query = _texts({"ranking": ranking, "kinds": [*kinds] or None, "speed": speed})
         return follow(self._sender, f"/tournament/{quote(slug, safe='')}/events", query, after)
 
@@ -653,7 +652,7 @@ class Client:
         return _decoded(reply.body, "ticket", Ticket)
 
     async def test_webhook(self, slug: str, webhook_id: int) -> WebhookTest:
-        """Sends a webhook one test message now. Says what came back."""
+        """Sends a webhook one test message now. Returns the receiver's reply."""
         path = _path(slug, f"webhook/{webhook_id}/test")
         reply = await self._sender.send(Request(method="POST", path=path, body=b"{}", headers=_JSON))
         return _decoded(reply.body, "test", WebhookTest)
@@ -678,7 +677,7 @@ class Client:
         listed: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Done:
-        """What is None stays, what is empty is taken away. `logo`: a PNG in base64. Needs scope `admin`."""
+        """None keeps a field; an empty text removes its value. `logo`: a PNG in base64. Needs scope `admin`."""
         fields = _given(zone=zone, language=language, accent=accent, logo=logo, listed=listed)
         return await self._change("PUT", _path(slug, "presentation"), fields, Done, idempotency_key)
 
@@ -694,11 +693,11 @@ class Client:
         reveal: int | Literal["next", "all"] | None = None,
         idempotency_key: str | None = None,
     ) -> Done:
-        """One of them. Needs scope `admin`."""
+        """Give exactly one of the three. Needs scope `admin`."""
         fields = _given(published=published, freeze=freeze, reveal=reveal)
         return await self._change("PUT", _path(slug, "publication"), fields, Done, idempotency_key)
 
-    # ── What they have in common ────────────────────────────────────────────────────────────────────────
+    # ── Shared parts ────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _sender(self) -> Sender:
@@ -772,7 +771,7 @@ def _decoded(body: bytes, key: str, kind: type[_T]) -> _T:
 
 
 def _made(reply: Reply, kind: type[_D]) -> _D:
-    """What the answer to a change says: the ids that its body names, and the event that its headers do."""
+    """The result of a change: the ids from the answer's body, and the event from its headers."""
     said: dict[str, Any] = msgspec.json.decode(reply.body)
     said["sequence"] = int(reply.headers["Tallybook-Sequence"])
     said["is_replay"] = reply.headers.get("Idempotency-Replayed") == "true"
@@ -780,7 +779,7 @@ def _made(reply: Reply, kind: type[_D]) -> _D:
 
 
 def _given(**fields: object) -> _Fields:
-    """The fields that are not None, of what is not changed."""
+    """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

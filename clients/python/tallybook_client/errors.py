@@ -1,4 +1,4 @@
-"""What a call raises, as one tree.
+"""The errors that a call raises, as one tree.
 
 CallFailed
 ├── Refused                 the answer is definite: the change was not made, and never will be by this call
@@ -69,7 +69,7 @@ class Unacceptable(Refused):
 
 
 class Unavailable(CallFailed):
-    """`retry_after_seconds`: what the service asked for last; None: nothing."""
+    """`retry_after_seconds`: the wait that the service asked for last; None: it asked for none."""
 
     def __init__(
         self,

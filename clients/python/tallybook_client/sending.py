@@ -1,7 +1,7 @@
-"""One call, sent as often as it takes: it ends with an answer, or with what is known of it.
+"""One call, sent as often as necessary: it ends with an answer, or with what is known about its outcome.
 
-A change carries one idempotency key through all its attempts, so the service makes it once. What may be tried again is
-an answer that is none (408, 429, 5xx) and a connection that was lost. Everything else is definite.
+A change carries one idempotency key through all its attempts, so the service makes it once. A call may be retried after
+an answer without a result (408, 429, 5xx), and after a lost connection. All other answers are definite.
 """
 
 import asyncio
@@ -67,12 +67,13 @@ async def _sent_once(request: ClientRequest, handler: ClientHandlerType) -> Clie
 
 
 class Patience(Struct, frozen=True, kw_only=True):
-    """How often a call is tried again, and how long: for `seconds_max`, but only for `unreached_seconds_max` while the
+    """How often, and for how long, a call is retried: for `seconds_max`, but only for `unreached_seconds_max` while the
     service has never answered this client, because then its address may be wrong.
 
-    The first pause between attempts is of `pause_seconds` at most, the next ones of twice as long each, up to
-    `pause_seconds_max`. How long within that, chance says, so that many clients do not come back at once. The seconds
-    of a `Retry-After` are waited before that."""
+    The first pause between attempts has at most `pause_seconds`, each further one at most twice as many, up to
+    `pause_seconds_max`. Within these limits pauses are random, so that many clients do not return at once. The seconds
+    of a `Retry-After` are added.
+    """
 
     attempts_max: int = 10
     seconds_max: float = 60.0
@@ -90,8 +91,8 @@ class Attempts:
         self._began_at = time.monotonic()
 
     async def pause(self, retry_after_seconds: int | None, *, reached: bool) -> bool:
-        """Waits for the next attempt. False, at once: there is none any more, or the service asked for a longer wait
-        than there is time. `reached`: the service has answered this client at some time."""
+        """Waits for the next attempt. Returns False at once if there are no more attempts, or if the wait would exceed
+        the time left. `reached`: the service has answered this client before."""
         patience = self._patience
         seconds_max = patience.seconds_max if reached else min(patience.unreached_seconds_max, patience.seconds_max)
         self._made += 1
@@ -137,7 +138,7 @@ class Sender:
         self._bearer = {"Authorization": f"Bearer {token}"}
         self.patience = patience
         self.reached = False
-        """Whether the service has answered at some time."""
+        """Whether the service has ever answered."""
 
     def open(self, request: Request) -> Any:
         """The context of one attempt: its response, whose body is still to be read."""
@@ -180,8 +181,8 @@ class Sender:
 
 
 def failure_of(response: ClientResponse, body: bytes) -> CallFailed:
-    """What an answer other than 200 says: Unavailable if it may be tried again, else Refused; of what is not the
-    service's own answer, no subclass of it."""
+    """The failure of an answer other than 200: Unavailable if the call may be retried, otherwise Refused. If the answer
+    is not the service's own, it is no subclass of Refused."""
     status = response.status
     refusal = REFUSALS.get(status, Refused)
     try:

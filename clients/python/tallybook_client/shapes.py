@@ -1,6 +1,7 @@
-"""What is sent and what is answered, in the words of the documentation.
+"""The shapes of requests and answers, with the names in the documentation.
 
-Times are aware, in UTC: answers write most of them without a zone. Fields that a later version adds are passed over.
+Times are aware, in UTC, although answers write most of them without a zone. Fields that a later version adds are
+ignored.
 """
 
 from collections.abc import Mapping
@@ -13,14 +14,14 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 
 def utc_text(moment: datetime) -> str:
-    """The time as it is sent, as exact as it is: without a fraction, it is the whole second. Raises ValueError if it is
-    not aware."""
+    """The time as it is sent, with its full precision; without a fraction, it means the whole second. Raises ValueError
+    if it is not aware."""
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} must be aware: say its time zone")
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-# ── What is sent ────────────────────────────────────────────────────────────────────────────────────────
+# ── Requests ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Delta(Struct, frozen=True):
@@ -55,8 +56,9 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
 
 
 class Criterion(Struct, frozen=True, omit_defaults=True):
-    """One step of a classification: the totals of a unity; of only as many competitions as `best` says, the best ones;
-    or of those `among` the tied; or `first`: who reached their total first."""
+    """One criterion of a classification: the totals of a unity. `best`: only this many competitions count, the best
+    ones. `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
+    stands before."""
 
     unity: int
     best: int | None = None
@@ -123,8 +125,8 @@ class Tag(Struct, frozen=True):
 
 
 class Competitor(_Shape, frozen=True, kw_only=True):
-    """`level`, `lft`, `rgt`: depth and nested-set bounds in the hierarchy of parents. `etag`, of one that was asked for
-    by itself: what `if_match` takes."""
+    """`level`, `lft`, `rgt`: depth and nested-set bounds in the hierarchy of parents. `etag`: the value for `if_match`,
+    if the competitor was requested individually."""
 
     id: int
     name: str
@@ -148,9 +150,9 @@ class Mention(_Shape, frozen=True, kw_only=True):
 
 
 class Erasure(_Shape, frozen=True, kw_only=True):
-    """What erasing `competitor` would take away: all of it but its id and times, and all earlier names, tags and
-    colours. `rankings` keep its points and places. `mentions` are texts that stay with a name of it in them, and
-    `mentions_left_out` says how many more there are."""
+    """The effect of erasing `competitor`: all of it except its id and times is erased, with all earlier names, tags and
+    colours. `rankings` keep its points and places. `mentions`: texts that stay, although they contain a name of it;
+    `mentions_left_out`: the number of further ones."""
 
     competitor: Competitor
     rankings: tuple[int, ...]
@@ -179,8 +181,8 @@ class Participant(_Shape, frozen=True, kw_only=True):
 
 
 class Competition(_Shape, frozen=True, kw_only=True):
-    """`voided_at`: since when it does not count; None: it counts. `struck`: the competitors for whom it does not.
-    `etag` as in Competitor."""
+    """`voided_at`: the time since which it does not count; None: it counts. `struck`: the competitors for whom it does
+    not count. `etag`: as in Competitor."""
 
     id: int
     group_id: int
@@ -198,8 +200,8 @@ class Competition(_Shape, frozen=True, kw_only=True):
 
 class Unity(Struct, frozen=True, kw_only=True):
     """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC).
-    `decimals`, `time`: how people are shown its totals. `counts`: the sum of points, the best result or the last.
-    `lasts`, `expires_on`: when its points expire; None: they do not."""
+    `decimals`, `time`: how pages show its totals. `counts`: the sum of points, the best result or the last. `lasts`,
+    `expires_on`: when its points expire; None: they do not."""
 
     id: int
     name: str
@@ -214,7 +216,7 @@ class Unity(Struct, frozen=True, kw_only=True):
 
 
 class Ranking(_Shape, frozen=True, kw_only=True):
-    """`competitors`: None: they were not asked for. `hidden` from the public. `etag` as in Competitor."""
+    """`competitors`: None: they were not requested. `hidden`: from the public. `etag`: as in Competitor."""
 
     id: int
     name: str
@@ -229,8 +231,8 @@ class Ranking(_Shape, frozen=True, kw_only=True):
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """`overall`, in a sub-table: the position in the whole. `moved`, if it was asked for: places gained since then;
-    None: there was no such line."""
+    """`overall`, in a sub-table: the position in the whole. `moved`, if requested: places gained since then; None:
+    there was no such line."""
 
     competitor_id: int
     position: int
@@ -240,7 +242,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 class UnityStandings(Struct, frozen=True, kw_only=True):
-    """`lines`, in a window: how many there are in total."""
+    """`lines`, in a window: the total number of lines."""
 
     name: str
     version: int
@@ -264,8 +266,8 @@ class Standings(_Shape, frozen=True, kw_only=True):
 
 
 class ClassificationLine(Struct, frozen=True, kw_only=True):
-    """`values`: one for each criterion; None: it was not needed. `decided_by`: which criterion, from 0, parts the line
-    from the one above it. The others as in Standing."""
+    """`values`: one for each criterion; None: it was not needed. `decided_by`: the number, from 0, of the criterion
+    that separates the line from the one above it. The other fields: as in Standing."""
 
     competitor_id: int
     position: int
@@ -307,7 +309,7 @@ class Form(_Shape, frozen=True, kw_only=True):
 
 
 class ExpiringLine(Struct, frozen=True, kw_only=True):
-    """`expires_at`: when the first of the points that expire by then do; None: none do."""
+    """`expires_at`: when the first points expire; None: none expire by the end."""
 
     competitor_id: int
     total: int | None
@@ -316,7 +318,7 @@ class ExpiringLine(Struct, frozen=True, kw_only=True):
 
 
 class Expiring(_Shape, frozen=True, kw_only=True):
-    """The totals of now, and those that are left at the time `until` if nothing else happens."""
+    """The current totals, and the totals left at the time `until` if nothing else happens."""
 
     unity_id: int
     version: int
@@ -328,7 +330,7 @@ class Expiring(_Shape, frozen=True, kw_only=True):
 
 
 class Reign(Struct, frozen=True, kw_only=True):
-    """They shared the first place; `until` None: up to the end. None of them: nobody led."""
+    """These competitors shared the first place; `until` None: to the end. No competitors: nobody led."""
 
     since: datetime
     until: datetime | None
@@ -352,7 +354,7 @@ class TimeAtTop(Struct, frozen=True, kw_only=True):
 
 
 class ClockDifference(Struct, frozen=True, kw_only=True):
-    """Who led by each clock."""
+    """The leaders by each clock, while they differ."""
 
     since: datetime
     until: datetime | None
@@ -392,7 +394,7 @@ class RankingStandings(Struct, frozen=True, kw_only=True):
 
 
 class HistoryLine(_Shape, frozen=True, kw_only=True):
-    """One delta. One that has `criteria` is a declaration of the classification, and says nothing of a delta."""
+    """One delta. A line with `criteria` is a declaration of the classification, and has no delta."""
 
     sequence: int
     recorded_at: datetime
@@ -488,7 +490,7 @@ class ComparedUnity(Struct, frozen=True, kw_only=True):
 
 
 class ComparedRanking(Struct, frozen=True, kw_only=True):
-    """Who would move. `classification`: where one is declared."""
+    """The competitors who would move. `classification`: by its criteria, if it is declared."""
 
     id: int
     name: str
@@ -497,7 +499,7 @@ class ComparedRanking(Struct, frozen=True, kw_only=True):
 
 
 class Presentation(Struct, frozen=True, kw_only=True):
-    """`zone`: the IANA time zone whose days are those of the tournament. `logo`: the event that has it. None: none was
+    """`zone`: the IANA time zone of the tournament's days. `logo`: the event that contains it. None: none was
     declared."""
 
     zone: str
@@ -508,7 +510,8 @@ class Presentation(Struct, frozen=True, kw_only=True):
 
 
 class Publication(Struct, frozen=True, kw_only=True):
-    """`frozen_at`: None: nothing is held. `public_end`: the last event that the public sees; None: it sees nothing."""
+    """`frozen_at`: the event at which the public view is frozen; None: it is not. `public_end`: the last event that the
+    public sees; None: it sees nothing."""
 
     published: bool
     frozen_at: int | None
@@ -521,7 +524,7 @@ class Ticket(_Shape, frozen=True, kw_only=True):
 
 
 class WebhookTest(_Shape, frozen=True, kw_only=True):
-    """`answered`: the status that the receiver sent; None: it sent none. `problem`: why it has not accepted the
+    """`answered`: the status that the receiver sent; None: it sent none. `problem`: why it did not accept the
     message."""
 
     accepted: bool
@@ -529,7 +532,7 @@ class WebhookTest(_Shape, frozen=True, kw_only=True):
     problem: str | None
 
 
-# ── What a change has made ──────────────────────────────────────────────────────────────────────────────
+# ── Results of changes ──────────────────────────────────────────────────────────────────────────────────
 
 
 class Done(Struct, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ class SetAside(Struct, frozen=True, kw_only=True):
 
 
 class CaughtUp(Struct, frozen=True, kw_only=True):
-    """You have had everything up to the sequence `head`. `digest` is that of its block."""
+    """You have received everything up to the sequence `head`. `digest` is that of its block."""
 
     id: str
     head: int
@@ -45,7 +45,7 @@ class CaughtUp(Struct, frozen=True, kw_only=True):
 
 
 class Position(Struct, frozen=True, kw_only=True):
-    """You have had all that the filter lets through, up to this sequence."""
+    """You have received everything that the filter lets through, up to this sequence."""
 
     id: str
     sequence: int
@@ -113,7 +113,7 @@ async def follow(
 
 
 async def _lines(content: StreamReader) -> AsyncGenerator[bytes, None]:
-    """The whole lines. What stands behind the last one was cut off."""
+    """The complete lines. Anything after the last one was cut off."""
     rest = b""
     async for piece in content.iter_any():
         *lines, rest = (rest + piece).split(b"\n")
@@ -124,7 +124,7 @@ async def _lines(content: StreamReader) -> AsyncGenerator[bytes, None]:
 
 
 def _event(line: bytes) -> StreamEvent | None:
-    """None: a sign of life, or something that this version does not know."""
+    """None: a keep-alive, or something that this version does not know."""
     if not line:
         return None
     said = _decode(line)

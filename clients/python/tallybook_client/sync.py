@@ -1,4 +1,4 @@
-"""The synchronous face: the same methods, which wait for their answers; what iterates is an iterator."""
+"""The synchronous client: the same methods, which wait for their answers; generators become iterators."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -39,7 +39,7 @@ def _iterating(
             while found := self._runner.run(following()):
                 yield found[0]
         finally:
-            if self._client.is_open:  # else the loop has closed it
+            if self._client.is_open:  # otherwise, the loop has closed it
                 self._runner.run(items.aclose())
 
     return call

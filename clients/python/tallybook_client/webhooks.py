@@ -1,4 +1,4 @@
-"""Messages to webhooks: verified, then read. It follows the specification of Standard Webhooks."""
+"""Verifies messages to webhooks, then decodes them, after the Standard Webhooks specification."""
 
 import base64
 import hmac
@@ -27,8 +27,8 @@ class WebhookLine(Struct, frozen=True, kw_only=True):
 
 
 class WebhookData(Struct, frozen=True, kw_only=True):
-    """`id` is the event's id in the stream. Of the others, those that the event does not name are None. `lines`: what
-    points have changed. `lines_left_out`: how many lines there are if that is too many for a message."""
+    """`id`: the event's id in the stream. Ids and names that the event does not have are None. `lines`: those that
+    points have changed. `lines_left_out`: the number of lines, if they are too many for a message."""
 
     tournament: str
     tournament_id: int
@@ -46,8 +46,8 @@ class WebhookData(Struct, frozen=True, kw_only=True):
 
 
 class WebhookMessage(Struct, frozen=True, kw_only=True):
-    """One event. `message_id` is the same each time that it is sent to this webhook: drop what you have had.
-    `timestamp` is when the event was recorded, in UTC."""
+    """One event. `message_id` is the same each time that it is sent to this webhook: drop messages that you have
+    received before. `timestamp` is when the event was recorded, in UTC."""
 
     message_id: str = ""
     type: str
@@ -68,8 +68,8 @@ def verify_webhook(
 ) -> WebhookMessage:
     """The message, if it is from Tallybook and was sent within `tolerance_seconds` of `now` (Unix time in s).
 
-    `secret` is the `whsec_…` of the webhook. `headers` are those of the request, in any case of letters; `body` its
-    bytes as they came. Raises WebhookRefused, and ValueError for what is no secret.
+    `secret` is the `whsec_…` of the webhook. `headers`: those of the request, in upper or lower case; `body`: its bytes
+    as received. Raises WebhookRefused, and ValueError if `secret` is not a secret.
     """
     key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     given = {name.lower(): value for name, value in headers.items()}
