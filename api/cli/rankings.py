@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from api.cli import printing
 from api.cli.changes import changed
-from api.cli.classifications import criteria_of
 from api.cli.names import CompetitorTexts, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.imports import templates
 from api.imports.templates import TEMPLATES, Kind, Template
 from api.interface.direction import isolated
 from api.interface.lookup import ranking_of
@@ -24,8 +25,6 @@ from engine.domain.commands import (
     ChangeUnity,
     ChangeVisibility,
     CloseRanking,
-    CreateRanking,
-    DeclareClassification,
     OrderRankings,
     ReopenRanking,
 )
@@ -91,40 +90,20 @@ async def create_ranking(
                 "--like decides all about unities; leave out --unity, --sort, --decimals, --time and --counts."
             )
         template = TEMPLATES[like]
-    (main, its_sort), *others = template.unities.items()
+    template = replace(
+        template,
+        lasts=lasts or template.lasts,
+        expires_on=template.expires_on if expires_on is None else ExpiresOn(expires_on),
+    )
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id, unity_id, *other_ids = map(int, await desk.new_ids(2 + len(others)))
         participants = Names(live.board).competitors(competitors) if competitors else tuple(live.board.competitors)
-        await desk.submit(
-            live,
-            CreateRanking(
-                ranking_id=RankingId(ranking_id),
-                main_unity_id=UnityId(unity_id),
-                name=name,
-                main_unity_name=main,
-                participants=participants,
-                description=description,
-                main_unity_sort=its_sort,
-                main_unity_decimals=template.decimals,
-                main_unity_time=template.time,
-                main_unity_counts=template.counts,
-                main_unity_lasts=template.lasts if lasts is None else lasts,
-                main_unity_expires_on=template.expires_on if expires_on is None else ExpiresOn(expires_on),
-            ),
-            actor=OPERATOR,
+        created, _ = await templates.create_ranking(
+            desk, live, template, name=name, description=description, participants=participants, actor=OPERATOR
         )
-        for other_id, (other, other_sort) in zip(other_ids, others, strict=True):
-            added = AddUnity(ranking_id=RankingId(ranking_id), unity_id=UnityId(other_id), name=other, sort=other_sort)
-            await desk.submit(live, added, actor=OPERATOR)
-        if template.criteria:
-            chain = criteria_of(Names(live.board), RankingId(ranking_id), template.criteria)
-            await desk.submit(
-                live, DeclareClassification(ranking_id=RankingId(ranking_id), criteria=chain), actor=OPERATOR
-            )
     if json:
-        printing.json({"id": ranking_id, "name": name.strip(), "unity_id": unity_id})
+        printing.json({"id": created.ranking_id, "name": created.name, "unity_id": created.main_unity_id})
     else:
-        printing.line(str(ranking_id))
+        printing.line(str(created.ranking_id))
 
 
 async def rename_ranking(

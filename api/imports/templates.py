@@ -1,26 +1,40 @@
 """Rankings of well-known kinds: their unities, which totals are better in each, and the criteria of their order.
 
-`ranking create --like` makes one; `competition import --like` fills its unities from scores.
+The command line and the console create one. The other unities and the classification are events after its creation.
+An import fills its unities from scores.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from msgspec import Struct
 
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
+from engine.domain.events import Criterion, RankingCreated, UnityAdded
 from engine.domain.expiry import ExpiresOn
 from engine.domain.notation import TimeUnit
-from engine.domain.terms import Counts, Sort
+from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
+from projections.live.tournament import LiveTournament
 
 Kind = Literal["football", "chess", "formula-one", "icpc", "tennis", "high-score", "laps"]
 
 
+class By(Struct, frozen=True):
+    """A criterion: the totals of a unity, of all results or the `best` so many; `among_tied`: only of competitions
+    among those who are tied."""
+
+    unity: str
+    best: int | None = None
+    among_tied: bool = False
+
+
 class Template(Struct, frozen=True):
-    """`unities`: the main one first. `criteria`: as `classification declare` takes them. `decimals`, `time`, `counts`,
-    `lasts` and `expires_on` are the main unity's. `scoring`: what scores of two numbers give, by the fields of
-    `Scoring`."""
+    """`unities`: the main one first. `criteria`: of the classification. `decimals`, `time`, `counts`, `lasts` and
+    `expires_on` are the main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
 
     unities: dict[str, Sort]
-    criteria: tuple[str, ...] = ()
+    criteria: tuple[By, ...] = ()
     scoring: dict[str, str] = {}
     decimals: int = 0
     time: TimeUnit | None = None
@@ -36,24 +50,82 @@ _PLACES: Final = ("wins", "seconds", "thirds", *(f"{n}ths" for n in range(4, 11)
 TEMPLATES: Final[dict[Kind, Template]] = {
     "football": Template(
         {"points": Sort.DESC, **_GOALS, **_GAMES},
-        ("points", "goal difference", "goals for"),
+        (By("points"), By("goal difference"), By("goals for")),
         {name.replace(" ", "_"): name for name in (*_GOALS, *_GAMES)},
     ),
     # Among players with the same points, their games against each other decide, then the number of wins.
     "chess": Template(
         {"points": Sort.DESC, **_GAMES},
-        ("points", "points:among=tied", "won"),
+        (By("points"), By("points", among_tied=True), By("won")),
         {"win": "1", "draw": "0.5", **dict(zip(_GAMES, _GAMES, strict=True))},
         decimals=1,
     ),
     # Among drivers with the same points, the one with more wins stands first, then with more second places, and so on.
-    "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), ("points", *_PLACES)),
+    "formula-one": Template(dict.fromkeys(("points", *_PLACES), Sort.DESC), tuple(map(By, ("points", *_PLACES)))),
     # Penalty time is in minutes.
-    "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, ("solved", "penalty")),
+    "icpc": Template({"solved": Sort.DESC, "penalty": Sort.ASC}, (By("solved"), By("penalty"))),
     # On Mondays: the best 19 results of the last 52 weeks.
-    "tennis": Template({"points": Sort.DESC}, ("points:best=19",), lasts="P52W", expires_on=ExpiresOn.WEEK),
+    "tennis": Template({"points": Sort.DESC}, (By("points", best=19),), lasts="P52W", expires_on=ExpiresOn.WEEK),
     # The best attempt counts. (`score` is a column of files of competitions.)
     "high-score": Template({"high score": Sort.DESC}, counts=Counts.BEST),
     # The fastest lap counts.
     "laps": Template({"time": Sort.ASC}, time="ms", counts=Counts.BEST),
 }
+
+
+async def create_ranking(
+    desk: Desk,
+    live: LiveTournament,
+    template: Template,
+    *,
+    name: str,
+    participants: tuple[CompetitorId, ...],
+    description: str | None = None,
+    actor: ActorId,
+    key: str | None = None,
+    fingerprint: bytes | None = None,
+) -> tuple[RankingCreated, Sequence]:
+    """Creates a ranking of the template. Returns its creation, and the sequence of the last event. With a key and the
+    fingerprint of the request, a repetition adds only what is still missing. Raises as `Desk.submit` does."""
+    (main, sort), *others = template.unities.items()
+    ranking_id, main_id, *other_ids = await desk.new_ids(2 + len(others))
+    step = 0
+
+    async def submit(command: Command) -> Receipt:
+        nonlocal step
+        step += 1
+        its_key = None if key is None else f"{key}-{step}"
+        return await desk.submit(live, command, actor=actor, idempotency_key=its_key, fingerprint=fingerprint)
+
+    receipt = await submit(
+        CreateRanking(
+            ranking_id=RankingId(ranking_id),
+            main_unity_id=UnityId(main_id),
+            name=name,
+            main_unity_name=main,
+            participants=participants,
+            description=description,
+            main_unity_sort=sort,
+            main_unity_decimals=template.decimals,
+            main_unity_time=template.time,
+            main_unity_counts=template.counts,
+            main_unity_lasts=template.lasts,
+            main_unity_expires_on=template.expires_on,
+        )
+    )
+    created = cast("RankingCreated", receipt.event)
+    ids = {main: created.main_unity_id}
+    for unity_id, (other, its_sort) in zip(other_ids, others, strict=True):
+        receipt = await submit(
+            AddUnity(ranking_id=created.ranking_id, unity_id=UnityId(unity_id), name=other, sort=its_sort)
+        )
+        ids[other] = cast("UnityAdded", receipt.event).unity_id
+    if template.criteria:
+        criteria = tuple(
+            [
+                Criterion(unity_id=ids[by.unity], best=by.best, among="tied" if by.among_tied else None)
+                for by in template.criteria
+            ]
+        )
+        receipt = await submit(DeclareClassification(ranking_id=created.ranking_id, criteria=criteria))
+    return created, receipt.last_sequence

@@ -1,14 +1,15 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, points, and the classification."""
 
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import json
 from msgspec.structs import asdict, replace
 
-from api.http.forms import Form, cited, path_ids, unacceptable
+from api.http.forms import Form, cited, fingerprint, path_ids, unacceptable
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
+from api.imports.templates import TEMPLATES, Kind, create_ranking
 from api.interface.access import refuse_beyond_scope
 from api.interface.fields import Fields, FormReader, read_query
 from api.interface.lookup import ranking_of, unity_of
@@ -27,7 +28,7 @@ from api.web.console.answering import (
     venue_of,
 )
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
-from api.web.console.changes import ADD_POINTS, DECLARE, Change
+from api.web.console.changes import ADD_POINTS, CREATE_LIKE, DECLARE, LIKE_FIELD, LIKE_FIELDS, Change
 from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
@@ -113,6 +114,33 @@ class ChangeHandlers:
             return problem_reply(incoming, error, await self._form_page(change, incoming, viewer, refused))
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
+
+    async def create_like(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        """Creates a ranking of a known kind. A form that is sent again adds only what is still missing."""
+        refuse_beyond_scope(viewer.token, CREATE_LIKE.scope)
+        form = await self._console.body(incoming)
+        key = form.pop(KEY, "") or new_key()
+        try:
+            template = TEMPLATES.get(cast("Kind", form.get(LIKE_FIELD.name)))
+            if template is None:
+                raise unacceptable([Fault(LIKE_FIELD.name, "must be one of the kinds listed")])
+            rest = {name: text for name, text in CREATE_LIKE.read(form).items() if name != LIKE_FIELD.name}
+            async with self._console.handlers.visited(incoming, viewer.token) as context:
+                created, last = await create_ranking(
+                    self._console.desk,
+                    context.live,
+                    template,
+                    **FormReader(LIKE_FIELDS).read(rest),
+                    actor=viewer.token.token_id,
+                    key=key,
+                    fingerprint=fingerprint("POST", incoming.request.path, form),
+                )
+        except NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = refused_filling(error, key, form, None)
+            return problem_reply(incoming, error, await self._form_page(CREATE_LIKE, incoming, viewer, refused))
+        return see_other(address_of(incoming, f"/rankings/{created.ranking_id}", {"done": str(last)}))
 
     async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)

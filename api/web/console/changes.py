@@ -10,14 +10,16 @@ from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.desk.conditions import own_tag
 from api.http.auth import Scope
 from api.http.forms import Form, PathIds, unacceptable
 from api.http.times import timestamp
+from api.imports.templates import Kind
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
-from api.interface.fields import FROM_1, Field, FieldMisread, Fields
+from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.web.console.inputs import LOGO_FIELD, Option
@@ -166,13 +168,20 @@ def _information(board: Board, ids: PathIds) -> Beginning:
 
 
 def _new_ranking(board: Board, _ids: PathIds) -> Beginning:
-    """With few competitors, a form offers them by name; with many, it takes ids."""
-    options = {"main_unity_time": _TIMES}
+    return _with_competitors(board, Beginning(options={"main_unity_time": _TIMES}, fields=_CREATE_RANKING.fields))
+
+
+def _new_ranking_like(board: Board, _ids: PathIds) -> Beginning:
+    return _with_competitors(board, Beginning(options={LIKE_FIELD.name: _KINDS}, fields=(LIKE_FIELD, *LIKE_FIELDS)))
+
+
+def _with_competitors(board: Board, begun: Beginning) -> Beginning:
+    """Few competitors are chosen by their names, at first all of them; of many, the form takes ids."""
     if not 0 < len(board.competitors) <= CHOSEN_MAX:
-        return Beginning(options=options)
+        return begun
     boxes = {f"competitor[{one}]": found.name for one, found in board.competitors.items()}
-    fields = tuple([field for field in _CREATE_RANKING.fields if field.name != "participants"])
-    return Beginning(given=dict.fromkeys(boxes, "on"), options=options, fields=fields, boxes=boxes)
+    fields = tuple([field for field in begun.fields or () if field.name != "participants"])
+    return replace(begun, given=dict.fromkeys(boxes, "on"), fields=fields, boxes=boxes)
 
 
 def _chosen(form: Form) -> Form:
@@ -249,6 +258,30 @@ _STRIKE: Final = "competitions/{competition_id}/strike.json"
 _UNSTRIKE: Final = "competitions/{competition_id}/unstrike.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 
+LIKE_FIELD: Final = Field("like", SHORT, "decides its unities, and what counts in which order")
+LIKE_FIELDS: Final = tuple(
+    [one for one in _CREATE_RANKING.fields if one.name in ("name", "description", "participants")]
+)
+_KINDS_TEXTS: Final[dict[Kind, str]] = {
+    "football": "Football: points, goal difference, goals; games won, drawn and lost",
+    "chess": "Chess: points with halves; games won, drawn and lost",
+    "formula-one": "Formula 1: points, then wins, second places and so on",
+    "icpc": "ICPC: problems solved, then penalty",
+    "tennis": "Tennis: the best 19 results of the last 52 weeks",
+    "high-score": "High score: the best result",
+    "laps": "Laps: the fastest time",
+}
+_KINDS: Final = tuple([Option(kind, text) for kind, text in _KINDS_TEXTS.items()])
+CREATE_LIKE: Final = Change(
+    path="/rankings/like",
+    operation=_CREATE_RANKING,
+    title="Create a ranking of a known kind",
+    button="Create",
+    back="",
+    begin=_new_ranking_like,
+    with_competitors=True,
+    read=_chosen,
+)
 CONSOLE_CHANGES: Final = (
     Change(
         path="/competitors/new",

@@ -46,7 +46,7 @@ from api.web.console.answering import (
     venue_of,
 )
 from api.web.console.change_handlers import ChangeHandlers
-from api.web.console.changes import CONSOLE_CHANGES
+from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
 from api.web.console.import_handlers import ImportHandlers
 from api.web.console.inputs import KEY, Filling, new_key
@@ -124,6 +124,8 @@ class ConsoleHandlers:
         for one in CONSOLE_CHANGES:
             page(f"/tournament/{{tournament}}{one.path}", partial(changes.form, one))
             change(f"/tournament/{{tournament}}{one.path}", partial(changes.change, one))
+        page("/tournament/{tournament}/rankings/like", partial(changes.form, CREATE_LIKE))
+        change("/tournament/{tournament}/rankings/like", changes.create_like)
         page("/tournament/{tournament}/rankings/{ranking_id}/add", changes.points_form)
         change("/tournament/{tournament}/rankings/{ranking_id}/add", changes.add_points)
         page("/tournament/{tournament}/rankings/{ranking_id}/classification", changes.declaration_form)

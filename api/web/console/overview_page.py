@@ -47,6 +47,7 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
     new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
+    like = way("Create one of a known kind", venue.address("/rankings/like")) if viewer.may(Scope.WRITE) else None
     several = viewer.may(Scope.WRITE) and len(overview.board.rankings) > 1
     order = way("Order the rankings", venue.address("/rankings/order")) if several else None
     rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
@@ -58,7 +59,7 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         done_message(query),
         live("public", _public(venue, overview.board)),
         live("rankings", _rankings(venue, overview.board)),
-        ways(new, order, rename, look, logo),
+        ways(new, like, order, rename, look, logo),
         element("h2", "The log"),
         live("head", _head(viewer, venue, overview)),
         venue=venue,

@@ -58,6 +58,7 @@ def words(page: str) -> str:
 
 NEEDED: Final = {
     **{f"/tournament/{{tournament}}{change.path}": change.scope for change in CONSOLE_CHANGES},
+    "/tournament/{tournament}/rankings/like": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/classification": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
@@ -694,6 +695,32 @@ async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season:
     form, action = form_of(look)
     assert (await visitor.post(action, form)).status == 303
     assert "struck" not in (await season.client.get(competition)).json["competition"]
+
+
+async def test_a_ranking_of_a_known_kind_takes_a_season_without_any_more(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    page, before = at(season, "/rankings/like"), await log.length()
+    for given, fault in (
+        ({"name": "Table"}, "must be one of the kinds listed"),
+        ({"name": "Table", "like": "rugby"}, "must be one of the kinds listed"),
+        ({"name": "", "like": "football"}, "is required"),
+    ):
+        refused = await visitor.fill(page, given)
+        assert (refused.status, fault in words(refused.body.decode())) == (422, True), given
+    assert await log.length() == before
+    form, action = form_of(await visitor.page(page))
+    del form[f"competitor[{season.ids[2]}]"]
+    created = [await visitor.post(action, form | {"name": "Table", "like": "football"}) for _ in range(2)]
+    assert len({answer.headers["Location"] for answer in created}) == 1
+    assert await log.length() == before + 9  # seven more unities, and the classification
+    table = (await season.client.get("rankings.json")).json["rankings"]["ranking"][-1]
+    assert created[0].headers["Location"] == at(season, f"/rankings/{table['id']}?done={before + 9}")
+    assert [one["id"] for one in table["competitors"]] == season.ids[:2]
+    look = await visitor.fill(at(season, f"/rankings/{table['id']}/import"), {"csv": MATCH, "like": "football"})
+    await visitor.post(*reversed(form_of(look.body.decode())))
+    shown = words(await visitor.page(at(season, f"/rankings/{table['id']}")))
+    assert "1 Ada 3 1 2 1 1 1 0 0 2 Ben 0 \N{MINUS SIGN}1 1 2 1 0 0 1" in shown
 
 
 async def test_a_race_is_looked_at_in_few_words_and_whoever_is_struck_from_it_stands_first(
