@@ -35,7 +35,10 @@ KEPT: Final = ROOT / ".mutants"
 HERE: Final = Path(__file__).parent
 SECONDS_MAX: Final = 1_800
 """Of the tests of one mutant. A single test that hangs fails much earlier."""
-COPIED: Final = ("engine", "projections", "api", "migrations", "tests", "docs", "pyproject.toml", "README.md")
+COPIED: Final = (
+    *("engine", "projections", "api", "migrations", "tests", "docs"),
+    *("tallybook_command.py", "pyproject.toml", "README.md"),
+)
 CAUGHT: Final = "caught"
 SURVIVED: Final = "survived"
 EQUIVALENT: Final = "equivalent"
@@ -181,6 +184,7 @@ class Workplace:
         noticed = noticed.partition("[")[0]
         if noticed and noticed not in self._sound:
             if self._asked([noticed])[0] == CAUGHT:
+                print(f"{noticed} fails without a mutant, too", flush=True)
                 return UNSETTLED
             self._sound.add(noticed)
         facts: dict[str, Any] = {

@@ -17,6 +17,7 @@ from tests.mutants.campaign import (
 from tests.mutants.covering import Covering
 from tests.mutants.operators import compiles, function_mutants, python_mutants, sql_mutants
 from tests.mutants.places import ROOT, core, mutant
+from tests.running import said
 
 
 def changes(source: str) -> set[tuple[str, str]]:
@@ -143,6 +144,12 @@ def test_fewer_mutants_of_a_seed_are_the_first_of_more() -> None:
 
 
 # ── A trial ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_runs_in_the_copy_of_the_tree(tmp_path: Path) -> None:
+    with Workplace(tmp_path, 1, Covering({})):
+        ended = said("migrate", "--help", cwd=tmp_path / "tree", PYTHONPATH=str(tmp_path / "tree"))
+        assert (ended.code, ended.err) == (0, "")
 
 
 @pytest.mark.long
