@@ -87,6 +87,9 @@ def described() -> Document:
     types += public.values()
     types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
+    for schema in schemas.values():
+        if "description" in schema:  # a docstring, with the line breaks of the source
+            schema["description"] = " ".join(schema["description"].split())
     schemas["Deltas"] = references[-1]
     schemas["Deltas"] |= {"minItems": 1, "examples": [_DELTAS_EXAMPLE]}
     schemas["RankingsDeltas"] = references[-2]

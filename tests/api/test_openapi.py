@@ -57,6 +57,11 @@ def described(name: str) -> Any:
     return openapi.described()["paths"][TOURNAMENT + path][method.lower()]
 
 
+async def test_no_description_has_the_line_breaks_of_the_source(document: Any) -> None:
+    found = re.findall(r'"description": ?"[^"]*\\n[^"]*"', json.dumps(document))
+    assert found == []
+
+
 def test_every_operation_is_described_and_nothing_else() -> None:
     paths = openapi.described()["paths"]
     names = [f"{method.upper()} {path}" for path, operations in paths.items() for method in operations]

@@ -18,12 +18,14 @@ _HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 class WebhookLine(Struct, frozen=True, kw_only=True):
-    """One delta of points. `total`: the total after it."""
+    """One line of points. `total`: the total after it. In a unity that counts results, `delta` is None, `result` is
+    what the line gave (None: it reversed a result), and `total` is None if no result counts."""
 
     competitor_id: int
     unity_id: int
-    delta: int
-    total: int
+    delta: int | None
+    total: int | None
+    result: int | None = None
 
 
 class WebhookData(Struct, frozen=True, kw_only=True):

@@ -1,10 +1,12 @@
 """The Python client verifies messages to webhooks: what the service signs is read, and nothing else."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.webhooks.message import secret_text
+from api.webhooks.message import ChangedLine, secret_text
+from engine.domain.terms import CompetitorId, UnityId
 from tallybook_client import WebhookRefused, verify_webhook
 from tallybook_client.webhooks import BODY_BYTES_MAX, TOLERANCE_SECONDS
 from tests.api.clients.signed import BODY, KEY, SENT_AT, sent
@@ -16,6 +18,23 @@ def test_a_message_is_read() -> None:
     assert (message.message_id, message.type) == ("17-4711-1f0c2a9e", "PointsAdded")
     assert message.timestamp.isoformat() == "2026-05-02T17:05:11.123456+00:00"
     assert (message.data.sequence, message.data.ranking_id, message.data.unity_id) == (4711, 8, None)
+
+
+def test_lines_are_read_as_the_service_writes_them_also_those_of_results() -> None:
+    lines = [
+        ChangedLine(CompetitorId(1), UnityId(2), 5, 12),
+        ChangedLine(CompetitorId(1), UnityId(3), None, 981, 981),
+        ChangedLine(CompetitorId(1), UnityId(3), None, None),
+    ]
+    message = msgspec.json.decode(BODY)
+    message["data"]["lines"] = msgspec.to_builtins(lines)
+    body = msgspec.json.encode(message)
+    read = verify_webhook(secret_text(KEY), sent(body), body, now=SENT_AT).data.lines
+    assert [(line.delta, line.total, line.result) for line in read] == [
+        (5, 12, None),
+        (None, 981, 981),
+        (None, None, None),
+    ]
 
 
 def test_one_of_several_signatures_is_enough() -> None:
