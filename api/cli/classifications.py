@@ -110,8 +110,8 @@ async def declare_classification(
     ----------
     criteria
         The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if only the
-        N best competitions count, by :among=tied if only points among the tied count, or by :first if who reached that
-        total first stands before. Without any, the declaration is removed.
+        N best competitions count, by :among=tied if only points among the tied count, or by :first if the competitor
+        who reached that total first is ahead. Without any, the declaration is removed.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)

@@ -52,7 +52,7 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
     among: Annotated[Literal["tied"], Meta(extra_json_schema={"type": "string"})] | None = None
     first: Annotated[
-        bool, Meta(description="who reached their total first stands before; its value is the sequence of that event")
+        bool, Meta(description="whoever reached their total first is ahead; the value is the sequence of that event")
     ] = False
 
 

@@ -185,8 +185,8 @@ def revoke_page(viewer: Viewer, token: Token) -> bytes:
         element("p", f"{isolated(token.name)}, token {token.token_id}", class_="subject"),
         element(
             "p",
-            f"Within five seconds nobody can use it any more, and its sessions and streams end.{own} A revoked token "
-            "stays so.",
+            f"Within five seconds nobody can use it any more, and its sessions and streams end.{own} A token cannot "
+            "be restored.",
             class_="warning",
         ),
         element(

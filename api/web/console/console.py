@@ -72,7 +72,7 @@ _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
 _TO: Final = re.compile(r"/console(?:[/?][!-~]*)?", re.ASCII)
 _TITLES: Final = {
     401: "Sign in",
-    403: "This is not yours to do",
+    403: "You may not do this",
     404: "There is nothing here",
     409: "This cannot be done now",
     429: "Too many requests",

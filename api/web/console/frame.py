@@ -96,7 +96,7 @@ def sign_in_page(static: StaticFiles, to: str, message: str | None = None, *, is
         action=f"{CONSOLE}/sign-in",
         class_="card fields",
     )
-    signed_in = element("p", "Signed in already? ", element("a", "Go on", href=to), ".") if is_elsewhere else None
+    signed_in = element("p", "Signed in already? ", element("a", "Continue", href=to), ".") if is_elsewhere else None
     body = element("main", element("p", "Tallybook", class_="brand"), element("h1", "Sign in"), form, signed_in)
     return _framed(static, "Sign in · Tallybook", body, None, kind="console narrow")
 

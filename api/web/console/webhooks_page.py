@@ -15,9 +15,9 @@ def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) 
         ("Webhook", "name"),
         ("Id", "value"),
         ("State", "state"),
-        ("Told up to", "value"),
+        ("Delivered up to", "value"),
         ("Behind", "value"),
-        ("Last taken", "when"),
+        ("Last delivery", "when"),
     ]
     found: Html = element("p", "There are no webhooks for this tournament.")
     if webhooks:
@@ -51,7 +51,7 @@ def _state(venue: Venue, webhook: ListedWebhook) -> Html:
     if webhook.state is WebhookState.ACTIVE and not webhook.failures:
         return element("span", webhook.state)
     times = f"{webhook.failures} {'time' if webhook.failures == 1 else 'times'}"
-    problem = element("p", f"Sent in vain {times}: {webhook.problem}", class_="fault") if webhook.problem else None
+    problem = element("p", f"Failed {times}: {webhook.problem}", class_="fault") if webhook.problem else None
     again = None
     if webhook.retried_at is not None:
         again = element("p", "Again from ", venue.words.time_element(webhook.retried_at), class_="about")

@@ -58,7 +58,7 @@ class NewCompetition(Struct, frozen=True, omit_defaults=True):
 class Criterion(Struct, frozen=True, omit_defaults=True):
     """One criterion of a classification: the totals of a unity. `best`: only this many competitions count, the best
     ones. `among`: only what the tied got among themselves counts. `first`: the competitor who reached their total first
-    stands before."""
+    is ahead."""
 
     unity: int
     best: int | None = None

@@ -975,9 +975,8 @@ async def test_webhooks_are_shown_with_what_is_wrong_and_of_their_addresses_only
     page = await visitor.page(at(season, "/webhooks"))
     head = await head_of(visitor, season)
     assert "secret" not in page
-    assert (
-        f"hooks.example.org {webhook_id} parked Sent in vain 10 times: status 500 {sequence} {head - 3} never"
-        in words(page)
+    assert f"hooks.example.org {webhook_id} parked Failed 10 times: status 500 {sequence} {head - 3} never" in words(
+        page
     )
 
 
