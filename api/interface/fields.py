@@ -264,7 +264,7 @@ class ItemsReader:
 
 
 def _items_of(text: str) -> list[bytes]:
-    """The items of a JSON array as they stand there. Raises Unreadable, and Unacceptable if there are none or too
+    """The items of a JSON array as they stand there. Raises Unreadable, and Unacceptable if there are too
     many."""
     if not text.lstrip().startswith("["):
         raise unacceptable([Fault(ITEMS, "must be a JSON array of objects")])
@@ -276,8 +276,6 @@ def _items_of(text: str) -> list[bytes]:
         fault = Fault(ITEMS, shortened(reason))
         raise Unreadable(f"The field {ITEMS} cannot be read; send a JSON array.", [fault]) from None
     items = [bytes(item) for item in decoded if bytes(item)]
-    if not items:
-        raise unacceptable([Fault(ITEMS, "must hold at least one item")])
     if len(items) > ITEMS_MAX:
         raise unacceptable([Fault(ITEMS, f"must hold at most {ITEMS_MAX} items")])
     return items

@@ -307,6 +307,15 @@ async def test_more_than_two_participants_have_a_performance_each(client: Client
     assert [p["result"] for p in competition["participants"]] == ["10.02 s", None, "9.81 s"]
 
 
+async def test_a_pair_without_a_performance_takes_nothing_from_the_score(client: Client) -> None:
+    ada, ben = await register(client, "Ada", "Ben")
+    competition = await added_competition(client, participants=f"{ada},{ben}")
+    path = f"competitions/{competition['id']}.json"
+    answer = await client.put(path, {"result": "2:1", f"result[{ada}]": ""})
+    assert answer.status == 200, answer.json
+    assert (await client.get(path)).json["competition"]["result"] == "2:1"
+
+
 async def test_the_winner_is_marked_among_the_participants(client: Client) -> None:
     ada, ben = await register(client, "Ada", "Ben")
     for winner in (ada, ben):

@@ -23,8 +23,8 @@ from api.http import connections
 from api.http.auth import Scope
 from api.stream import followers, frames, listeners, pace, tickets
 from engine.domain.errors import ShuttingDown
-from engine.domain.events import CompetitorChanged, Event, EventSetAside
-from engine.domain.terms import OPERATOR, ActorId, CompetitorId, Sequence, TournamentId
+from engine.domain.events import CompetitorChanged, Event, EventSetAside, RankingClosed
+from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, reading, undecoded
 from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
@@ -767,6 +767,13 @@ def stored_of(event: Event) -> undecoded.Stored:
     kind, body = codec.encode(event)
     moment = datetime(2026, 5, 2, 17, 4, 11, 5, UTC)
     return undecoded.Stored(Sequence(7), moment, ActorId(3), kind, body, b"\x1f" * 32, ends_block=True)
+
+
+def test_who_follows_a_ranking_gets_its_events_but_none_that_were_set_aside() -> None:
+    stored = stored_of(RankingClosed(ranking_id=RankingId(4)))
+    wanted = frames.Wanted(ranking_id=RankingId(4))
+    assert wanted.lets_through(frames.Frame(stored))
+    assert not wanted.lets_through(frames.Frame(msgspec.structs.replace(stored, kind=None)))
 
 
 @given(any_event(), st.sampled_from(frames.StreamFormat))

@@ -639,6 +639,10 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (of_duel(a, 4),)],
         {(12, "event.body"): "could not be made: competition_id competition 900 is voided"},
     ),
+    "points in a ranking that is not there": (
+        lambda a: [(msgspec.structs.replace(of_duel(a, 4), ranking_id=RankingId(901)),)],
+        {(9, "event.body"): "could not be made: This tournament has no ranking 901."},
+    ),
     "what is voided already": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
         {(12, "event.body"): "could not be made: Competition 900 is voided already."},

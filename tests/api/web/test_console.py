@@ -1,6 +1,7 @@
 """The console, as a browser without scripts sees and uses it."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -319,6 +320,14 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     history = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
     assert "Ada +5 points" in history
     assert "fair play" in history
+
+
+async def test_the_log_line_of_a_change_names_its_event(
+    visitor: Visitor, season: Season, log_lines: BytesIO, log: Log
+) -> None:
+    assert (await visitor.fill(at(season, "/competitors/new"), {"name": "Zoe"})).status == 303
+    (line,) = [line for line in log_lines.getvalue().decode().splitlines() if '"POST"' in line and "/new" in line]
+    assert json.loads(line)["sequence"] == await log.length()
 
 
 async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visitor: Visitor, service: Service) -> None:
