@@ -271,10 +271,12 @@ COMMENT ON VIEW competition_sum IS
     'Sum of the deltas that name a competition, of one competitor in one unity; where points do not expire, of voided competitions too. Without what is undone or struck, or has expired.';
 
 -- Read from the log each time, as the sums of competitions. Of results that count, it is the first of the best, or the
--- first of the equal ones at the end.
+-- first of the equal ones at the end. In PL/pgSQL, because Citus takes no parameters of functions in SQL.
 CREATE FUNCTION reached(p_tournament_id bigint, p_unity_id bigint)
 RETURNS TABLE (competitor_id bigint, sequence bigint)
-LANGUAGE sql STABLE SET search_path = tallybook, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = tallybook, pg_temp AS $$
+BEGIN
+    RETURN QUERY
     SELECT changed.competitor_id, max(changed.sequence)
     FROM (
         SELECT (d.delta ->> 0)::bigint AS competitor_id, e.sequence
@@ -321,7 +323,8 @@ LANGUAGE sql STABLE SET search_path = tallybook, pg_temp AS $$
             AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
     ) AS given
     WHERE given.is_total AND NOT given.is_before_another
-    GROUP BY 1
+    GROUP BY 1;
+END
 $$;
 COMMENT ON FUNCTION reached IS
     'The event since which competitors have had their totals in a unity; no row: it has not changed.';

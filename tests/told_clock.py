@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
+from engine.database.distribution import has_shards
 from engine.log import heads
 
 TOLD = "SELECT now FROM tallybook.told"
@@ -43,6 +44,8 @@ async def told_clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch)
     definition: str = await owner.fetchval(_DEFINITION)
     assert definition.count("clock_timestamp()") == 1
     await owner.execute(_TOLD)
+    if await has_shards(owner):  # each node asks its own copy
+        await owner.execute("SELECT create_reference_table('tallybook.told')")
     await owner.execute(definition.replace("clock_timestamp()", "(SELECT t.now FROM tallybook.told AS t)"))
     monkeypatch.setattr(heads, "_NOW", TOLD)
     return ToldClock(owner, definition)
