@@ -92,7 +92,7 @@ async def create_ranking(
         template = TEMPLATES[like]
     template = replace(
         template,
-        lasts=lasts or template.lasts,
+        lasts=template.lasts if lasts is None else lasts,
         expires_on=template.expires_on if expires_on is None else ExpiresOn(expires_on),
     )
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:

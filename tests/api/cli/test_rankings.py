@@ -81,6 +81,13 @@ async def test_a_known_kind_decides_the_unities(tallybook: Tallybook, slug: str)
     assert [names[line["competitor_id"]] for line in shown["standings"]] == ["Bob", "Ann", "Cid"]
 
 
+async def test_an_empty_lifetime_is_refused_and_not_taken_for_none(tallybook: Tallybook, slug: str) -> None:
+    for kind in ([], ["--like", "tennis"]):
+        assert "main_unity_lasts" in "".join(
+            await tallybook.refused("ranking", "create", slug, "R", "--lasts", "", *kind)
+        )
+
+
 async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
     ranking_id = await tallybook.done("ranking", "create", slug, "Season")
     said = await tallybook("ranking", "rename", slug, "Season", " Saison ")
