@@ -10,7 +10,6 @@ from api.cli.lines import AroundText, TopLines, told, window_of
 from api.cli.names import RankingText, UnityText
 from api.cli.times import end, plain
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from engine.domain.terms import CompetitorId, RankingId, UnityId
@@ -64,6 +63,4 @@ def _print(board: Board, ranking_id: RankingId, shown: ExpiringShape) -> None:
         for one in shown.competitors
     ]
     columns = ("competitor", "total", "total then", "first expiry")
-    printing.table(
-        columns, lines, title=f"{isolated(ranking.name)}: {isolated(unity.name)}, until {plain(shown.until)}"
-    )
+    printing.table(columns, lines, title=f"{printing.title_of(ranking.name, unity.name)}, until {plain(shown.until)}")

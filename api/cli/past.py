@@ -33,7 +33,6 @@ from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface.direction import isolated
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
 from api.interface.questions import TableQuestion, days_in, with_days
@@ -178,7 +177,7 @@ def _print_form(board: Board, ranking_id: RankingId, shown: FormShape) -> None:
         for one in shown.competitors
     ]
     columns = ("competitor", "last competitions, the newest last")
-    printing.table(columns, lines, title=f"{isolated(ranking.name)}: {isolated(unity.name)}")
+    printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
 
 
 async def history(

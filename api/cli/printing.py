@@ -164,6 +164,11 @@ def refused(error: TallybookError) -> None:
             say(f"  {fault.field}: {fault.message}")
 
 
+def title_of(*names: str) -> str:
+    """The title of a table of these, such as a ranking and its unity."""
+    return ": ".join(map(isolated, names))
+
+
 def recorded(sequence: int, *, as_json: bool, sentence: str = "") -> None:
     """The event that a change was recorded as; of several, the first. `sentence`: what to say instead."""
     done(sentence or f"recorded as event {sequence}", {"sequence": sequence}, as_json=as_json)

@@ -8,7 +8,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
-from api.interface.direction import isolated
 from api.interface.questions import PastWindow, TableQuestion
 from api.interface.resources.classifications import ClassificationLineShape
 from api.interface.resources.standings import PastRankingShape, StandingShape
@@ -36,7 +35,7 @@ def print_standings(board: Board, ranking: PastRankingShape, question: TableQues
             for line in unity.competitors_ranking
         ]
         columns = [*columns_of_place(question), "competitor", "total"]
-        printing.table(columns, lines, title=f"{isolated(ranking.name)}: {isolated(unity.name)}")
+        printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
 
 
 class _Shown(Protocol):
@@ -96,10 +95,10 @@ def print_comparison(board: Board, rankings: Items[ComparedRankingShape]) -> Non
                 for move in unity.moves
             ]
             columns = [*_MOVED, "competitor", "total", "was"]
-            printing.table(columns, lines, title=f"{isolated(ranking.name)}: {isolated(unity.name)}")
+            printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
         if ranking.classification is not UNSET:
             places = [[*_moved(place), place.name] for place in ranking.classification]
-            printing.table([*_MOVED, "competitor"], places, title=f"{isolated(ranking.name)}: classification")
+            printing.table([*_MOVED, "competitor"], places, title=printing.title_of(ranking.name, "classification"))
     if not rankings:
         printing.say("no ranking changes")
 

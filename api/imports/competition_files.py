@@ -35,8 +35,10 @@ _SCORE: Final = re.compile(rf"\s*{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*")  # noqa: R
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
+_Rule = Callable[[Decimal, Decimal], Decimal | int]
+"""What a score counts, from what a participant and the other one scored."""
 _Counting = Callable[[Decimal, Decimal], int]
-"""The points for a score in a unity, in its smallest unit, from the numbers for a participant and for the other one."""
+"""The same, in the smallest unit of a unity."""
 _Goals = tuple[Decimal, Decimal]
 _HALF: Final = Decimal("0.5")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
@@ -137,7 +139,7 @@ class Reader:
         for column in columns:
             if column not in NEEDED + OPTIONAL:
                 self._columns[self._new(ranking_id, column)] = column
-        named: list[tuple[str | None, Callable[[Decimal, Decimal], Decimal | int]]] = [
+        named: list[tuple[str | None, _Rule]] = [
             (scoring.goal_difference, lambda scored, conceded: scored - conceded),
             (scoring.goals_for, lambda scored, _: scored),
             (scoring.goals_against, lambda _, conceded: conceded),
@@ -236,9 +238,7 @@ def _points(text: str, notation: Notation) -> int:
         raise ValueError(f"{text!r} {error}") from None
 
 
-def _counted_in(
-    unity: Unity, points: Callable[[Decimal, Decimal], Decimal | int], scored: Decimal, conceded: Decimal
-) -> int:
+def _counted_in(unity: Unity, points: _Rule, scored: Decimal, conceded: Decimal) -> int:
     """The points for a score, in the smallest unit of this unity. Raises ValueError with what is wrong with it."""
     text = f"{Decimal(points(scored, conceded)).normalize():f}"
     try:

@@ -136,6 +136,7 @@ class AskedLine:
         self._set_keys()
 
     def move(self, generations: int, *, of_points: bool) -> None:
+        """Moves the line by this many generations: of its points, or of its competition."""
         if of_points:
             self._points_generation += generations
         else:
@@ -201,10 +202,7 @@ async def _find_imported(desk: Desk, live: LiveTournament, ranking_id: RankingId
     competitions = await _find_latest(desk, live, ranking_id, asked, of_points=False)
     points = await _find_latest(desk, live, ranking_id, asked, of_points=True)
     for one in asked:
-        for used, its_print in (
-            (competitions.get(one), one.competition_print),
-            (points.get(one), one.points_print),
-        ):
+        for used, its_print in ((competitions.get(one), one.competition_print), (points.get(one), one.points_print)):
             if used is None:
                 continue
             if (fault := _fault(used, its_print)) is not None:

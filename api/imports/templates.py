@@ -4,6 +4,7 @@ The command line and the console create one. The other unities and the classific
 An import fills its unities from scores.
 """
 
+from itertools import count
 from typing import Final, Literal, cast
 
 from msgspec import Struct
@@ -21,8 +22,8 @@ Kind = Literal["football", "chess", "formula-one", "icpc", "tennis", "high-score
 
 
 class By(Struct, frozen=True):
-    """A criterion: the totals of a unity, of all results or the `best` so many; `among_tied`: only of competitions
-    among those who are tied."""
+    """A criterion: the totals of a unity. `best`: only this many results count. `among_tied`: only competitions among
+    the tied count."""
 
     unity: str
     best: int | None = None
@@ -89,12 +90,10 @@ async def create_ranking(
     fingerprint of the request, a repetition adds only what is still missing. Raises as `Desk.submit` does."""
     (main, sort), *others = template.unities.items()
     ranking_id, main_id, *other_ids = await desk.new_ids(2 + len(others))
-    step = 0
+    steps = count(1)
 
     async def submit(command: Command) -> Receipt:
-        nonlocal step
-        step += 1
-        its_key = None if key is None else f"{key}-{step}"
+        its_key = None if key is None else f"{key}-{next(steps)}"
         return await desk.submit(live, command, actor=actor, idempotency_key=its_key, fingerprint=fingerprint)
 
     receipt = await submit(

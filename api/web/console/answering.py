@@ -1,6 +1,6 @@
 """What the handlers of the console share: reading requests, and answering them."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from api.desk.desk import Desk
@@ -13,7 +13,7 @@ from api.http.router import IncomingRequest
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, ID, Field, Fields, read_query
 from api.interface.handlers import Handlers
-from api.web.console.frame import CONSOLE_HEADERS, Venue, tournament_address
+from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
 from api.web.console.inputs import Filling, new_key
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
@@ -24,7 +24,7 @@ from projections.past import moments
 
 OFFSET_FIELD: Final = Field("offset", FROM_0, "the number to skip")
 UNITY_FIELD: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
-NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
+_NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 """Refusals that no other filling of a form would avoid."""
 
 
@@ -76,6 +76,22 @@ def refused_filling(error: TallybookError, key: str, form: Form, if_match: str |
         message=error.message,
         faults=error.faults if isinstance(error, Refusal) else (),
     )
+
+
+async def refused_reply(
+    page: Callable[[IncomingRequest, Viewer, Filling], Awaitable[bytes]],
+    incoming: IncomingRequest,
+    viewer: Viewer,
+    error: TallybookError,
+    *,
+    key: str,
+    form: Form,
+    if_match: str | None = None,
+) -> Reply:
+    """The `page` of the form, as it was sent, with its faults. Raises the error if no other filling would avoid it."""
+    if isinstance(error, _NOT_OF_FORMS):
+        raise error
+    return problem_reply(incoming, error, await page(incoming, viewer, refused_filling(error, key, form, if_match)))
 
 
 def page_reply(body: bytes, *, code: int = 200, headers: str = "") -> Reply:

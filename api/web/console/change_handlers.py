@@ -1,6 +1,7 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, points, and the classification."""
 
 import re
+from functools import partial
 from typing import Any, Final, cast
 
 from msgspec import json
@@ -15,15 +16,13 @@ from api.interface.fields import Fields, FormReader, read_query
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.resources.competitor_erasures import mentions_of
 from api.web.console.answering import (
-    NOT_OF_FORMS,
     OFFSET_FIELD,
     UNITY_FIELD,
     Console,
     PageAsked,
     address_of,
     page_reply,
-    problem_reply,
-    refused_filling,
+    refused_reply,
     see_other,
     venue_of,
 )
@@ -107,11 +106,10 @@ class ChangeHandlers:
                 key=key,
                 if_match=if_match,
             )
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, if_match)
-            return problem_reply(incoming, error, await self._form_page(change, incoming, viewer, refused))
+            return await refused_reply(
+                partial(self._form_page, change), incoming, viewer, error, key=key, form=form, if_match=if_match
+            )
         then = change.back if change.made is None else change.made.format_map(asdict(receipt.event))
         return see_other(address_of(incoming, then, {"done": str(receipt.last_sequence)}))
 
@@ -135,11 +133,10 @@ class ChangeHandlers:
                     key=key,
                     fingerprint=fingerprint("POST", incoming.request.path, form),
                 )
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, None)
-            return problem_reply(incoming, error, await self._form_page(CREATE_LIKE, incoming, viewer, refused))
+            return await refused_reply(
+                partial(self._form_page, CREATE_LIKE), incoming, viewer, error, key=key, form=form
+            )
         return see_other(address_of(incoming, f"/rankings/{created.ranking_id}", {"done": str(last)}))
 
     async def points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
@@ -171,11 +168,8 @@ class ChangeHandlers:
             receipt = await self._console.handlers.perform(
                 incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None
             )
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, None)
-            return problem_reply(incoming, error, await self._points_page(incoming, viewer, refused))
+            return await refused_reply(self._points_page, incoming, viewer, error, key=key, form=form)
         query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
         return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
 
@@ -202,11 +196,10 @@ class ChangeHandlers:
             receipt = await self._console.handlers.perform(
                 incoming, DECLARE, viewer.token, criteria_form(form), key=key, if_match=if_match
             )
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, if_match)
-            return problem_reply(incoming, error, await self._declaration_page(incoming, viewer, refused))
+            return await refused_reply(
+                self._declaration_page, incoming, viewer, error, key=key, form=form, if_match=if_match
+            )
         return see_other(address_of(incoming, "/rankings/{ranking_id}", {"done": str(receipt.last_sequence)}))
 
 

@@ -258,7 +258,7 @@ _STRIKE: Final = "competitions/{competition_id}/strike.json"
 _UNSTRIKE: Final = "competitions/{competition_id}/unstrike.json"
 _UNVOID: Final = "competitions/{competition_id}/unvoid.json"
 
-LIKE_FIELD: Final = Field("like", SHORT, "decides its unities, and what counts in which order")
+LIKE_FIELD: Final = Field("like", SHORT, "sets its unities and its classification")
 LIKE_FIELDS: Final = tuple(
     [one for one in _CREATE_RANKING.fields if one.name in ("name", "description", "participants")]
 )

@@ -17,11 +17,9 @@ from api.interface.lookup import ranking_of
 from api.interface.resources.voiding import COMPARED, answer_preview
 from api.web.console import competition_import_pages
 from api.web.console.answering import (
-    NOT_OF_FORMS,
     Console,
     address_of,
-    problem_reply,
-    refused_filling,
+    refused_reply,
     see_other,
     venue_of,
 )
@@ -69,11 +67,8 @@ class ImportHandlers:
             receipt = await self._console.handlers.perform(
                 incoming, REGISTER, viewer.token, items_form(lines), key=key, if_match=None
             )
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, None)
-            return problem_reply(incoming, error, await self._competitors_page(incoming, viewer, refused))
+            return await refused_reply(self._competitors_page, incoming, viewer, error, key=key, form=form)
         return see_other(address_of(incoming, "/competitors", {"done": str(receipt.last_sequence)}))
 
     async def competitions_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
@@ -112,11 +107,8 @@ class ImportHandlers:
                     progress=_to_nobody,
                 )
                 done = live.head.sequence
-        except NOT_OF_FORMS:
-            raise
         except TallybookError as error:
-            refused = refused_filling(error, key, form, None)
-            return problem_reply(incoming, error, await self._competitions_page(incoming, viewer, refused))
+            return await refused_reply(self._competitions_page, incoming, viewer, error, key=key, form=form)
         return see_other(address_of(incoming, "/imports", {"done": str(done)}))
 
     async def ask_to_undo(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
@@ -151,8 +143,7 @@ class ImportHandlers:
                 )
                 done = live.head.sequence
         except BrokenOff as error:
-            refused = refused_filling(error, key, form, None)
-            return problem_reply(incoming, error, await self._undo_page(incoming, viewer, refused))
+            return await refused_reply(self._undo_page, incoming, viewer, error, key=key, form=form)
         return see_other(tournament_address(incoming.parameters["tournament"], "/imports", {"done": str(done)}))
 
     async def _planned(self, incoming: IncomingRequest, viewer: Viewer, live: LiveTournament) -> Undoing:
