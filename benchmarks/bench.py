@@ -1,10 +1,11 @@
 """Measures Tallybook side by side with its peers and its limits: all questions of the table, one after the other.
 
-    python -m benchmarks.bench [--quick] [--only N,M] [--rounds N] [--json FILE]
+    python -m benchmarks.bench [--quick] [--only N,M] [--rounds N] [--json FILE] | --page
 
 Prints a table with medians and spreads, writes everything as JSON, and a results page with charts. A full run writes
 `benchmarks/RESULTS.md`, and `results.json` and `charts/` next to it. A quick run, or one of some questions, writes the
-same into `benchmarks/partial/`, so that it does not replace a full one.
+same into `benchmarks/partial/`, so that it does not replace a full one. `--page` writes `benchmarks/RESULTS.md` again
+from the stored results, without measuring.
 
 Exit codes: 0 every measured row reaches its goal; 1 some rows fall short or failed, and are named; 2 usage. Rows whose
 tools are missing (wrk, redis-server, packages of requirements.txt) are named as not measured.
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -83,6 +84,9 @@ _OUTPUT: Final = machine.ROOT / "benchmarks"
 
 def main() -> int:
     options = _options(sys.argv[1:])
+    if options.page:
+        _write_page(report.read_json(_OUTPUT / "results.json"), _OUTPUT, (_OUTPUT / "charts").glob("*.svg"))
+        return 0
     console = Console(width=None if sys.stdout.isatty() else 180)
     run = asyncio.run(measured(options, Console(stderr=True)))
     report.print_table(run, console)
@@ -164,6 +168,10 @@ def _write(run: Run, directory: Path, json: Path | None) -> None:
     pictures: list[Path] = []
     if missing_package("matplotlib") is None:
         pictures = importlib.import_module("benchmarks.charts").drawn(run, directory / "charts")
+    _write_page(run, directory, pictures)
+
+
+def _write_page(run: Run, directory: Path, pictures: Iterable[Path]) -> None:
     (directory / report.PAGE).write_text(report.page(run, [str(file.relative_to(directory)) for file in pictures]))
 
 
@@ -172,6 +180,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="scaled down, in less than seven minutes")
     parser.add_argument("--only", type=_numbers, default=sorted(NUMBERS), help="numbers of questions, such as 1,3")
     parser.add_argument("--rounds", type=_rounds, default=ROUNDS, help=f"interleaved rounds; {ROUNDS} if not given")
+    parser.add_argument("--page", action="store_true", help="only write the page again, from the stored results")
     parser.add_argument("--json", type=Path, help="where to write all figures as JSON")
     return parser.parse_args(arguments)
 

@@ -15,8 +15,7 @@ from benchmarks import costs
 from benchmarks.machine import Machine
 from benchmarks.table import Figure, Grid, HotSpot, Outcome, Row, Verdict
 
-HOT_SPOTS_SHOWN: Final = 25
-MODULES_SHOWN: Final = 25
+MODULES_SHOWN: Final = 12
 PAGE: Final = "RESULTS.md"
 _STYLES: Final = {
     Verdict.AIM: "bold green",
@@ -47,6 +46,10 @@ class Run(Struct, frozen=True, kw_only=True):
 
 def write_json(run: Run, file: Path) -> None:
     file.write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
+
+
+def read_json(file: Path) -> Run:
+    return msgspec.json.decode(file.read_bytes(), type=Run)
 
 
 # ── The terminal ────────────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +115,11 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 def _figure_cells(figure: Figure) -> tuple[str, ...]:
     spread = f"{_number(min(figure.samples))} to {_number(max(figure.samples))}"
-    return figure.name, _number(median(figure.samples)), spread, figure.unit
+    return figure.name, _middle(figure), spread, figure.unit
+
+
+def _middle(figure: Figure) -> str:
+    return _number(median(figure.samples))
 
 
 def _shown(row: Row, value: float) -> str:
@@ -135,19 +142,76 @@ def _number(value: float) -> str:
 _INTRODUCTION: Final = """\
 # Results
 
-`make bench` writes this page. The docstrings of [`questions/`](questions) say how each question is measured; the peers
-are in [`peers/`](peers).
+`make bench` writes this page, and `python -m benchmarks.bench --page` writes it again without measuring.
+[results.json](results.json) has every figure: those of the peers, costs, memory, and the profile by function. The
+docstrings of [`questions/`](questions) say how each question is measured; the peers are in [`peers/`](peers).
 
 A ratio compares two figures measured one after the other in the same round; the page shows the median of the rounds.
 Absolute figures are those of this machine, on which the load generator, the service, its worker and PostgreSQL share
 the cores.
 """
+_GRIDS: Final = ("Any size: what grows with what", "Overload, there and back")
+"""The separate tables that are on the page. The others are only in the JSON."""
+
+
+class _Line(Struct, frozen=True):
+    """A line of the summary: the question, what it means for a user, and the names of its figures."""
+
+    number: int
+    what: str
+    rate: str = ""
+    p50: str = ""
+    p99: str = ""
+
+
+def _load(number: int, what: str, name: str) -> _Line:
+    """A load without a pause."""
+    return _Line(number, what, rate=name, p99=f"{name}: p99")
+
+
+def _delay(number: int, what: str, name: str, rest: str = "") -> _Line:
+    return _Line(number, what, p50=f"{name}p50{rest}", p99=f"{name}p99{rest}")
+
+
+SUMMARY: Final = (
+    _load(1, "points for a tournament of 20 competitors", "add.json, ours, 20 competitors"),
+    _delay(1, "its tables are behind the log", "question 1: tables behind, ", " at the rate of the load"),
+    _load(2, "the same points, 200 competitors", "add.json, ours, 200 competitors"),
+    _load(2, "the same points, 1,000 competitors", "add.json, ours, 1000 competitors"),
+    _Line(5, "reads of a list of rankings", rate="GET rankings.json, ours"),
+    _Line(5, "reads of a page of 100 competitions", rate="GET competitions.json, ours"),
+    _load(6, "points spread over 1,000 tournaments", "add.json, 1,000 tournaments, ours"),
+    _Line(7, "requests of 1,000 deltas each", rate="1,000 deltas in one request, ours"),
+    _Line(8, "points from a single connection", p50="one connection, ours: p50"),
+    _delay(9, "points, 500 requests a second", "500 adds a second, ours: "),
+    _delay(9, "points, 2,000 requests a second", "2,000 adds a second, ours: "),
+    _Line(11, "events replayed without tables", rate="full replay"),
+    _Line(12, "events that a worker folds, one tournament", rate="worker catching up, one tournament"),
+    _Line(12, "events that a worker folds, 1,000 tournaments", rate="worker catching up, 1,000 tournaments"),
+    _Line(13, "points with 10 million events in the log", rate="add.json, database: long"),
+    _Line(13, "points next to 10,000 other tournaments", rate="add.json, database: wide"),
+    _Line(15, "first answer of a process after a million events", p50="first answer, cold, large log"),
+    _Line(16, "90 % reads, 10 % points", rate="90 % reads, 10 % adds, ours"),
+    _Line(18, "events that `verify` checks", rate="verify"),
+    _Line(18, "events that `verify` checks, a block for each", rate="verify, a block for each event"),
+    _load(20, "leaderboard of a million: points", "leaderboard, points for a member, ours"),
+    _load(20, "leaderboard of a million: around a member", "leaderboard, around a member, ours"),
+    _load(20, "leaderboard of a million: top ten", "leaderboard, top ten, ours"),
+    _Line(22, "points with 100 listeners", rate="add.json with 100 listeners"),
+    _delay(22, "an event arrives, 100 listeners", "100 listeners of 1 tournament, 1,000 adds a second: delay, "),
+    _delay(22, "an event arrives, 1,000 listeners", "1,000 listeners of 1 tournament, 1,000 adds a second: delay, "),
+    _load(24, "best results of a million: results", "best_results, points for a member, ours"),
+    _load(24, "best results of a million: around a member", "best_results, around a member, ours"),
+    _load(25, "10,000 boards of 10, 200 connections", "10,000 boards of 10, ours"),
+    _load(25, "10,000 boards of 1,000, 200 connections", "10,000 boards of 1,000, ours"),
+)
 
 
 def page(run: Run, charts: Iterable[str]) -> str:
     """The results page, in Markdown; `charts` are the paths of pictures, relative to it."""
-    parts = [_INTRODUCTION, _conditions(run), _rows_section(run), *map(_grid_section, run.grids), _figures_section(run)]
-    parts += [f"![{Path(chart).stem}]({chart})\n" for chart in charts]
+    parts = [_INTRODUCTION, _conditions(run), _rows_section(run), _summary_section(run)]
+    parts += [_grid_section(grid) for grid in run.grids if grid.title in _GRIDS]
+    parts += [f"![{Path(chart).stem}]({chart})\n" for chart in sorted(charts)]
     if run.profile:
         parts.append(_profile_section(run))
     return "\n".join(parts)
@@ -175,9 +239,17 @@ def _rows_section(run: Run) -> str:
     return f"## What must be reached\n\n{_markdown(head, (_cells(outcome) for outcome in run.outcomes))}"
 
 
-def _figures_section(run: Run) -> str:
-    head = ["figure", "median", "lowest to highest", "unit"]
-    return f"## What was measured\n\n{_markdown(head, (_figure_cells(figure) for figure in run.figures))}"
+def _summary_section(run: Run) -> str:
+    """What the service reaches, in absolute figures."""
+    figures = {figure.name: figure for figure in run.figures}
+    lines = []
+    for line in SUMMARY:
+        rate, *times = (figures.get(name) for name in (line.rate, line.p50, line.p99))
+        if rate or any(times):
+            shown = ("" if one is None else f"{_middle(one)} {one.unit}" for one in times)
+            lines.append((str(line.number), line.what, "" if rate is None else _middle(rate), *shown))
+    told = "Medians of the rounds. Points are `add.json` of one delta."
+    return f"## What the service reaches\n\n{told}\n\n{_markdown(['#', 'what', 'a second', 'p50', 'p99'], lines)}"
 
 
 def _grid_section(grid: Grid) -> str:
@@ -193,22 +265,13 @@ def _profile_section(run: Run) -> str:
         module = spot.place.rpartition(" (")[2].rstrip(")")
         modules[module] = modules.get(module, 0.0) + spot.own
     largest = sorted(modules.items(), key=lambda item: -item[1])[:MODULES_SHOWN]
-    own = sorted(run.profile, key=lambda spot: -spot.own)[:HOT_SPOTS_SHOWN]
-    whole = [spot for spot in run.profile if spot.whole < 1 and _is_ours(spot)][:HOT_SPOTS_SHOWN]
     return "\n".join(
         [
             "## Where the time goes: question 1\n",
             _comparison(run, spent),
-            "Sampled by py-spy in a run that does not count. The time of a function in C is counted with the Python "
-            "function that called it. py-spy stops the process for each sample. On virtual machines, it stops more "
-            "often at system calls than between them: functions that send, write or ask for a process id look larger "
-            "than they are.\n",
-            "### By module, without what it calls\n",
+            "Sampled by py-spy, by module, without what it calls. py-spy makes functions that send, write or ask for a "
+            "process id look larger than they are.\n",
             _markdown(["module", "share", "µs per add"], [(m, f"{s:.1%}", f"{s * spent:.1f}") for m, s in largest]),
-            "### By function, without what it calls\n",
-            _markdown(["function", "share", "µs per add"], [_spot(s.place, s.own, spent) for s in own]),
-            "### By function of ours, with all that it calls\n",
-            _markdown(["function", "share", "µs per add"], [_spot(s.place, s.whole, spent) for s in whole]),
         ]
     )
 
@@ -217,22 +280,14 @@ def _comparison(run: Run, spent: float) -> str:
     of_the_ceiling = _median(run, costs.cpu_of("question 1", costs.CEILING))
     return (
         f"An add takes {spent:.0f} µs of processor time in the API process, and {of_the_ceiling:.0f} µs in the "
-        "ceiling's. The functions below make the difference. Where rates differ by more than these times, the API "
-        "process waits for a core that the database, the worker or the load generator uses.\n"
+        "ceiling's. Where rates differ by more, the API process waits for a core that the database, the worker or the "
+        "load generator uses.\n"
     )
 
 
 def _median(run: Run, name: str) -> float:
     (samples,) = [figure.samples for figure in run.figures if figure.name == name]
     return median(samples)
-
-
-def _is_ours(spot: HotSpot) -> bool:
-    return any(f"({package}/" in spot.place for package in ("api", "engine", "projections"))
-
-
-def _spot(place: str, share: float, spent: float) -> tuple[str, str, str]:
-    return f"`{place}`", f"{share:.1%}", f"{share * spent:.1f}"
 
 
 def _markdown(head: list[str], rows: Iterable[tuple[str, ...]]) -> str:
