@@ -4,9 +4,10 @@
 
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
 docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
-stay. docs/CAMPAIGN.md is made from them; `--page` writes that page without running anything, `--trial` runs without
-keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases that
-cannot be made without them, and ends with 1 if there are any.
+stay. Whoever changes what a case injects deletes its result there; `injected` says what it was. docs/CAMPAIGN.md is
+made from the results; `--page` writes that page without running anything, `--trial` runs without keeping or writing
+anything, `--tools` names the tools that the machine lacks, with their packages and the cases that cannot be made
+without them, and ends with 1 if there are any.
 
 Exit codes: 0 all of it held; 1 something failed; 2 nothing failed, but something was not shown.
 """
@@ -49,24 +50,29 @@ DOCUMENT: Final = ROOT / "docs" / "CAMPAIGN.md"
 RESULTS: Final = ROOT / "docs" / "reliability.json"
 FULL_SEEDS: Final = 1_000
 CASE_SECONDS_MAX: Final = 3_600
+LONG_SECONDS: Final = 1.0
+_LEFT_OUT: Final = re.compile(
+    r"to first ok|client-API |API-PostgreSQL |rankings |descriptors |\d+ acknowledged to wrk|$"
+)
+"""Parts of figures that are not on the page."""
 _CONTROL: Final = "control-"
 Results = dict[str, dict[str, Any]]
 INTRODUCTION: Final = """\
 # The campaign
 
-`make faults` makes this page from `docs/reliability.json`. [RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is
-tested and how, and lists the invariants I1 to I12.
+`make faults` makes this page from `docs/reliability.json`, which has more figures.
+[RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is tested and how, and lists the invariants I1 to I12.
 
-- *ok / no / unknown* counts the attempts of the clients by outcome, as the contract defines it.
-- *Not shown*: nothing that was looked at was wrong, but what the case is for was not injected, or fell short.
-- *Held* covers the invariants that a case names, and what it states alongside them. It says nothing about the others.
-- N runs without a failure show only that the failure rate is below 3/N. So each verdict says how many runs there were.
-- A case describes its full size, 1. A run of a smaller size, shown in the last column, has that share of all counts and
-  times. The figures say what was done.
-- Seconds to the first ok are counted from the end of the fault, when PostgreSQL or the resource is back.
-- Hostile input: the longest stall of the event loop, measured in ten of thirty-three cases, was 8.4 ms of processor
-  time. 1,947 requests made up by schemathesis found no failure. 2,000 silent connections were closed by 10.4 s, 200
-  heads that came byte by byte by 10.1 s.
+- *ok/no/unknown* counts the clients' attempts by outcome, as the contract defines it.
+- *Held* covers only the invariants that a case names, and what it states beside them.
+- *Not shown*: nothing looked at was wrong, but what the case is for was not injected, or fell short.
+- N runs without a failure show only a failure rate below 3/N.
+- A case describes its full size, 1. A smaller run has that share of all counts and times.
+- *Ok again*: seconds from the end of a fault, when PostgreSQL or the resource is back, to the first ok, if above 1.
+- A *mixed load* also creates, erases, voids, unvoids, closes and reopens, with and without keys.
+- Hostile input: in ten of thirty-three cases, the event loop stalled for 8.4 ms of processor time at most. 1,947
+  requests made up by schemathesis found no failure. 2,000 silent connections were closed by 10.4 s, 200 heads sent byte
+  by byte by 10.1 s.
 """
 
 
@@ -200,9 +206,9 @@ async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
 
 
 def kept() -> Results:
-    """The results of all cases, as the last runs of each left them, but for those of another form of a case."""
+    """The results of all cases, as the last runs of each left them."""
     results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    return {name: result for name, result in results.items() if result["injected"] == _injected(name)}
+    return results
 
 
 def _write(results: Results) -> None:
@@ -217,15 +223,16 @@ def page(results: Results) -> str:
 
 
 def _tables(results: Results) -> str:
-    cases = {name: result for name, result in results.items() if name.isdigit()}
     attempts = sum(result["attempts"] for result in results.values())
     deltas = sum(result["deltas"] for result in results.values())
     resumed = sorted(seconds for result in results.values() for seconds in result["resumed"])
-    machines = "; ".join(sorted({result["machine"] for result in results.values()}))
+    machines = sorted({result["machine"] for result in results.values()})
+    machine = ", ".join(dict.fromkeys(part for one in machines for part in one.split(", ")))
+    usual, runs = _runs(results)
     lines = [
-        _commits(results),
+        f"Unless a row says otherwise: {usual}.",
         "",
-        f"On {machines}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
+        f"On {machine}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
         + (
             f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max "
             f"{resumed[-1]:.1f}."
@@ -233,62 +240,63 @@ def _tables(results: Results) -> str:
             else ""
         ),
         "",
-        "| # | case: what is injected | what must hold | ok / no / unknown | verdict: figure | run |",
-        "|---|---|---|---|---|---|",
+        "| # | case: what is injected | what must hold | ok/no/unknown | verdict: figure |",
+        "|---|---|---|---|---|",
     ]
     for number in sorted({*CASES, *ABSENT}):
         if number in ABSENT:
-            lines.append(f"| {number} | {ABSENT[number].name} | | | not run: {ABSENT[number].why} | |")
+            lines.append(f"| {number} | {ABSENT[number].name} | | | not run: {ABSENT[number].why} |")
             continue
         of = CASES[number]
-        lines.append(_row(str(number), f"**{of.name}**: {of.injection}", of.invariants, cases.get(str(number))))
-    lines += ["", "| what is broken on purpose, so that the check must fail | what it found | run |", "|---|---|---|"]
+        told = _told(results.get(str(number)), runs.get(str(number), ""))
+        lines.append(f"| {number} | **{of.name}**: {of.injection} | {of.invariants} | {told} |")
+    lines += ["", "| broken on purpose | what the check found |", "|---|---|"]
     for name, one in CONTROLS.items():
-        result = results.get(f"{_CONTROL}{name}")
-        lines.append(f"| {one.what} | {_found(result)} | {_run_of(result)} |")
+        key = f"{_CONTROL}{name}"
+        lines.append(f"| {one.what} | {_found(results.get(key))}{runs.get(key, '')} |")
     for name in ("simulation", "soak"):
         if name in results:
-            lines += [
-                "",
-                f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} "
-                f"({_run_of(results[name])})",
-            ]
+            told = f"{results[name]['verdict']}; {_figure(results[name])}{runs[name]}"
+            lines += ["", f"**{name.capitalize()}**: {told}"]
     return "\n".join(lines)
 
 
-def _row(number: str, name: str, invariants: str, result: dict[str, Any] | None) -> str:
+def _told(result: dict[str, Any] | None, run: str) -> str:
+    """Two cells: the attempts by outcome, if there were any; the verdict with its figure."""
     if result is None:
-        return f"| {number} | {name} | {invariants} | | not run yet | |"
-    outcomes = " / ".join(f"{result[str(outcome)]:,}" for outcome in Outcome)
-    figure = result["figure"].replace("|", "/")
-    verdict = f"**{result['verdict']}**: {figure}" if figure else f"**{result['verdict']}**"
-    return f"| {number} | {name} | {invariants} | {outcomes} | {verdict} | {_run_of(result)} |"
+        return " | not run yet"
+    outcomes = "/".join(f"{result[str(outcome)]:,}" for outcome in Outcome) if result["attempts"] else ""
+    figure = _figure(result)
+    return f"{outcomes} | **{result['verdict']}**{figure and f': {figure}'}{run}"
+
+
+def _figure(result: dict[str, Any]) -> str:
+    """The figure of a result, without what hardly anybody needs; the JSON has all of it."""
+    figure = re.sub(r"(?:, )?\{'\d{3}'.*?\}", "", result["figure"])  # the outcomes say it
+    figure = re.sub(r"\{(.*?)\}", lambda found: re.sub("[':]", "", found[1]), figure)
+    figure = re.sub(r"(schedules):.*", r"\1", figure)
+    parts = [part for part in figure.replace("|", "/").split("; ") if not _LEFT_OUT.match(part)]
+    if (seconds := max(result["resumed"], default=0.0)) > LONG_SECONDS:
+        parts.append(f"ok again after {seconds:.1f} s")
+    return "; ".join(parts)
 
 
 def _found(result: dict[str, Any] | None) -> str:
     """What a control found, or what became of it otherwise."""
     if result is None:
         return "not run yet"
-    return str(result["figure"] or result["verdict"])
+    return _figure(result) or str(result["verdict"])
 
 
-def _commits(results: Results) -> str:
-    """Of which commits the rows are, each with its first and last day."""
-    days: dict[str, list[str]] = {}
-    for result in results.values():
-        days.setdefault(result["commit"], []).append(result["date"][:10])
-    told = []
-    for commit, of in sorted(days.items(), key=lambda item: max(item[1]), reverse=True):
-        first, last = min(of), max(of)
-        told.append(f"{commit} ({len(of)} of {len(results)}, {last if first == last else f'{first} to {last}'})")
-    return f"The rows are of commit {', '.join(told)}."
-
-
-def _run_of(result: dict[str, Any] | None) -> str:
-    if result is None:
-        return ""
-    size = f"size {result['scale']:g}, {result['seconds']} s"
-    return f"{result['date']}, {result['commit']}, seed {result['seed']}, {size}"
+def _runs(results: Results) -> tuple[str, dict[str, str]]:
+    """The conditions of most runs; and of each run what is different, in brackets."""
+    conditions = {
+        name: (result["date"][:10], f"commit {result['commit']}", f"seed {result['seed']}", f"size {result['scale']:g}")
+        for name, result in results.items()
+    }
+    usual = max(conditions.values(), key=[*conditions.values()].count, default=())
+    other = {name: ", ".join(one for one in its if one not in usual) for name, its in conditions.items()}
+    return ", ".join(usual), {name: differs and f" ({differs})" for name, differs in other.items()}
 
 
 def _machine() -> str:

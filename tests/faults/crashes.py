@@ -32,7 +32,7 @@ _BACKENDS: Final = (
 @case(
     1,
     "PostgreSQL crash",
-    "kill -9 of the postmaster and all children, every fifth time SIGQUIT; then started again",
+    "kill -9 of all of PostgreSQL, every fifth time SIGQUIT; started again",
     "I1-I10, I12",
 )
 async def postgres_crash(trial: Trial) -> None:
@@ -48,7 +48,7 @@ async def postgres_crash(trial: Trial) -> None:
         trial.tell(f"{cycles} crashes")
 
 
-@case(2, "One backend killed", "kill -9 of a session of the service's: PostgreSQL resets all of them", "I1-I10, I12")
+@case(2, "One backend killed", "kill -9 of one session: PostgreSQL resets all", "I1-I10, I12")
 async def backend_killed(trial: Trial) -> None:
     async with trial.stage() as stage:
         cycles = trial.times(20)
@@ -65,7 +65,7 @@ async def backend_killed(trial: Trial) -> None:
 @case(
     3,
     "API killed",
-    "kill -9 at each fail point: before an append, when it is sent, when it is committed",
+    "kill -9 before an append, when it is sent, when it is committed",
     "I1-I10, I12",
 )
 async def api_killed(trial: Trial) -> None:
@@ -90,7 +90,7 @@ async def api_killed(trial: Trial) -> None:
 @case(
     4,
     "Worker killed",
-    "kill -9 at each fail point: claimed, read, rows saved before COMMIT, after COMMIT",
+    "kill -9 when a fold is claimed, read, saved, committed",
     "I1-I7, I12",
 )
 async def worker_killed(trial: Trial) -> None:
@@ -119,7 +119,7 @@ async def worker_killed(trial: Trial) -> None:
 @case(
     5,
     "Crash in a rebuild",
-    "kill -9 of `tallybook rebuild` at any moment, under load, of tables that are damaged",
+    "kill -9 of `tallybook rebuild` of damaged tables, under load",
     "I5, I6",
 )
 async def crash_in_rebuild(trial: Trial) -> None:
@@ -168,9 +168,8 @@ _TRACEBACK: Final = "Traceback (most recent call last):"
 @case(
     6,
     "Out of memory",
-    f"services that may have {ROOM_BYTES >> 20} MiB more than they have; 40 bodies of the greatest size at once, again "
-    "and again",
-    "I10, but for requests that find no memory, which are answered 500 and logged; I12",
+    f"services with {ROOM_BYTES >> 20} MiB to spare; 40 of the largest bodies at once, repeatedly",
+    "I10, but requests without memory get 500 and are logged; I12",
     tools=(PRLIMIT,),
 )
 async def out_of_memory(trial: Trial) -> None:
@@ -283,7 +282,7 @@ async def _power_failures(trial: Trial, stage: Stage, place: Path, cycles: int) 
 @case(
     7,
     "Lost un-fsynced data",
-    "ext4 of its own, shut down without a flush under load (EXT4_IOC_SHUTDOWN), PostgreSQL killed, mounted again",
+    "ext4 shut down under load without a flush (EXT4_IOC_SHUTDOWN), PostgreSQL killed; mounted again",
     "I1-I10, I12",
     tools=(EXT4, MOUNT),
 )
@@ -299,7 +298,7 @@ async def lost_writes(trial: Trial) -> None:
 
 @control(
     "fsync",
-    "fsync = off, set behind the service's back: acknowledged changes must be lost, and the checker must see it",
+    "fsync = off, behind the service's back: acknowledged changes are lost",
     tools=(EXT4, MOUNT),
 )
 async def without_fsync(trial: Trial) -> str:
@@ -335,8 +334,8 @@ async def without_fsync(trial: Trial) -> str:
 @case(
     8,
     "Sync before the answer",
-    "strace of all sessions and of the WAL writer while 1 client writes",
-    "every answer to an append has a WAL sync behind its question",
+    "strace of all sessions and the WAL writer, one client writing",
+    "a WAL sync between each append and its answer",
     tools=(STRACE,),
 )
 async def sync_before_answer(trial: Trial) -> None:

@@ -48,9 +48,9 @@ class Added(Struct, frozen=True):
 @case(
     76,
     "Boundaries",
-    "points expire at each minute, by a clock that passes boundaries, stands at one, and is put back by an hour, "
-    "beside voids; a service dies at each sixth append; the other, a worker or PostgreSQL is killed meanwhile",
-    "what is due expires once, before anything else is recorded; a read shows nothing that has expired; `verify` clean",
+    "points expire each minute; the clock passes boundaries, stands at one, goes back an hour; voids meanwhile; a "
+    "service dies at each sixth append; the other, a worker or PostgreSQL is killed",
+    "what is due expires once, before anything else is recorded; reads show nothing expired; `verify` clean",
 )
 async def boundaries(trial: Trial) -> None:
     rounds = trial.times(100, least=6)

@@ -57,9 +57,9 @@ def goodput(load: Load) -> float:
 @case(
     39,
     "Overload",
-    f"{FLOOD_CONNECTIONS:,} connections that ask again at once: first with all well, then with a slow database "
-    f"({1000 * SLOW_SECONDS:.0f} ms at each piece)",
-    "503 early; goodput at least 80 % of the most; accepted within 15 s; I1-I10; back to normal",
+    f"{FLOOD_CONNECTIONS:,} connections that ask again at once; then with a slow database ({1000 * SLOW_SECONDS:.0f} "
+    "ms at each piece)",
+    "503 early; goodput at least 80 % of the most; accepted within 15 s; back to normal; I1-I10",
     tools=(WRK,),
 )
 async def overload(trial: Trial) -> None:
@@ -127,8 +127,8 @@ async def overload(trial: Trial) -> None:
 @case(
     54,
     "Token brute force",
-    "random tokens, half of them with a right checksum, as fast as wrk can, from the address of good clients",
-    "every guess refused; few of them cost a query; good clients served; I1-I10",
+    "random tokens, half with a right checksum, as fast as wrk can, from good clients' address",
+    "every guess refused; few cost a query; good clients served; I1-I10",
     tools=(WRK,),
 )
 async def guesses(trial: Trial) -> None:

@@ -39,9 +39,8 @@ from tests.faults.table import Trial, case
 @case(
     65,
     "Cut import",
-    "SIGINT and kill -9 at random moments of `competitor import`, alongside services under load; then the same command "
-    "again, and once more",
-    "everybody there once, in the order of the file; what was cut off by Ctrl-C says so; I1-I12",
+    "SIGINT and kill -9 at random moments of `competitor import`, under load; the same command twice more",
+    "everybody there once, in the file's order; an import cut off by Ctrl-C says so; I1-I12",
 )
 async def cut_imports(trial: Trial) -> None:
     rounds = trial.times(20, least=1)
@@ -132,10 +131,10 @@ class Large(Struct, frozen=True):
 @case(
     66,
     "Large answers",
-    f"{RANKINGS} rankings of {COMPETITORS:,} competitors: the largest of every answer asked for by {UNREAD} clients "
-    f"that do not read it, and by {AT_ONCE} at once that do; other clients at play",
-    f"a service grows by at most {GROWN_BYTES_MAX >> 20} MiB; others are served; one reader holds up the loop for no "
-    "longer than two rounds of 20 ms; I1-I10",
+    f"{RANKINGS} rankings of {COMPETITORS:,} competitors: {UNREAD} clients do not read the largest answers, "
+    f"{AT_ONCE} at once do",
+    f"a service grows by at most {GROWN_BYTES_MAX >> 20} MiB; others are served; one reader stalls the loop for at "
+    "most two rounds of 20 ms; I1-I10",
 )
 async def large_answers(trial: Trial) -> None:
     async with trial.stage(tournaments=2, workers=1) as stage:

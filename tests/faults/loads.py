@@ -17,7 +17,7 @@ _CONNECTIONS: Final = "SELECT count(*) AS n FROM pg_stat_activity WHERE applicat
 
 
 @case(
-    33, "Hot tournament", "30 clients without a pause on one tournament, 4 on others", "I1-I10; the others are served"
+    33, "Hot tournament", "30 clients without a pause on one tournament, 4 on others", "the others are served; I1-I10"
 )
 async def hot(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -40,8 +40,8 @@ async def hot(trial: Trial) -> None:
 @case(
     40,
     "Slow projection",
-    "100 ms at each piece between the workers and PostgreSQL",
-    "writes and live answers are not held up; the tables follow; I1-I10",
+    "100 ms at each piece between workers and PostgreSQL",
+    "writes and live answers are not held up; tables follow; I1-I10",
 )
 async def slow_projection(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -70,8 +70,8 @@ async def slow_projection(trial: Trial) -> None:
 @case(
     41,
     "SIGTERM under load",
-    "each program in turn is told to stop under load and started again",
-    "no ok lost; one retry by the other service cures every failure; exit within 30 s; I1-I10",
+    "each program in turn stopped and started again under load",
+    "no ok lost; one retry at the other service cures every failure; exit within 30 s; I1-I10",
 )
 async def rolling_restart(trial: Trial) -> None:
     async with trial.stage() as stage:

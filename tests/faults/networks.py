@@ -42,7 +42,7 @@ def descriptors(stage: Stage) -> list[int]:
 @case(
     9,
     "API or PostgreSQL paused",
-    "SIGSTOP for 20 s under load, SIGCONT; first one API process, then all of PostgreSQL",
+    "SIGSTOP for 20 s under load: one API process, then all of PostgreSQL",
     "I1-I10, I12",
 )
 async def stopped(trial: Trial) -> None:
@@ -70,8 +70,8 @@ _HELD: Final = """
 @case(
     10,
     "Zombie worker",
-    "SIGSTOP of a worker, found within its transaction; its session ended so that the other takes over, SIGCONT",
-    "the other goes on, the late one fails and says so; I5-I7",
+    "SIGSTOP of a worker within its transaction; its session ended; SIGCONT",
+    "the other worker goes on, the late one fails and says so; I5-I7",
 )
 async def zombie_worker(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -134,8 +134,7 @@ async def _exchange_bytes(stage: Stage, one: Wire, way: Way) -> int:
 @case(
     11,
     "Cut at every byte",
-    "one write exchange cut after every byte, both ways, between client and API and between API and PostgreSQL, by "
-    "FIN and by RST in turn; retried with its key",
+    "one write cut after every byte, each way, client-API and API-PostgreSQL, by FIN and by RST; retried with its key",
     "I1-I10",
 )
 async def cut_at_every_byte(trial: Trial) -> None:
@@ -177,8 +176,7 @@ async def cut_at_every_byte(trial: Trial) -> None:
 @case(
     12,
     "Black hole",
-    "nothing gets through between the APIs and PostgreSQL for 60 s, nobody is told; at the end all of it does, or "
-    "all is reset",
+    "nothing gets through between APIs and PostgreSQL for 60 s; then all does, or all is reset",
     "I1-I10, I12",
 )
 async def black_hole(trial: Trial) -> None:
@@ -216,7 +214,7 @@ async def black_hole(trial: Trial) -> None:
 @case(
     13,
     "Reset storms, slices, latency",
-    "every 0.3 s all connections of a wire are reset; then 7 bytes at a time; then 0 to 100 ms at each piece",
+    "every 0.3 s all connections of a wire reset; then 7 bytes at a time; then pieces 0 to 100 ms late",
     "I1-I10",
 )
 async def storms(trial: Trial) -> None:
@@ -251,7 +249,7 @@ async def storms(trial: Trial) -> None:
 @case(
     14,
     "Swizzle-clog",
-    "all wires fall silent one after the other, and are released in another order; a new order each time",
+    "all wires fall silent one by one, and are released in another order, always a new one",
     "I1-I10, I12",
 )
 async def swizzle(trial: Trial) -> None:
@@ -275,7 +273,7 @@ async def swizzle(trial: Trial) -> None:
 _LISTENERS: Final = "SELECT pid FROM pg_stat_activity WHERE query ILIKE 'LISTEN%' AND pid <> pg_backend_pid()"
 
 
-@case(15, "LISTEN connection lost", "only the sessions that listen for hints are ended, once a second", "I5, I7, I12")
+@case(15, "LISTEN connection lost", "sessions that listen for hints ended, once a second", "I5, I7, I12")
 async def deaf_workers(trial: Trial) -> None:
     async with trial.stage() as stage:
         ended = 0

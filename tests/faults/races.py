@@ -28,7 +28,7 @@ from tests.poison import POISONS, poison, repair
 @case(
     27,
     "Two workers, one tournament",
-    "both start on the same few events at the same moment, again and again",
+    "both start on the same few events at once, repeatedly",
     "exactly one advances; I5-I7",
 )
 async def two_workers(trial: Trial) -> None:
@@ -59,9 +59,8 @@ async def two_workers(trial: Trial) -> None:
 @case(
     28,
     "Duplicates",
-    "each key sent 1 to 10 times at once by two services, again after they were started again, and by those that "
-    "were not sent since the beginning",
-    "I1-I10; the same answer, and it says so",
+    "each key sent 1 to 10 times at once to two services; all again after a restart, shuffled",
+    "the same answer, which says so; I1-I10",
 )
 async def duplicates(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -106,7 +105,7 @@ def _same(trial: Trial, asked: Asked, attempts: list[Attempt]) -> None:
 @case(
     29,
     "Reordered and late",
-    "a third of what is sent is sent again in another order, much later, by the other service",
+    "a third of the requests sent again much later, shuffled, by the other service",
     "I1-I10",
 )
 async def late(trial: Trial) -> None:
@@ -127,8 +126,8 @@ async def late(trial: Trial) -> None:
 @case(
     30,
     "Same key, another request",
-    "another delta, competitor, kind under a used key; the same key in another tournament",
-    "422 and nothing recorded; I1-I11",
+    "a used key with another delta, competitor or kind, or in another tournament",
+    "422, nothing recorded; I1-I11",
 )
 async def same_key(trial: Trial) -> None:
     async with trial.stage(tournaments=2) as stage:
@@ -177,9 +176,8 @@ async def _readers(stage: Stage, seen: list[int], stop: asyncio.Event, query: st
 @case(
     31,
     "Out-of-order commits",
-    "writers hold their transactions open for random times after they drew a sequence, two services append "
-    "meanwhile; readers by `sequence > last` watch",
-    "I7: nothing is skipped; I1-I10",
+    "writers draw a sequence and commit at random later; two services append; readers ask for `sequence > last`",
+    "nothing is skipped (I7); I1-I10",
 )
 async def out_of_order(trial: Trial) -> None:
     async with trial.stage(tournaments=1) as stage:
@@ -210,7 +208,7 @@ async def out_of_order(trial: Trial) -> None:
         trial.tell(f"{skipped} skipped by 2 readers of {head} events")
 
 
-@control("bigserial", "a reader by `id > last` of a bigserial: it must skip events, and the same check must see it")
+@control("bigserial", "a reader by `id > last` of a bigserial skips events")
 async def classic_reader(trial: Trial) -> str:
     rounds = 10
     async with trial.stage(tournaments=1, workers=0, services=1) as stage:
@@ -233,7 +231,7 @@ async def classic_reader(trial: Trial) -> str:
 
 @control(
     "deduplication",
-    "deduplication switched off in the database: a repeat must be recorded twice, and the checker must see it",
+    "deduplication off in the database: a repeat is recorded twice",
 )
 async def without_deduplication(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
@@ -255,7 +253,7 @@ async def without_deduplication(trial: Trial) -> str:
 
 @control(
     "chain",
-    "one byte of an event changed as owner, with the triggers off: the check of the chain must see it, all others not",
+    "one byte of an event changed as owner, triggers off: only the check of the chain sees it",
 )
 async def changed_delta(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
@@ -279,8 +277,8 @@ async def changed_delta(trial: Trial) -> str:
 @case(
     32,
     "Poison event",
-    "direct SQL: an unknown tag, a broken body, a delta too big, what does not exist; later repaired",
-    "only that tournament stops and says so; repaired, it resumes; I5",
+    "by SQL: an unknown tag, a broken body, a delta too big, what does not exist; later repaired",
+    "only that tournament stops, and says so; repaired, it resumes; I5",
 )
 async def poisoned(trial: Trial) -> None:
     names = list(POISONS)[: trial.times(len(POISONS), least=2)]
@@ -337,9 +335,8 @@ async def poisoned(trial: Trial) -> None:
 @case(
     34,
     "Clock skew",
-    "the clock that stamps the log goes forward by an hour, and back again, time after time; then the clocks of all "
-    "processes do, by libfaketime",
-    "I1-I10; recorded_at never falls",
+    "the clock that stamps the log goes an hour forward and back, repeatedly; then all clocks do (libfaketime)",
+    "recorded_at never falls; I1-I10",
     tools=(FAKETIME,),
 )
 async def clock(trial: Trial) -> None:
@@ -379,5 +376,5 @@ async def clock(trial: Trial) -> None:
 absent(
     35,
     "Old log format",
-    "there is one format so far; tests/engine/golden holds an event of every tag, and each must decode for ever",
+    "there is one format so far; tests/engine/golden has every tag, and each must decode for ever",
 )

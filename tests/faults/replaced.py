@@ -104,11 +104,10 @@ async def ended_with(stack: AsyncExitStack, stage: Stage) -> AsyncIterator[None]
 @case(
     59,
     "Restore under running services",
-    "under a load with creations, voids, unvoids, closings and reopenings, keyed and unkeyed, at random moments: the "
-    "database as it was a moment ago (a copy, restored under its name, or a base backup in the cluster's place); "
-    "services are not restarted",
-    "what the backup holds and what was acknowledged afterwards is there once, in its own tournament; what is lost is "
-    "named by digests; `verify` clean after each; I1-I12 but for what is lost",
+    "under a mixed load, at random moments, the database goes back a moment (a copy under its name, or a base backup "
+    "in its place); services go on",
+    "what the backup has, and what is acknowledged later, is there once, in its own tournament; digests name the "
+    "loss; `verify` clean; I1-I12 but for the loss",
 )
 async def restores(trial: Trial) -> None:
     left = trial.times(50)
@@ -198,9 +197,9 @@ async def asked_until(client: Client, asked: Asked, service: int) -> Any:
 @case(
     60,
     "Judged by a lost history",
-    "one service makes rankings, unities and points that the backup lacks; restored; the other appends less, as much, "
-    "or more than that; then the first writes to what it knows",
-    "what was lost is 404, the rest is judged again; no event that cannot be folded; `verify` clean; I1-I12",
+    "one service makes rankings, unities and points; a restore loses them; the other appends less, as much or more; "
+    "the first writes to what it knew",
+    "the lost is 404, the rest judged again; every event can be folded; `verify` clean; I1-I12",
 )
 async def judged_by_a_lost_history(trial: Trial) -> None:
     rounds = trial.times(50, least=2)
@@ -270,8 +269,7 @@ def _cut(door: str, clause: str) -> str:
 
 @control(
     "digest",
-    "the digest of a judgement not compared by the function that appends: after a restore something must be appended "
-    "that was judged against another history, and the checker must see it",
+    "appends compare no digest of a judgement: after a restore, one judged against another history is recorded",
 )
 async def without_digests(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=0) as stage:
@@ -327,8 +325,7 @@ async def _told(
 
 @control(
     "ids",
-    "ids of what is created not compared by the function that appends, and the sequence of ids put back: something "
-    "must be overwritten, and the checker must see it",
+    "appends compare no created ids, whose sequence is put back: something is overwritten",
 )
 async def without_ids(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=0) as stage:
@@ -377,10 +374,9 @@ async def _wait(owner: asyncpg.Connection, count: int) -> bool:
 @case(
     61,
     "Lost ids and slugs",
-    "tournaments, tokens, competitors, competitions and rankings that the backup lacks, known to both services; "
-    "restored; their ids given to other tournaments; used again. And the sequence of ids put back under both services, "
-    "which create at the same time",
-    "404, with a lost token 401; never another's; nothing overwritten; I1-I12",
+    "a restore loses tournaments, tokens, competitors, competitions and rankings known to both services; others get "
+    "their ids; the lost are used again. Then the sequence of ids is put back while both create",
+    "404, for a lost token 401; never another's; nothing overwritten; I1-I12",
 )
 async def lost_ids(trial: Trial) -> None:
     rounds = trial.times(50, least=2)
@@ -496,10 +492,9 @@ _NO_STANDBY: Final = "ALTER SYSTEM RESET synchronous_standby_names"
 @case(
     62,
     "Unconfirmed commit repeated",
-    "the synchronous standby is gone; a keyed request waits for it, is cancelled, and is repeated by either service, "
-    "by every path: points, a creation, a closing (structural), a void (exact), one that was refused; lists are read "
-    "in between",
-    "no 2xx and no 4xx before a standby has confirmed, then as the first; a list may show it; I1-I10",
+    "a keyed request waits for a lost synchronous standby, is cancelled, and repeated by either service: points, "
+    "creation, closing, void, a refused one; lists are read meanwhile",
+    "no 2xx or 4xx before a standby confirms, then as the first; a list may show it; I1-I10",
 )
 async def unconfirmed(trial: Trial) -> None:
     rounds = trial.times(50, least=5)
@@ -586,8 +581,8 @@ async def _given_up(owner: asyncpg.Connection, client: Client, asked: Asked, ser
 @case(
     63,
     "Judged late",
-    "a foreign transaction holds a tournament and adds points for a competition; a void of it waits, its session is "
-    "ended, its client goes away or has its 500; then the foreign transaction commits",
+    "a foreign transaction adds points for a competition; a void waits; its session is ended, its client leaves or "
+    "gets 500; the transaction commits",
     "the void reverses exactly the points in effect, or is not applied; `verify` clean; I1-I10",
 )
 async def judged_late(trial: Trial) -> None:
@@ -694,8 +689,8 @@ GROWTH_MAX: Final = 2.0
 @case(
     64,
     "Old snapshot",
-    "a transaction of REPEATABLE READ held open alongside 80,000 commits on one tournament",
-    "an append, and the query of the barrier, take at most twice as long at the end as at the start",
+    "a REPEATABLE READ transaction held open during 80,000 commits on one tournament",
+    "append and barrier query take at most twice as long at the end as at the start",
 )
 async def old_snapshot(trial: Trial) -> None:
     blocks = trial.times(80_000, least=4_000)
@@ -800,8 +795,7 @@ _MANY_UPDATES: Final = """
 
 @control(
     "head-row",
-    "a row for each tournament that every append updates, locked and read as the head was: under an old snapshot it "
-    "must become slow, and the same measure must see it",
+    "every append updates a row of its tournament: under an old snapshot it becomes slow",
 )
 async def updated_row(trial: Trial) -> str:
     commits = trial.times(20_000, least=10_000)

@@ -89,7 +89,7 @@ async def _stage_on(trial: Trial, *, data: Path, wal: Path) -> AsyncIterator[Sta
 @case(
     16,
     "Data disk full",
-    "PGDATA on a tmpfs that is filled up under load, WAL elsewhere; then freed",
+    "PGDATA on a tmpfs that fills up under load, WAL elsewhere; freed",
     "I1-I10, I12",
     tools=(MOUNT,),
 )
@@ -113,7 +113,7 @@ async def data_disk_full(trial: Trial) -> None:
 @case(
     17,
     "WAL disk full",
-    "pg_wal on a tmpfs that is filled up under load: PostgreSQL panics; freed, and started again",
+    "pg_wal on a tmpfs that fills up under load: PostgreSQL panics; freed, started again",
     "I1-I10, I12",
     tools=(MOUNT,),
 )
@@ -135,7 +135,7 @@ async def wal_disk_full(trial: Trial) -> None:
 @case(
     18,
     "Out of connections",
-    "max_connections 30, the rest taken by others, then the service's own ended, so that it needs new ones",
+    "max_connections 30, the rest taken; the service's own ended",
     "I1-I10, I12",
 )
 async def out_of_connections(trial: Trial) -> None:
@@ -170,7 +170,7 @@ async def out_of_connections(trial: Trial) -> None:
 @case(
     19,
     "Pool exhausted",
-    "a head held locked, then all of the log locked exclusively, so that every session of a service waits",
+    "a head locked, then the whole log locked exclusively: every session waits",
     "I1-I10, I12",
 )
 async def pool_exhausted(trial: Trial) -> None:
@@ -202,7 +202,7 @@ async def pool_exhausted(trial: Trial) -> None:
         await trial.judge(stage)
 
 
-@case(20, "Sessions ended every second", "pg_terminate_backend of all of the service's sessions", "I1-I10, I12")
+@case(20, "Sessions ended every second", "pg_terminate_backend of all sessions of the service", "I1-I10, I12")
 async def terminated(trial: Trial) -> None:
     async with trial.stage() as stage:
         since = time.monotonic()
@@ -220,7 +220,7 @@ async def terminated(trial: Trial) -> None:
 @case(
     21,
     "Deadlocks",
-    "a foreign transaction locks heads in descending order, again and again, against batches of many tournaments",
+    "a foreign transaction locks heads in descending order, against batches of many tournaments",
     "I1-I10, I12",
 )
 async def deadlocks(trial: Trial) -> None:
@@ -252,7 +252,7 @@ _FOREIGN: Final = '{"competitor_id":%d,"name":"Foreign"}'
 @case(
     22,
     "Idle-in-transaction writer",
-    "a foreign session appends and holds its transaction open for 3 s, then commits or rolls back",
+    "a foreign session appends, waits for 3 s, then commits or rolls back",
     "I1-I10, I12",
 )
 async def idle_in_transaction(trial: Trial) -> None:
@@ -311,8 +311,8 @@ async def promoted(stage: Stage, there: Cluster) -> None:
 @case(
     23,
     "Failover to an asynchronous standby",
-    "kill -9 of the primary under load, the standby held up for a moment before; promoted",
-    "what is lost is told, and noticed; I3, I5, I7, I10-I12, the chain (I8). The others are broken by the loss itself",
+    "kill -9 of the primary under load, while the standby lags; standby promoted",
+    "the loss is told and noticed; I3, I5, I7, I8, I10-I12; the others break by the loss",
 )
 async def asynchronous_failover(trial: Trial) -> None:
     async with trial.stage() as stage, wire(stage.cluster.target) as between, standby(trial, stage, between) as other:
@@ -363,9 +363,8 @@ async def judged_with_loss(stage: Stage) -> tuple[Verdicts, int]:
 @case(
     24,
     "Failover to a synchronous standby",
-    "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted. Then the same again "
-    "and again at random moments, each time with a new standby of the new primary, under a load with creations, voids "
-    "and closings, keyed and unkeyed",
+    "standby stopped: commits wait; continued; primary killed under load, standby promoted. Again at random moments "
+    "under a mixed load, each time with a new standby",
     "I1-I12; `verify` clean after each",
 )
 async def synchronous_failover(trial: Trial) -> None:
@@ -451,8 +450,8 @@ async def _silent_standby(trial: Trial) -> None:
 @case(
     25,
     "A standby in the primary's place",
-    "all connections are led to a standby that lags; then back",
-    "no write, no stale read, I1-I10, I12; where the old one is not stopped: as case 23",
+    "all connections led to a standby that lags; then back",
+    "no write, no stale read, I1-I10, I12; if the old primary runs on: as case 23",
 )
 async def led_to_a_standby(trial: Trial) -> None:
     async with trial.stage() as stage, standby(trial, stage) as other:
@@ -512,7 +511,7 @@ _TABLES: Final = (
 @case(
     26,
     "DDL during load",
-    "columns added to the log's tables, an index built concurrently, a column dropped again",
+    "columns added to the log's tables, an index built concurrently, a column dropped",
     "I1-I10",
 )
 async def ddl(trial: Trial) -> None:

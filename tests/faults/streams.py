@@ -31,10 +31,10 @@ _LAST: Final = "SELECT sequence FROM head WHERE tournament_id = $1"
 @case(
     67,
     "Streams",
-    f"{LISTENERS} listeners of both formats, whose connections are reset; then PostgreSQL killed, services killed, and "
-    "the database put back to what it was; at last a token revoked under a listener",
-    "each listener has every event once, in order, and folds them to the standings that are shown; `reset` where the "
-    f"log was replaced; closed {REVOKED_SECONDS_MAX:.0f} s after the revocation; I1-I10, I12",
+    f"{LISTENERS} listeners of both formats; connections reset, PostgreSQL and services killed, the database put "
+    "back, a token revoked",
+    "each has every event once, in order, and folds the standings shown; `reset` where the log was replaced; closed "
+    f"{REVOKED_SECONDS_MAX:.0f} s after revocation; I1-I10, I12",
 )
 async def streams(trial: Trial) -> None:
     async with trial.stage(tournaments=1) as stage, AsyncExitStack() as stack:
@@ -131,8 +131,8 @@ async def _to_the_end(connection: Connected) -> None:
 @case(
     79,
     "Webhooks",
-    "a webhook of all events; kill -9 of the workers, which deliver, one after the other, and of PostgreSQL",
-    "each event comes, at least once, and none before the one that it follows; I1-I10, I12",
+    "a webhook of all events; kill -9 of the delivering workers in turn, and of PostgreSQL",
+    "each event comes at least once, none before its predecessor; I1-I10, I12",
 )
 async def delivered(trial: Trial) -> None:
     faults = trial.times(20, least=4)

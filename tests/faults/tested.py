@@ -69,7 +69,7 @@ by_tests(
 by_tests(
     69,
     "Young machine",
-    "a time namespace whose monotonic clock has just begun: workers, webhooks, verification, throttling",
+    "a monotonic clock that has just begun (time namespace): workers, webhooks, verification, throttling",
     "the first sweep, poll, retry and verification happen at once",
     "tests/projections/test_worker.py",
     "tests/projections/test_continuous.py",
@@ -82,8 +82,8 @@ by_tests(
 by_tests(
     70,
     "Forged log",
-    "a random log with one random change; digests made again; imported",
-    "refused with line and reason, or it is a log in which all is well; nothing hangs or dies",
+    "a random log with one random change and new digests, imported",
+    "refused with line and reason, or sound; nothing hangs or dies",
     "tests/engine/test_rejudging.py",
     "tests/api/cli/test_archives.py",
 )
@@ -98,15 +98,15 @@ by_tests(
     75,
     "A frozen public",
     "changes that the public may not see yet",
-    "every public answer and stream is the same before and after, headers included",
+    "public answers and streams stay the same, headers included",
     "tests/api/test_public.py",
     "tests/api/test_public_stream.py",
 )
 by_tests(
     72,
     "One node dead among many",
-    "one of three nodes killed, or paused; two processes without affinity",
-    "changes and reads of other nodes' tournaments: at least 0.9 of before, none fails; their tables follow",
+    "one of three nodes killed or paused; two processes without affinity",
+    "other nodes' tournaments: at least 0.9 of the changes and reads before, none fails; their tables follow",
     f"{ON_NODES}tournaments_of_other_nodes_are_served_as_before_while_a_node_is_away",
     f"{ON_NODES}tables_of_other_nodes_follow_while_a_node_is_away",
     tools=(CITUS,),
@@ -114,8 +114,8 @@ by_tests(
 by_tests(
     73,
     "One node restored alone",
-    "a node's copy of the registry loses tournaments and their logs",
-    "`verify` names what is lost, and no tournament is created until the nodes agree",
+    "a node's registry loses tournaments and their logs",
+    "`verify` names the loss; no tournament is created until the nodes agree",
     "tests/engine/test_distribution.py::test_verify_finds_what_the_restore_of_one_node_has_lost",
     "tests/engine/test_distribution.py::test_no_tournament_is_created_while_the_nodes_do_not_agree_on_which_there_are",
     tools=(CITUS,),
@@ -123,8 +123,8 @@ by_tests(
 by_tests(
     74,
     "Shards moved",
-    "a shard moved under load, and with writes blocked",
-    "I1-I12; nothing is rejected that may have been applied",
+    "a shard moved under load, also with writes blocked",
+    "I1-I12; nothing rejected that may have been applied",
     f"{ON_NODES}a_tournament_moves_to_another_node_under_load",
     f"{ON_NODES}appends_that_wait_while_a_shard_moves_are_never_said_to_be_impossible",
     tools=(CITUS,),
@@ -133,7 +133,7 @@ by_tests(
     77,
     "Taken back",
     "undo, redo, strike, unstrike, void and unvoid in any order",
-    "the totals of a naive model; nothing is reversed twice; tables and `verify` agree",
+    "the totals of a naive model; nothing reversed twice; tables and `verify` agree",
     "tests/projections/test_undoing.py",
     "tests/api/test_reversing.py",
 )
@@ -144,8 +144,8 @@ by_tests(
 @case(
     80,
     "Sizes",
-    "a leaderboard of a million, imported, enrolled, scored by 64 clients; kill -9 of the API process in the midst",
-    "each score once, windows as the clients' own books have them, `verify` clean",
+    "a leaderboard of a million: imported, enrolled, scored by 64 clients; kill -9 of the API process",
+    "each score once; windows match the clients' own books; `verify` clean",
 )
 async def sizes(trial: Trial) -> None:
     count = trial.times(1_000_000, least=10_000)
