@@ -4,10 +4,10 @@
 
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
 docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
-stay. Whoever changes what a case injects deletes its result there; `injected` says what it was. docs/CAMPAIGN.md is
-made from the results; `--page` writes that page without running anything, `--trial` runs without keeping or writing
-anything, `--tools` names the tools that the machine lacks, with their packages and the cases that cannot be made
-without them, and ends with 1 if there are any.
+stay. A result whose `injected` is not what the case says counts no more: who only rewords a case rewords it there, too.
+docs/CAMPAIGN.md is made from the results; `--page` writes that page without running anything, `--trial` runs without
+keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases that
+cannot be made without them, and ends with 1 if there are any.
 
 Exit codes: 0 all of it held; 1 something failed; 2 nothing failed, but something was not shown.
 """
@@ -206,9 +206,9 @@ async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
 
 
 def kept() -> Results:
-    """The results of all cases, as the last runs of each left them."""
+    """The results of all cases, as the last runs of each left them, but for those of another form of a case."""
     results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    return results
+    return {name: result for name, result in results.items() if result["injected"] == _injected(name)}
 
 
 def _write(results: Results) -> None:
