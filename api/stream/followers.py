@@ -221,6 +221,11 @@ class Follower:
         for listener in list(self.listeners):
             listener.end(why)
 
+    async def erased_beyond(self, position: Sequence) -> list[CompetitorId]:
+        """The competitors whose erasures the log has beyond `position`. Raises DatabaseUnavailable."""
+        async with self.node.readers, self.node.database.connection() as connection:
+            return await reading.erased_since(connection, self.live.tournament_id, position)
+
     async def next_frames(self, after: Head, upto: Sequence) -> list[Frame]:
         """A chunk of the events that follow `after`, for a listener that is behind: from the ring if they are there,
         otherwise from the log. There must be some up to `upto`, which the live has folded.

@@ -103,6 +103,7 @@ class Listener:
             self.end("log_replaced")
             return
         self._connection.on_end = self.end
+        knows_erased = False
         try:
             while not self.why:
                 end = follower.end
@@ -115,6 +116,9 @@ class Listener:
                 elif self.position.sequence < end:
                     self._reads_again = False
                     await self._send_next(await follower.next_frames(self.position, end), streams.time_slices)
+                elif follower.is_held and not knows_erased:
+                    knows_erased = True  # later ones are reported by the follower
+                    self._say_erased(await follower.erased_beyond(self.position.sequence))
                 else:
                     self.say_caught_up(is_held=follower.is_held)
                     self._called.clear()
@@ -145,8 +149,12 @@ class Listener:
             self._called.set()  # it may pause for long
         if is_held and self._connection.writing_paused:
             self.end("reset")  # the client would not read it
-        elif is_held and not self.why:
-            self._write(frames.erased(self._asked.form, competitor_id, self.position))
+        elif is_held:
+            self._say_erased([competitor_id])
+
+    def _say_erased(self, competitor_ids: Items[CompetitorId]) -> None:
+        if competitor_ids and not self.why:
+            self._write(b"".join([frames.erased(self._asked.form, one, self.position) for one in competitor_ids]))
 
     async def _send_next(self, events: Items[Frame], time_slices: TimeSlices) -> None:
         """Sends these events, in a time slice, or, if a speed was requested, with pauses between them."""

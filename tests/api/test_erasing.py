@@ -365,6 +365,22 @@ async def test_the_public_forgets_at_once_even_what_a_freeze_holds(
     assert told.told[-2][0] == "CompetitorErased"
 
 
+async def test_the_public_stream_tells_a_client_that_was_away_who_was_erased_in_a_freeze(
+    shown: Season, board: Board, service: Service
+) -> None:
+    await change(shown.client, freeze="now")
+    spectator = Spectator(NDJSON)
+    async with listening(service, board.slug, Accept=NDJSON) as connection:
+        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
+    await erase(shown)
+    spectator.connect()
+    resuming = {"Accept": NDJSON, "Last-Event-ID": spectator.last_id or ""}
+    async with listening(service, board.slug, **resuming) as connection:
+        await connection.feed(spectator, lambda: spectator.count("caught-up") == 2)
+    assert spectator.told[-2:] == [("erased", {"competitor_id": shown.ids[-1]}), spectator.told[-1]]
+    assert spectator.told[-1] == spectator.told[-3]
+
+
 async def test_a_webhook_that_is_behind_forgets_what_it_has_not_sent(
     shown: Season, owner: asyncpg.Connection, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

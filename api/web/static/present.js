@@ -91,7 +91,8 @@ export class Present {
         if (kind !== "other" && this.#concerns(data)) this.#look();
       });
     }
-    for (const kind of ["CompetitorErased", "erased"]) source.addEventListener(kind, () => location.reload());
+    source.addEventListener("CompetitorErased", () => location.reload());
+    source.addEventListener("erased", () => (listens ? location.reload() : this.#look())); // at first: of earlier
     source.addEventListener("reset", () => this.#tryAgain());
     source.addEventListener("error", () => {
       if (listens) this.#lose();
