@@ -1,4 +1,5 @@
-"""Case 76: points that expire while those who must see to it die. The clock of the log is in the case's hands.
+"""Cases 76 and 81: points expire while those who must see to it die, or the database is replaced. The case sets the
+clock of the log.
 
 The checker takes nothing from the product. By the documentation, points count until the first boundary of a minute at
 which they are as old as the unity lasts; unless their competition is voided.
@@ -6,8 +7,11 @@ which they are as old as the unity lasts; unless their competition is voided.
 
 import asyncio
 import json
-from contextlib import suppress
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +21,8 @@ from msgspec import Struct
 from engine.process.failpoints import VARIABLE, Point
 from tests.faults.clients import Answer, Caller, NotSent
 from tests.faults.history import Outcome
-from tests.faults.replaced import look_whole
+from tests.faults.replaced import WAYS, ended_with, look_whole
+from tests.faults.resources import synchronous_standby, taken_over
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, case
 from tests.told_clock import ToldClock, told_clock
@@ -59,24 +64,48 @@ async def boundaries(trial: Trial) -> None:
     async with trial.stage(tournaments=1, variables=variables) as stage:
         play = await _Play.begun(trial, stage)
         for n in range(rounds):
-            await play.round(n)
-        await play.rest_expired()
-        await play.clock_given_back()
-        await stage.caught_up()
-        added, expired, voids = await play.look_through_log()
-        trial.show(expired > 0, "nothing has expired")
-        await look_whole(trial, stage.cluster)
-        trial.outcomes[Outcome.OK] += play.asked
+            await play.round(n, partial(play.kill, n))
+        added, expired, voids = await play.ended()
         deaths = sum(service.deaths for service in stage.services)
     trial.show(deaths > 0, "no service died")
     trial.tell(f"{rounds} rounds, {deaths} deaths of services; {added} lines added, {voids} voids, {expired} expiries")
 
 
+@case(
+    81,
+    "Boundaries, the database replaced",
+    "as case 76, but a synchronous standby takes over while points come due, or the database is put back to before "
+    "they expired, and the clock goes on",
+    "what the log that is left has due expires once, before anything else is recorded; a read shows nothing that has "
+    "expired; `verify` clean",
+)
+async def boundaries_of_another_log(trial: Trial) -> None:
+    count = trial.times(20, least=1)
+    variables = {"PYTHONPATH": f"{_HERE / 'startup'}:{_HERE.parents[1]}", "TOLD_CLOCK_OF_TESTS": "1"}
+    async with (
+        AsyncExitStack() as stack,
+        trial.stage(tournaments=1, variables=[variables, variables]) as stage,
+        ended_with(stack, stage),
+    ):
+        play = await _Play.begun(trial, stage)
+        play.answers.add(404)
+        for n in range(0, 3 * count, 3):
+            await play.through_failover(n)
+            await play.through_restore(n + 1)
+        added, expired, voids = await play.ended()
+    trial.show(expired >= count, f"only {expired} expiries are left")
+    trial.tell(
+        f"{count} failovers, {count} restores; {added} lines left that were added, {voids} voids, {expired} expiries"
+    )
+
+
 class _Play:
-    """One tournament with a ranking whose points expire. `asked`: how many changes were acknowledged."""
+    """One tournament with a ranking whose points expire. `asked`: how many changes were acknowledged. `answers`: the
+    statuses that are no fault."""
 
     def __init__(self, trial: Trial, stage: Stage, clock: ToldClock, ranking: dict[str, Any]) -> None:
         self.asked = 0
+        self.answers = {200, 409, 422}
         self._trial = trial
         self._random = trial.random
         self._stage = stage
@@ -106,8 +135,8 @@ class _Play:
         caller.close()
         return cls(trial, stage, clock, json.loads(answer.body)["ranking"])
 
-    async def round(self, n: int) -> None:
-        """Changes through both services at once, while time passes and somebody dies; then both are read."""
+    async def round(self, n: int, fault: Callable[[], Awaitable[object]]) -> None:
+        """Changes through both services at once, while time passes and `fault` happens; then both are read."""
         await self._pass_time()
         if n % 4 == 0:
             answer = await self._ask(0, "POST", "competitions.json", {"group_id": 1}, f"competition-{n}")
@@ -120,13 +149,52 @@ class _Play:
                 competition = self._competitions.pop(self._random.randrange(len(self._competitions)))
                 tasks.create_task(self._ask(0, "PUT", f"competitions/{competition}/void.json", {}, f"void-{n}"))
             await self._pass_time()
-            await self._kill(n)
+            await fault()
         await self._compare(f"round {n}")
 
-    async def rest_expired(self) -> None:
-        """Time passes until nothing is left, however few rounds there were."""
+    async def through_failover(self, n: int) -> None:
+        """A round in which points come due while a standby takes over that has all that was acknowledged."""
+        primary, other = self._stage.cluster, await synchronous_standby(self._trial, self._stage)
+
+        async def take_over() -> None:
+            await self._let_all_come_due()
+            await taken_over(self._stage, other)
+
+        await self._add(0, f"due-{n}")
+        await self.round(n, take_over)
+        shutil.rmtree(primary.data_dir / "postgres", ignore_errors=True)
+
+    async def through_restore(self, n: int) -> None:
+        """A round in which points expire, after which the database is put back to before it, amid the changes of the
+        next."""
+        await self._add(0, f"due-{n}")
+        async with AsyncExitStack() as stack:
+            restore = await self._random.choice(WAYS)(self._stage, stack)
+
+            async def put_back() -> None:
+                await restore()
+                await self._set(self._now)
+
+            await self.round(n, self._let_all_come_due)
+            await self.round(n + 1, put_back)
+        rows = await self._rows()
+        left = {json.loads(row["body"])["competition_id"] for row in rows if row["kind"] == "CompetitionAdded"}
+        self._competitions = [one for one in self._competitions if one in left]
+
+    async def ended(self) -> tuple[int, int, int]:
+        """Time passes until nothing is left, however few rounds there were; then the whole log is looked through. What
+        `_look_through_log` returns."""
         await self._set(self._now + timedelta(days=1))
         await self._compare("the end")
+        async with self._stage.cluster.owner() as owner:
+            self._definition._owner = owner
+            await self._definition.give_back()
+        added, expired, voids = await self._look_through_log()
+        self._trial.show(expired > 0, "nothing has expired")
+        await self._stage.caught_up()
+        await look_whole(self._trial, self._stage.cluster)
+        self._trial.outcomes[Outcome.OK] += self.asked
+        return added, expired, voids
 
     async def _compare(self, when: str) -> None:
         shown = await asyncio.gather(*(self._shown(service) for service in range(2)))
@@ -144,11 +212,14 @@ class _Play:
         )
         await self._set(boundary + after)
 
+    async def _let_all_come_due(self) -> None:
+        await self._set(self._now + LASTS + BOUNDARY)
+
     async def _set(self, now: datetime) -> None:
         self._now = now
         await self._stage.cluster.execute("UPDATE told SET now = $1", self._now)
 
-    async def _kill(self, n: int) -> None:
+    async def kill(self, n: int) -> None:
         stage = self._stage
         match n % 3:
             case 0:
@@ -175,8 +246,8 @@ class _Play:
         finally:
             caller.close()
         self.asked += answer.status == 200
-        # What is voided meanwhile refuses points: that is no fault.
-        self._trial.look("I10", answer.status in (200, 409, 422), f"{method} {path} was answered {answer.status}")
+        # What is voided or lost meanwhile takes no points: that is no fault.
+        self._trial.look("I10", answer.status in self.answers, f"{method} {path} was answered {answer.status}")
         return answer
 
     async def _shown(self, service: int) -> dict[int, int]:
@@ -195,12 +266,7 @@ class _Play:
     async def _rows(self) -> list[Any]:
         return await self._stage.cluster.fetch(_EVENTS, self._tournament_id)
 
-    async def clock_given_back(self) -> None:
-        async with self._stage.cluster.owner() as owner:
-            self._definition._owner = owner
-            await self._definition.give_back()
-
-    async def look_through_log(self) -> tuple[int, int, int]:
+    async def _look_through_log(self) -> tuple[int, int, int]:
         """Whether after each block the points that were taken back are just those that had expired by then. How many
         lines were added, and how many voids and expiries there are."""
         log, totals, expired, voids = _Counted(self._unity), dict[int, int](), 0, 0

@@ -323,11 +323,8 @@ async def asynchronous_failover(trial: Trial) -> None:
             between.clog()
             await asyncio.sleep(0.5)
             between.reset_all()
-            await primary.kill()
-            for one in [*stage.back, *stage.tables]:
-                one.reset_all()
             killed = time.monotonic()
-            await promoted(stage, other)
+            await taken_over(stage, other)
             await stage.resume()
             back = time.monotonic() - killed
         stage.history.attempts.sort(key=lambda attempt: attempt.began)
@@ -388,17 +385,10 @@ async def synchronous_failover(trial: Trial) -> None:
 async def failover(trial: Trial, stage: Stage) -> None:
     """A new standby takes the place of the primary, which is killed under load."""
     primary = stage.cluster
-    other = await standby_of(trial, stage)
-    await streaming(primary)
-    await primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-    await primary.execute("SELECT pg_reload_conf()")
-    await streaming(primary, "sync")
+    other = await synchronous_standby(trial, stage)
     async with stage.load(clients=6, mix=MIXED, keyless=0.3):
         await asyncio.sleep(trial.random.uniform(0, 2))
-        await primary.kill()
-        for one in [*stage.back, *stage.tables]:
-            one.reset_all()
-        await promoted(stage, other)
+        await taken_over(stage, other)
         await stage.resume()
         await asyncio.sleep(trial.random.uniform(0, 0.5))
     shutil.rmtree(primary.data_dir / "postgres", ignore_errors=True)
@@ -407,13 +397,27 @@ async def failover(trial: Trial, stage: Stage) -> None:
     await look_whole(trial, stage.cluster)
 
 
+async def synchronous_standby(trial: Trial, stage: Stage) -> Cluster:
+    """A new standby, for which each commit waits from now on."""
+    primary, other = stage.cluster, await standby_of(trial, stage)
+    await streaming(primary)
+    await primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+    await primary.execute("SELECT pg_reload_conf()")
+    await streaming(primary, "sync")
+    return other
+
+
+async def taken_over(stage: Stage, other: Cluster) -> None:
+    """The primary is killed, and the standby takes its place."""
+    await stage.cluster.kill()
+    for one in [*stage.back, *stage.tables]:
+        one.reset_all()
+    await promoted(stage, other)
+
+
 async def _silent_standby(trial: Trial) -> None:
-    async with trial.stage() as stage, standby(trial, stage) as other:
-        primary = stage.cluster
-        await streaming(primary)
-        await primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-        await primary.execute("SELECT pg_reload_conf()")
-        await streaming(primary, "sync")
+    async with AsyncExitStack() as stack, trial.stage() as stage, ended_with(stack, stage):
+        other = await synchronous_standby(trial, stage)
         async with stage.load():
             await asyncio.sleep(1)
             other.signal(signal.SIGSTOP)
@@ -434,10 +438,7 @@ async def _silent_standby(trial: Trial) -> None:
             await stage.resume()
             await asyncio.sleep(0.5)
             killed = time.monotonic()
-            await primary.kill()
-            for one in [*stage.back, *stage.tables]:
-                one.reset_all()
-            await promoted(stage, other)
+            await taken_over(stage, other)
             await stage.resume()
         await trial.judge(stage)
         told = codes(stage, 0)
