@@ -470,7 +470,7 @@ CONSOLE_CHANGES: Final = (
         begin=_ranking,
         fixed={"hidden": "true"},
         asked=(),
-        warning="Within five seconds the public no longer sees it, at any moment, frozen or not.",
+        warning="The public no longer sees it, at any moment, frozen or not.",
     ),
     Change(
         path="/rankings/{ranking_id}/show",
@@ -528,7 +528,7 @@ CONSOLE_CHANGES: Final = (
         back="/publication",
         fixed={"published": "false"},
         asked=(),
-        warning="Within five seconds the public no longer sees it.",
+        warning="The public no longer sees it.",
     ),
     Change(
         path="/publication/freeze",
