@@ -127,7 +127,7 @@ class Made:
             self.size_bytes = sum(map(len, self._made)) + _CHUNK_OVERHEAD_BYTES * len(self._made)
 
 
-class MadeAnew:
+class MadePerAnswer:
     """A part that is too large to be kept: each answer makes its own chunks. Their source takes `size_bytes`."""
 
     def __init__(self, make: Callable[[], Iterator[bytes]], size_bytes: int) -> None:

@@ -5,17 +5,20 @@ PostgreSQL. Run it alone, with the address of a cluster's coordinator as a super
 
 The database there must be distributed, and nothing else may use its servers, which are on this machine; the trial
 leaves its tournaments there. One PostgreSQL is started next to it. A desk adds one delta at a time to 200 tournaments
-in random order, for 64 clients, and for 8, so that commits hold many blocks or few. Prints medians of three interleaved
-rounds: microseconds of processor time per add, of the desk and of each server, and adds a second.
+in random order, for 64 clients, and for 8, so that commits hold many blocks or few; also while a worker makes the
+tables. Prints medians of three interleaved rounds: microseconds of processor time per add, of the desk and of each
+server, and adds a second.
 """
 
 import asyncio
+import os
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -24,6 +27,7 @@ import asyncpg
 import uvloop
 
 from api.desk.desk import open_desk
+from benchmarks.service import DSN_VARIABLE, installed
 from benchmarks.trials.beside import Place, add, postgres_seconds
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
@@ -40,6 +44,11 @@ _POSTMASTERS: Final = """
     FROM run_command_on_all_nodes('SELECT pg_read_file(''postmaster.pid'')') AS r
     JOIN pg_dist_node AS n ON n.nodeid = r.nodeid
     ORDER BY n.nodeport
+"""
+_LAG: Final = """
+    SELECT coalesce(sum(h.sequence - coalesce(c.sequence, 0)), 0)::bigint
+    FROM head AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
 """
 
 Figures = dict[str, float]
@@ -58,6 +67,22 @@ def by_way_of_the_address() -> Iterator[None]:
         yield
     finally:
         Nodes.of = of  # type: ignore[method-assign]
+
+
+@asynccontextmanager
+async def a_worker(dsn: str) -> AsyncIterator[None]:
+    """A worker at this address, which has nothing left to do when the context begins."""
+    process = await asyncio.create_subprocess_exec(
+        installed().command, "worker", env=os.environ | {DSN_VARIABLE: dsn}, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with open_database(dsn, name="bench") as database, database.connection() as connection:
+            while await connection.fetchval(_LAG):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 async def one_round(dsn: str, places: list[Place], clients: int, postmasters: dict[str, int]) -> Figures:
@@ -94,16 +119,20 @@ async def main(coordinator: str) -> None:
             await migrate(cluster.dsn)
             alone, apart = await opened(cluster.dsn), await opened(coordinator)
             for clients in CLIENTS:
-                one, by_way, straight = list[Figures](), list[Figures](), list[Figures]()
+                rounds: dict[str, list[Figures]] = defaultdict(list)
                 for _ in range(ROUNDS):
-                    one.append(await one_round(cluster.dsn, alone, clients, {"PostgreSQL": cluster.pid}))
+                    server = {"PostgreSQL": cluster.pid}
+                    rounds["one PostgreSQL"].append(await one_round(cluster.dsn, alone, clients, server))
                     with by_way_of_the_address():
-                        by_way.append(await one_round(coordinator, apart, clients, nodes))
-                    straight.append(await one_round(coordinator, apart, clients, nodes))
+                        rounds["by way of the coordinator"].append(await one_round(coordinator, apart, clients, nodes))
+                    rounds["straight to nodes"].append(await one_round(coordinator, apart, clients, nodes))
+                    async with a_worker(cluster.dsn):
+                        rounds["one, a worker"].append(await one_round(cluster.dsn, alone, clients, server))
+                    async with a_worker(coordinator):
+                        rounds["nodes, a worker"].append(await one_round(coordinator, apart, clients, nodes))
                 print(f"{clients} clients")
-                told("one PostgreSQL", one)
-                told("by way of the coordinator", by_way)
-                told("straight to nodes", straight)
+                for name, figures in rounds.items():
+                    told(name, figures)
 
 
 def told(name: str, rounds: list[Figures]) -> None:

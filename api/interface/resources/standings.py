@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from api.http.outgoing import Later, Long, Made, MadeAnew, Part, Taken, etag_of, joined
+from api.http.outgoing import Later, Long, Made, MadePerAnswer, Part, Taken, etag_of, joined
 from api.http.times import instant, timestamp_or_none
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.lookup import unity_of
@@ -498,14 +498,14 @@ def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier |
     return make, (*parts, *unities), after + b"}"
 
 
-def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:
+def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadePerAnswer:
     participants, count = ranking.participants.held(), len(ranking.participants)
 
     def chunks() -> Iterator[bytes]:
         return joined(pieces[competitor_id] for competitor_id in participants)
 
     if count > MADE_LINES_MAX:
-        return MadeAnew(chunks, participants.size_bytes)
+        return MadePerAnswer(chunks, participants.size_bytes)
     return Made(chunks(), PIECE_BYTES * count)
 
 
