@@ -58,9 +58,7 @@ _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary'
 _numbers = count(1)
 _T = TypeVar("_T")
 
-only_distributed = pytest.mark.skipif(
-    _DISTRIBUTED not in os.environ, reason=f"the tests on a distributed database did not run: {_DISTRIBUTED} names none"
-)
+only_distributed = pytest.mark.distributed
 
 # Reasons that several tests have to be marked with `one_postgresql`.
 A_COMMIT_EACH: Final = "on a distributed database each tournament has a commit of its own"
@@ -89,8 +87,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as `long` the cases that `one_in` leaves to `make long`. Skips what is marked with `one_postgresql`, where
-    the databases are distributed ones."""
+    """Marks as `long` the cases that `one_in` leaves to `make long`. Skips what is for another kind of database."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("one_in") and not item.get_closest_marker("long"):
@@ -107,6 +104,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (reason,) = marker.args
             if _DISTRIBUTED in os.environ:
                 item.add_marker(pytest.mark.skip(reason=f"for one PostgreSQL: {reason}"))
+        if item.get_closest_marker("distributed") and _DISTRIBUTED not in os.environ:
+            reason = f"the tests on a distributed database did not run: {_DISTRIBUTED} names none"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,11 @@
 """Cases that are tests, or a program of ours, run as they are, in a process of their own.
 
-A test that was skipped shows nothing, so a case of which any was skipped is not shown.
+A test that was skipped shows nothing, so a case of which any was skipped is not shown. Only cases that need a
+distributed database run tests of it.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from tests.faults.table import Trial, case
-from tests.faults.tools import CITUS, TIME_NAMESPACE, Tool
+from tests.faults.tools import CITUS, DISTRIBUTED_VARIABLE, TIME_NAMESPACE, Tool
 
 ROOT: Final = Path(__file__).parents[2]
 TOLD_CHARACTERS: Final = 1_000
@@ -31,9 +33,19 @@ def by_tests(
     @case(number, name, injection, invariants, tools=tools)
     async def run(trial: Trial) -> None:
         report = trial.folder / "report.xml"
-        options = ["-q", "-m", "", "-p", "no:cacheprovider", "--tb=short", f"--basetemp={trial.folder / 'pytest'}"]
+        is_distributed = CITUS in tools
+        options = [
+            "-q",
+            "-m",
+            "" if is_distributed else "not distributed",
+            "-p",
+            "no:cacheprovider",
+            "--tb=short",
+            f"--basetemp={trial.folder / 'pytest'}",
+        ]
         command = [*prefix, sys.executable, "-m", "pytest", *options, f"--junitxml={report}", *tests]
-        code, told = await _ran(command)
+        unset = () if is_distributed else (DISTRIBUTED_VARIABLE,)
+        code, told = await _ran(command, {name: value for name, value in os.environ.items() if name not in unset})
         (suite,) = ElementTree.parse(report).getroot().iter("testsuite")
         count, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
         trial.look("I10", code == 0, told)
@@ -42,10 +54,10 @@ def by_tests(
         trial.tell(f"{count - skipped} tests")
 
 
-async def _ran(command: list[str]) -> tuple[int, str]:
+async def _ran(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
     """The exit code, and the last of what was said."""
     process = await asyncio.create_subprocess_exec(
-        *command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        *command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
         said, _ = await process.communicate()
