@@ -10,6 +10,7 @@ tokens)
                           a health check that is answered 200
     turned_away           requests refused within a second because too many were waiting: requests
     tables_folded         one batch of a worker: tournaments, events, milliseconds
+    competitors_erased    tables have forgotten names: tournament_id, competitor_ids
     tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
@@ -18,17 +19,20 @@ tokens)
                           requests for its tournaments go through the process's own address
     nodes_unknown         the database did not say where tournaments lie: error; the last known places are used
     quotas_unread         the quotas could not be read: error; the last known ones hold
+    accepting_paused      no connection could be accepted: error; it is tried again soon
     barrier_failed        an unexpected error of the database; all requests waiting for the barrier failed: error
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
     tournament_defect     an unexpected failure in one tournament: tournament_id, part, error, with its traceback
                           (alarm)
+    stop_not_noted        the stop could not be noted in the database: tournament_id, error
     defect_not_noted      the defect could not be noted in the database, where `/readyz` looks: tournament_id, error
     clock_behind          the time of a log is far ahead of the clock, and stands still until the clock has caught up:
                           tournament_id, seconds (alarm)
     log_forked            the log is not the one that was read before (alarm)
     session_refused       guarantees would not hold on a new connection: reason; another is tried (alarm)
     snapshot_ignored      a snapshot cannot be used: answers about the past fold from an earlier one
+    expiry_failed         due points could not be expired unasked: tournament_id, error; it is tried again
     request_failed        a defect, with its traceback
     worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
     process_started / process_stopping / process_stopped / process_died

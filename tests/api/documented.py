@@ -27,8 +27,8 @@ Below `/tournament/<slug>`:
 _PUBLIC: Final = """\
 ## For the public
 
-Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md). The public
-stream is `GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-public).
+Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md). The public stream is
+`GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-public).
 """
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 import structlog
@@ -15,6 +16,7 @@ from engine.process import telemetry
 from engine.process.telemetry import Lines, LogLevel, log_to, observe_all
 from tests.histories import unhurried
 
+ROOT = Path(__file__).parents[2]
 BUCKETS = (0.5, 1, 2.5, 10)
 
 
@@ -142,3 +144,15 @@ def test_the_catalogue_names_every_figure_and_every_figure_it_names_is_there() -
     there = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("tallybook_")}
     counters = {metric.name for metric in REGISTRY.collect() if metric.type == "counter"}
     assert named == {f"{name}_total" if name in counters else name for name in there}
+
+
+def test_the_catalogue_names_every_line_of_the_log() -> None:
+    catalogue = (telemetry.__doc__ or "").split()
+    logged = {
+        name
+        for package in ("api", "engine", "projections")
+        for path in (ROOT / package).rglob("*.py")
+        for name in re.findall(r"logger\.\w+\(\s*\"(\w+)\"", path.read_text(encoding="utf-8"))
+    }
+    assert "expiry_failed" in logged
+    assert logged - set(catalogue) == set()
