@@ -702,12 +702,11 @@ class Docket:
 
         try:
             await _patiently(taken, read)
+            self._answer(taken, appended)
         except Exception as error:  # noqa: BLE001 - it is in the log
             self._defective(error)
             _fail(taken, OutcomeUnknown())
             self._be_free()
-        else:
-            self._answer(taken, appended)
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
         """Answers the appended cases, and lets the next block leave; if answers of the block before are outstanding,

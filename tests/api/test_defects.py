@@ -19,8 +19,11 @@ from msgspec import Struct
 
 from api.webhooks import webhooks
 from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
+from engine.log.appending import Appended, Block
 from engine.process.telemetry import DEFECTS, STOPPED
 from projections.board.board import Board
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.continuous import verify_continuously
@@ -250,6 +253,24 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
         await until(lambda: _answers(pair, SHOWN))
         await until(lambda: _answers(pair, ADD))
         await pair.the_other_is_well()
+        await until(lambda: is_idle(pair.service.desk))
+
+
+async def test_a_defect_in_answering_what_others_had_to_be_read_for_does_not_stop_the_docket(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    concerns, fold_appended = pair.concerns(), LivePool.fold_appended
+
+    def not_enough(pool: LivePool, live: LiveTournament, block: Block, appended: Appended) -> bool:
+        return not concerns(live) and fold_appended(pool, live, block, appended)
+
+    monkeypatch.setattr(LivePool, "fold_appended", not_enough)
+    plant = Plant(monkeypatch, "api.desk.docket:Docket._answer", concerns)
+    async with asyncio.timeout(GUARD_SECONDS):
+        assert (await pair.ask(ADD, pair.planted)).status == 500
+        assert plant.met
+        plant.take_out()
+        assert (await pair.ask(ADD, pair.planted)).status == 200
         await until(lambda: is_idle(pair.service.desk))
 
 
