@@ -320,7 +320,7 @@ class _Sending:
             return [OutcomeUnknown() for _ in blocks]
         except Exception as error:  # a defect in one block must not end the appender for all
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
-            raise _SendingFailed(error, connected=connected, maybe_applied=sent, blames_block=blames_block) from error
+            raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
 
 
 def _span(blocks: Items[Block]) -> AbstractContextManager[object]:
@@ -352,12 +352,11 @@ _OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.CheckViolationError
 
 
 class _SendingFailed(Exception):
-    """`connected`: there was a connection to send over. `maybe_applied`: it was lost, and what was sent over it may
-    have been committed. `blames_block`: what was sent can never be recorded, however often it is sent."""
+    """`maybe_applied`: the connection was lost, and what was sent over it may have been committed. `blames_block`: what
+    was sent can never be recorded, however often it is sent."""
 
-    def __init__(self, error: Exception, *, connected: bool, maybe_applied: bool, blames_block: bool) -> None:
+    def __init__(self, error: Exception, *, maybe_applied: bool, blames_block: bool) -> None:
         super().__init__(error)
         self.error = error
-        self.connected = connected
         self.maybe_applied = maybe_applied
         self.blames_block = blames_block

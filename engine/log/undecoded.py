@@ -17,10 +17,10 @@ from engine.log.heads import Head
 from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
 from engine.log.rows import ASIDE, TEXT
 
-# Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block, and whether the block
-# ends there. Returns nothing of a tournament if the block of its event `after` has another digest.
+# Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block. Returns nothing of a
+# tournament if the block of its event `after` has another digest.
 _STORED: Final = f"""
-    SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
+    SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
     FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)
     CROSS JOIN LATERAL (
         SELECT
@@ -39,7 +39,7 @@ _STORED: Final = f"""
         ) AS e
     ) AS s
     CROSS JOIN LATERAL (
-        SELECT last_sequence, digest
+        SELECT digest
         FROM block
         WHERE tournament_id = a.tournament_id AND last_sequence >= s.sequence
         ORDER BY last_sequence
@@ -54,7 +54,7 @@ _STORED: Final = f"""
     ))
 """  # noqa: S608 # written down above
 _STORED_OF_ONE: Final = f"""
-    SELECT s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
+    SELECT s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
     FROM (
         SELECT
             sequence, recorded_at, actor, body,
@@ -69,7 +69,7 @@ _STORED_OF_ONE: Final = f"""
         ) AS e
     ) AS s
     CROSS JOIN LATERAL (
-        SELECT last_sequence, digest
+        SELECT digest
         FROM block
         WHERE tournament_id = $1 AND last_sequence >= s.sequence
         ORDER BY last_sequence
@@ -88,7 +88,7 @@ _STORED_OF_ONE: Final = f"""
 
 class Stored(Struct, frozen=True, gc=False):
     """An event as it stands in the log: `body` is its text. `kind` None: it was set aside. `digest`: that of the block
-    it is in; `ends_block`: it is the last of that block."""
+    it is in."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -96,7 +96,6 @@ class Stored(Struct, frozen=True, gc=False):
     kind: str | None
     body: str
     digest: bytes
-    ends_block: bool
 
 
 async def stored(

@@ -5,7 +5,6 @@ tournaments catches it where the work for each begins, and reports it here. This
 `defect`.
 """
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -30,7 +29,7 @@ _NOTE: Final = """
     SET reason = excluded.reason, met_at = excluded.met_at
 """
 _RECENT: Final = """
-    SELECT tournament_id, part, reason, met_at
+    SELECT tournament_id, part, reason
     FROM defect
     WHERE met_at > now() - $1 * interval '1 second'
     ORDER BY met_at DESC, tournament_id, part
@@ -55,12 +54,11 @@ class DefectPart(StrEnum):
 
 
 class Defect(Struct, frozen=True):
-    """The last defect in one part of the work for a tournament, and its time, in UTC."""
+    """The last defect in one part of the work for a tournament."""
 
     tournament_id: TournamentId
     part: DefectPart
     reason: str
-    met_at: datetime
 
 
 def is_defect(error: BaseException) -> bool:
@@ -99,7 +97,7 @@ async def forget(connection: Connection, tournament_id: TournamentId) -> None:
 async def recent(connection: Connection, limit: int) -> list[Defect]:
     """The defects of the last SHOWN_SECONDS, the latest first."""
     return [
-        Defect(row["tournament_id"], DefectPart(row["part"]), row["reason"], row["met_at"])
+        Defect(row["tournament_id"], DefectPart(row["part"]), row["reason"])
         for row in await connection.fetch(_RECENT, SHOWN_SECONDS, limit)
     ]
 

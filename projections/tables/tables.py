@@ -9,7 +9,6 @@ import asyncio
 from array import array
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, nullcontext
-from datetime import datetime
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Any, Final
@@ -296,18 +295,17 @@ _STOPPED_LAST: Final = """
     LIMIT $1
 """
 _STOPS: Final = """
-    SELECT tournament_id, sequence, reason, stopped_at
+    SELECT tournament_id, sequence, reason
     FROM stopped
     WHERE tournament_id = ANY($1::bigint[])
 """
 
 
 class Stop(Struct, frozen=True):
-    """Why a tournament has stopped: the event, the reason, and the time in UTC."""
+    """Why a tournament has stopped: the event, and the reason."""
 
     sequence: Sequence
     reason: str
-    stopped_at: datetime
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
@@ -342,7 +340,7 @@ async def stopped(connection: Connection, after: TournamentId, limit: int) -> li
 async def stops(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Stop]:
     """Those tournaments that have stopped."""
     rows = await connection.fetch(_STOPS, list(tournament_ids))
-    return {row["tournament_id"]: Stop(row["sequence"], row["reason"], row["stopped_at"]) for row in rows}
+    return {row["tournament_id"]: Stop(row["sequence"], row["reason"]) for row in rows}
 
 
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────

@@ -61,7 +61,7 @@ def run_of(history: list[Event]) -> list[Recorded]:
 
 def stored_of(recorded: Recorded) -> Stored:
     kind, body = codec.encode(recorded.event)
-    return Stored(recorded.sequence, recorded.recorded_at, recorded.actor, kind, body, b"\1" * 32, ends_block=True)
+    return Stored(recorded.sequence, recorded.recorded_at, recorded.actor, kind, body, b"\1" * 32)
 
 
 def tables_of(board: Board) -> dict[tuple[int, str], Lines]:

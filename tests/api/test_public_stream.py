@@ -249,7 +249,7 @@ def test_what_is_said_of_an_event_depends_on_nothing_secret(
     kind, body = codec.encode(event)
     recorded_at = max(recorded_at, datetime(1970, 1, 1, tzinfo=UTC))
     one, other = [
-        Frame(Stored(Sequence(7), recorded_at, ActorId(actor), kind, body, digest, True), PUBLIC_LOG)
+        Frame(Stored(Sequence(7), recorded_at, ActorId(actor), kind, body, digest), PUBLIC_LOG)
         for actor, digest in enumerate(digests)
     ]
     assert one.sent_as(form) == other.sent_as(form)
