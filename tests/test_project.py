@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,31 +16,6 @@ from engine.domain.errors import TallybookError
 from tests.project import PACKAGES, ROOT
 
 LOCKS = ("requirements.lock", "requirements-pictures.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
-PURE = sorted(
-    path.relative_to(ROOT).as_posix()
-    for pattern in (
-        "api/webhooks/message.py",
-        "engine/domain/*.py",
-        "engine/log/archive.py",
-        "engine/log/codec.py",
-        "engine/log/digest.py",
-        "projections/board/*.py",
-        "projections/columns/*.py",
-        "projections/past/comparison.py",
-        "projections/past/leaders.py",
-        "projections/past/losses.py",
-        "projections/past/mentions.py",
-        "projections/past/series.py",
-        "projections/past/timeline.py",
-        "projections/past/touching.py",
-        "projections/past/world_clock.py",
-        "projections/past/explanation.py",
-        "projections/past/history.py",
-        "projections/past/passage.py",
-        "projections/tables/columns.py",
-    )
-    for path in ROOT.glob(pattern)
-)
 IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", "secrets", "socket"}
 NEVER_ANSWERED = {errors.LogUnreadable, errors.LogForked, errors.LogDisproved, errors.StartupRefused}
 
@@ -53,6 +29,24 @@ MODULES: Final = sorted(
 )
 
 
+def _docstring(name: str) -> str:
+    return ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8"))) or ""
+
+
+PURE: Final = [name for name in MODULES if re.search(r"\bPure\b", _docstring(name))]
+"""What says of itself that it is."""
+TAKES_FROM_WHAT_ACTS: Final = {
+    "api/stream/frames.py",
+    "api/stream/public_frames.py",
+    "api/web/console/competition_import_pages.py",
+    "api/web/console/import_page.py",
+    "api/webhooks/message.py",
+    "projections/past/mentions.py",
+    "projections/tables/sizes.py",
+}
+"""Pure modules that import from others which act: the structs that they are given, or pure functions."""
+
+
 def test_the_map_names_every_folder_and_no_other() -> None:
     the_map = ARCHITECTURE[ARCHITECTURE.index("## Map") : ARCHITECTURE.index("## Words")]
     named = set(re.findall(r"^\| `([\w/]+)/` \|", the_map, re.MULTILINE))
@@ -62,9 +56,7 @@ def test_the_map_names_every_folder_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_first_line_of_every_module_says_what_it_is_for(name: str) -> None:
-    docstring = ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8")))
-    assert docstring
-    assert docstring.partition("\n")[0].strip()
+    assert _docstring(name).partition("\n")[0].strip()
 
 
 def test_every_file_that_the_architecture_walks_through_exists() -> None:
@@ -74,8 +66,17 @@ def test_every_file_that_the_architecture_walks_through_exists() -> None:
 
 
 @pytest.mark.parametrize("name", PURE)
-def test_the_pure_middle_imports_nothing_that_acts(name: str) -> None:
+def test_what_is_pure_imports_nothing_that_acts(name: str) -> None:
     assert not set(_imported(ROOT / name)) & IMPURE
+
+
+def test_import_linter_follows_the_imports_of_all_that_is_pure() -> None:
+    linted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (contract,) = [one for one in linted["contracts"] if one["name"].startswith("what is pure")]
+    named = [one.replace(".", "/") for one in contract["source_modules"]]
+    followed = {name for name in MODULES for one in named if name == f"{one}.py" or name.startswith(f"{one}/")}
+    assert followed == set(PURE) - TAKES_FROM_WHAT_ACTS
+    assert set(contract["forbidden_modules"]) == IMPURE
 
 
 def _imported(path: Path) -> Iterator[str]:
