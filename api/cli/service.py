@@ -275,7 +275,7 @@ async def _serve(
     worker: bool,
     settings: Settings,
     log_level: LogLevel,
-    side_task: SideTask | None = None,
+    side_task: SideTask | None,
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):

@@ -14,7 +14,6 @@ from typing import Final
 
 from api.http.errors import TooManyRequests
 from api.http.request import HttpRequest
-from api.http.settings import FAILURES_AT_ONCE_MAX
 from api.http.shared_times import SharedTimes
 
 FAILURES_PER_SECOND_MAX: Final = 1.0
@@ -89,7 +88,7 @@ class Throttle:
 _ROUNDING_SECONDS: Final = 1e-9
 
 
-def failures(*, at_once: int = FAILURES_AT_ONCE_MAX, shared: Path | None = None) -> Throttle:
+def failures(*, at_once: int, shared: Path | None) -> Throttle:
     """The throttle of failed authentication, by address. `shared`, as below: the file in which the processes of the
     service count."""
     message = "Too many requests without a good token came from your address; wait before you send another."
@@ -97,13 +96,13 @@ def failures(*, at_once: int = FAILURES_AT_ONCE_MAX, shared: Path | None = None)
     return Throttle(message, at_once=at_once, per_second=FAILURES_PER_SECOND_MAX, times=times)
 
 
-def requests(per_second: int, *, shared: Path | None = None) -> Throttle:
+def requests(per_second: int, *, shared: Path | None) -> Throttle:
     """The throttle of the requests of each token."""
     message = f"This token may send {per_second} requests a second; wait before you send another."
     return Throttle(message, at_once=per_second, per_second=per_second, times=_times("requests", shared))
 
 
-def visits(per_second: int, *, shared: Path | None = None) -> Throttle:
+def visits(per_second: int, *, shared: Path | None) -> Throttle:
     """The throttle of the requests without a token, by address."""
     message = f"Your address may send {per_second} requests a second without a token; wait before you send another."
     return Throttle(message, at_once=per_second, per_second=per_second, times=_times("visits", shared))

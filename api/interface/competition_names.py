@@ -27,7 +27,7 @@ def _names(board: Board, competition: Competition) -> list[str]:
     return [board.competitors[competitor_id].name for competitor_id in competition.participants]
 
 
-def short_text(board: Board, competition: Competition, of_many: str = OF_MANY) -> str:
+def short_text(board: Board, competition: Competition, of_many: str) -> str:
     """A competition in few words: who met, or where, or how many. `of_many`: the words for how many."""
     return (
         shown_name(board, competition)
@@ -45,7 +45,9 @@ def result_text(board: Board, competition: Competition, of_many: str = OF_MANY) 
 
 def competition_text(board: Board, competition: Competition) -> str:
     """A competition in a line: who met, or how many and where."""
-    return (shown_name(board, competition) or f"Competition of {len(competition.participants)}") + _where(competition)
+    return (shown_name(board, competition) or OF_MANY.format(number=len(competition.participants))) + _where(
+        competition
+    )
 
 
 def _where(competition: Competition) -> str:

@@ -42,8 +42,8 @@ async def run_service(
     processes: int,
     worker: bool,
     settings: Settings,
-    log_level: LogLevel = "info",
-    side_task: SideTask | None = None,
+    log_level: LogLevel,
+    side_task: SideTask | None,
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
 ) -> None:

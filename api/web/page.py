@@ -110,7 +110,7 @@ def number_text(number: int | None, notation: Notation = WHOLE) -> str:
     return ENGLISH.number(number, notation)
 
 
-def signed_text(number: int, notation: Notation = WHOLE) -> str:
+def signed_text(number: int, notation: Notation) -> str:
     return ENGLISH.signed(number, notation)
 
 

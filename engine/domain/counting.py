@@ -117,7 +117,7 @@ def total_of_results(
     results: ResultsState,
     unity_id: UnityId,
     competitor_id: CompetitorId,
-    afterwards: Afterwards = AS_NOW,
+    afterwards: Afterwards,
     given_back: Iterable[ResultLine] = (),
 ) -> int | None:
     """The total of a competitor in a unity that counts results, from the ranking's `results`; None: no result counts.

@@ -333,14 +333,9 @@ def _fold_ranking(board: Board, event: RankingEvent, recorded: Recorded) -> None
             _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, recorded.recorded_at))
 
 
-def folding(
-    tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
-) -> Iterator[Recorded]:
-    """Folds a run of events into `board`, in place, and yields each once the board shows it. Raises LogUnreadable.
-
-    `revisions` counts the changes; None: they are not needed, because no rendered answers are kept.
-    """
-    revisions = Revisions() if revisions is None else revisions
+def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Folds a run of events into `board`, in place, and yields each once the board shows it. Raises LogUnreadable."""
+    revisions = Revisions()
     for recorded in run:
         try:
             fold(board, revisions, recorded)
@@ -352,7 +347,8 @@ def folding(
 def fold_all(
     tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
 ) -> None:
-    """As `folding`, for the whole run at once."""
+    """As `folding`, for the whole run at once. `revisions` counts the changes; None: they are not needed, because no
+    rendered answers are kept."""
     revisions = Revisions() if revisions is None else revisions
     for recorded in run:
         event = recorded.event

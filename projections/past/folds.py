@@ -103,7 +103,7 @@ async def series(
     ranking_id: RankingId,
     unity_id: UnityId,
     head: Sequence,
-    only: Items[CompetitorId] | None = None,
+    only: Items[CompetitorId] | None,
 ) -> AsyncIterator[tuple[Sequence, Series]]:
     """Follows a unity from the beginning of the log: all lines, or those of `only` some competitors. After each
     chunk, yields the sequence reached and the series so far, always the same object."""
@@ -173,7 +173,7 @@ async def leaders(
     then: PastBoard,
     ranking_id: RankingId,
     unity_id: UnityId,
-    until: datetime | None = None,
+    until: datetime | None,
 ) -> tuple[Reigns, Reigns]:
     """The leaders of a unity up to the time `until`, by the log's clock and by the world's. Takes ownership of the
     board. Reads the log up to the event that the board shows. Raises TooMuchWork."""

@@ -220,13 +220,11 @@ class StoredBlock(Struct, frozen=True):
         return list(map(codec.join, columns.bodies, self.personals))
 
 
-async def blocks(
-    connection: Connection, tournament_id: TournamentId, after: Sequence, *, blocks_max: int = BLOCKS_MAX
-) -> list[StoredBlock]:
-    """The blocks that end after `after`, in order: `blocks_max` at most, ending with the one that brings their texts to
+async def blocks(connection: Connection, tournament_id: TournamentId, after: Sequence) -> list[StoredBlock]:
+    """The blocks that end after `after`, in order: BLOCKS_MAX at most, ending with the one that brings their texts to
     BYTES_MAX bytes."""
     rows = await connection.fetch(
-        _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
+        _BLOCKS, tournament_id, after, BLOCKS_MAX, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
     )
     return [StoredBlock(*row) for row in rows]
 

@@ -212,5 +212,5 @@ async def test_a_token_may_be_given_a_pace(
 
 
 def test_the_usual_limit_lets_a_person_make_mistakes() -> None:
-    limit = throttle.failures()
+    limit = throttle.failures(at_once=FAILURES_AT_ONCE_MAX, shared=None)
     assert taken(limit, "10.0.0.1", 1_000) == FAILURES_AT_ONCE_MAX

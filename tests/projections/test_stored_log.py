@@ -75,11 +75,10 @@ async def test_blocks_are_read_in_chunks_that_are_bounded_and_none_is_missed(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bytes_max: int, blocks_max: int, most: int
 ) -> None:
     monkeypatch.setattr(stored_log, "BYTES_MAX", bytes_max)
+    monkeypatch.setattr(stored_log, "BLOCKS_MAX", blocks_max)
     ends: list[int] = [0]
     async with database.connection() as connection:
-        while chunk := await stored_log.blocks(
-            connection, arena.tournament_id, Sequence(ends[-1]), blocks_max=blocks_max
-        ):
+        while chunk := await stored_log.blocks(connection, arena.tournament_id, Sequence(ends[-1])):
             assert len(chunk) <= most
             ends += [block.last_sequence for block in chunk]
     assert ends == [0, 1, *range(4, 15)]

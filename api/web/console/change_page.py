@@ -49,7 +49,7 @@ def change_page(
     *,
     address: str,
     back: str,
-    previewed: Html | None = None,
+    previewed: Html | None,
 ) -> bytes:
     """The page. `address`: where the form is sent. `back`: the page that led here. `previewed`: the effects of the
     change."""

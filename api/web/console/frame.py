@@ -48,7 +48,7 @@ class Venue(Struct, frozen=True, kw_only=True):
         return tournament_address(self.slug, below, query)
 
 
-def tournament_address(slug: str, below: str = "", query: Query | None = None) -> str:
+def tournament_address(slug: str, below: str, query: Query | None) -> str:
     """The address of a tournament's page, or of what lies `below` it."""
     path = f"{CONSOLE}/tournament/{quote(slug, safe='')}{below}"
     return f"{path}?{urlencode(query)}" if query else path
@@ -70,7 +70,7 @@ def console_page(
     return _framed(viewer.static, f"{title} · Tallybook" if venue is None else f"{title} · {venue.name}", body, venue)
 
 
-def sign_in_page(static: StaticFiles, to: str, message: str | None = None, *, is_elsewhere: bool = False) -> bytes:
+def sign_in_page(static: StaticFiles, to: str, message: str | None, *, is_elsewhere: bool = False) -> bytes:
     """The page for signing in with a token. `to`: the page to show next. `is_elsewhere`: the browser comes from another
     site, so it may have a session that it did not send."""
     token = element(
