@@ -9,7 +9,7 @@ and, if the public end is within a block, on events beyond it. So the id has dig
 They tell a log from one that has replaced it, because later events were recorded at other times.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 from api.http.times import instant
 from engine.domain import events
 from engine.domain.terms import RankingId, Sequence
+from engine.log.digest import microseconds
 from engine.log.heads import Head
 from engine.log.undecoded import Stored
 from projections.board.publication import Publication
@@ -187,8 +188,7 @@ class PublicLog:
         return publication.frozen_at is not None
 
     def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
-        microseconds = (recorded_at - _EPOCH) // timedelta(microseconds=1)
-        return f"{sequence}-{microseconds % 2**32:08x}"
+        return f"{sequence}-{microseconds(recorded_at) % 2**32:08x}"
 
     def hidden(self, publication: Publication) -> frozenset[RankingId]:
         return publication.hidden
@@ -205,7 +205,5 @@ class PublicLog:
     def said_of_head(self, head: Head, *, is_held: bool) -> bytes:
         return b'{"head":%d%b}' % (head.sequence, b',"frozen":true' if is_held else b"")
 
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 PUBLIC_LOG: Final = PublicLog()

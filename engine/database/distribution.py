@@ -120,7 +120,7 @@ _SET: Final = """
     SELECT format('ALTER ROLE tallybook_service IN DATABASE %I SET %s = %L', current_database(), $1::text, $2::text)
 """
 _BECOME: Final = "SET LOCAL ROLE tallybook_service"
-_OF_NODES: Final = "SELECT nodeid, success, result FROM run_command_on_all_nodes($1) ORDER BY nodeid"
+ON_ALL_NODES: Final = "SELECT nodeid, success, result FROM run_command_on_all_nodes($1) ORDER BY nodeid"
 _REACHED: Final = "SELECT success, result FROM run_command_on_all_nodes('SELECT 1') ORDER BY success LIMIT 1"
 _BEGIN: Final = """
     SET LOCAL search_path = tallybook, public;
@@ -269,7 +269,7 @@ async def unlike_copies(connection: Connection, table: str) -> dict[int, int]:
     """How many rows of a copied table each node has that answers, by its number; empty if all copies are the same. A
     node that was restored alone has an older one."""
     for _ in range(COPIES_LOOKS_MAX):
-        rows = await connection.fetch(_OF_NODES, _copy_of_node(table))
+        rows = await connection.fetch(ON_ALL_NODES, _copy_of_node(table))
         copies = {node: result for node, success, result in rows if success}
         if len(set(copies.values())) <= 1:
             return {}

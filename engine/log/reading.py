@@ -191,7 +191,7 @@ _REQUEST: Final = f"""
     ) AND idempotency_key = $3
     ORDER BY sequence
 """  # noqa: S608 # the columns are in `rows.py`
-# Like _EVENTS, one walk along each index for each key, whatever the statistics say.
+# Like `_EVENTS` of `tails.py`, one walk along each index for each key, whatever the statistics say.
 _KEYED: Final = f"""
     SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
     FROM unnest($2::text[]) AS k (idempotency_key)

@@ -21,6 +21,7 @@ from msgspec import Struct
 from engine.database.distribution import (
     COPIED,
     NODE_SETTINGS,
+    ON_ALL_NODES,
     DatabaseForm,
     form_of,
     is_distributed,
@@ -116,7 +117,6 @@ _VIEWS: Final = """
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = 'tallybook' AND c.relkind IN ('v', 'm')
 """
-_OF_NODES: Final = "SELECT nodeid, success, result FROM run_command_on_all_nodes($1) ORDER BY nodeid"
 # Sent to each node as text.
 _SETTINGS_OF_NODE: Final = f"""
     SELECT json_object_agg(s.name, current_setting(s.name))
@@ -192,14 +192,14 @@ async def _broken_nodes(connection: Connection) -> list[BrokenRule]:
     if await form_of(connection) is not DatabaseForm.DISTRIBUTED:
         broken.append(BrokenRule("form", "some tables or functions are distributed, and others that should be are not"))
     settings = _SETTINGS | NODE_SETTINGS
-    for node, success, result in await connection.fetch(_OF_NODES, _SETTINGS_OF_NODE):
+    for node, success, result in await connection.fetch(ON_ALL_NODES, _SETTINGS_OF_NODE):
         if not success:
             broken.append(BrokenRule(f"node.{node}", f"does not answer: {result}"))
             continue
         for name, value in msgspec.json.decode(result).items():
             if value not in _STRONGER.get(name, (settings[name],)):
                 broken.append(BrokenRule(f"node.{node}.setting.{name}", f"is {value}, not {settings[name]}"))
-    for node, success, result in await connection.fetch(_OF_NODES, _UNGUARDED_OF_NODE):
+    for node, success, result in await connection.fetch(ON_ALL_NODES, _UNGUARDED_OF_NODE):
         shards = msgspec.json.decode(result) if success else []
         broken += [BrokenRule(f"node.{node}.trigger.{shard}", "is missing or disabled") for shard in shards]
     for table in COPIED:
