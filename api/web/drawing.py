@@ -190,11 +190,11 @@ def _fonts(*, bold: bool) -> Items[str]:
     """The fonts that are tried for a letter, in order."""
     ours = files("api.web") / "fonts"
     inter = "inter/Inter_600SemiBold.ttf" if bold else "inter/Inter_400Regular.ttf"
-    return [str(ours / inter), str(ours / "dejavu/DejaVuSans.ttf"), *filter(_is_there, SYSTEM_FONTS)]
-
-
-def _is_there(path: str) -> bool:
-    return Path(path).is_file()
+    return [
+        str(ours / inter),
+        str(ours / "dejavu/DejaVuSans.ttf"),
+        *[font for font in SYSTEM_FONTS if Path(font).is_file()],
+    ]
 
 
 @cache

@@ -16,7 +16,6 @@ from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
-from engine.domain.errors import Fault
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.board.board import Board
@@ -184,10 +183,6 @@ def faults_by_line(filling: Filling) -> dict[int, list[str]]:
     """The faults of each competitor's points: a fault's message names the competitor."""
     found: dict[int, list[str]] = {}
     for fault in filling.faults:
-        if _is_of_lines(fault) and (whose := _WHOSE.search(fault.message)):
+        if fault.field == DELTAS_NAME and (whose := _WHOSE.search(fault.message)):
             found.setdefault(int(whose[1]), []).append(fault.message)
     return found
-
-
-def _is_of_lines(fault: Fault) -> bool:
-    return fault.field == DELTAS_NAME
