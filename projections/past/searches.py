@@ -35,29 +35,19 @@ async def last_competition(
 ) -> LastCompetition | None:
     """The last competition that gave points in the ranking, if on `board` it is not voided and the points are not
     undone. None: none did up to the event `upto`, or in the last LOOKED_BACK_EVENTS_MAX events."""
-    voided, undone = frozenset(board.voided), frozenset(board.rankings[ranking_id].undone)
-    last: CompetitionId | None = None
-    first: Sequence | None = None
-    begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
+    undone = frozenset(board.rankings[ranking_id].undone)
     async with past.admitted():
-        while upto > begin:
-            after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
-            found = [e async for events in past.chunks(tournament_id, after, upto) for e in events]
-            earliest = first
-            for recorded in reversed(found):
-                event = recorded.event
-                if not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
-                    continue
-                if recorded.sequence in undone:
-                    continue
-                if last is None and event.competition_id not in voided:
-                    last = event.competition_id
-                if last is not None and event.competition_id == last:
-                    first = recorded.sequence
-            if first is not None and first == earliest:
-                break
-            upto = after
-    return None if last is None or first is None else LastCompetition(last, Sequence(first - 1))
+        last = await _last_cause(past, tournament_id, ranking_id, upto, undone, frozenset(board.voided))
+        if last is None:
+            return None
+        pending = deque([(last, Sequence(0))])
+        while pending:
+            async with past.database.connection_for(tournament_id) as connection:
+                events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+            for recorded in events:
+                if _cause(recorded, ranking_id, undone) == last:
+                    return LastCompetition(last, Sequence(recorded.sequence - 1))
+    return None
 
 
 async def taken_place(
@@ -116,6 +106,37 @@ async def mentions(past: Past, tournament_id: TournamentId, competitor_id: Compe
             count += len(found)
             after = events[-1].sequence if events else last
     return Mentions(listed, count - len(listed))
+
+
+async def _last_cause(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    upto: Sequence,
+    undone: Collection[Sequence],
+    voided: Collection[CompetitionId],
+) -> CompetitionId | None:
+    begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
+    while upto > begin:
+        after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
+        last = None
+        async for events in past.chunks(tournament_id, after, upto):
+            for recorded in events:
+                cause = _cause(recorded, ranking_id, undone)
+                if cause is not None and cause not in voided:
+                    last = cause
+        if last is not None:
+            return last
+        upto = after
+    return None
+
+
+def _cause(recorded: Recorded, ranking_id: RankingId, undone: Collection[Sequence]) -> CompetitionId | None:
+    """The competition for which the event added points to the ranking that are not undone; None: it did not."""
+    event = recorded.event
+    if isinstance(event, PointsAdded) and event.ranking_id == ranking_id and recorded.sequence not in undone:
+        return event.competition_id
+    return None
 
 
 def _causes(board: Board, ranking_ids: Collection[RankingId], events: Iterable[Recorded]) -> Iterator[CompetitionId]:

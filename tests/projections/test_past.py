@@ -12,10 +12,19 @@ from structlog.testing import capture_logs
 
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
-from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded, TournamentRenamed
+from engine.domain.events import (
+    CompetitionAdded,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingModified,
+    Recorded,
+    TournamentRenamed,
+)
 from engine.domain.notation import Notation
-from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
+from engine.log.appending import Appended
 from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION, Board
 from projections.past import explaining, moments, pages
@@ -25,6 +34,7 @@ from projections.past.history import EVERYTHING, AnyLine, Filter, Historian, His
 from projections.past.moments import AtSequence, AtTime, AtVersion, Range, Span
 from projections.past.pages import Cursor
 from projections.past.past import Past
+from projections.past.searches import LastCompetition, last_competition
 from projections.tables import snapshots, worker
 from projections.tables.snapshots import Snapshot
 from projections.tables.worker import Worker
@@ -565,3 +575,29 @@ async def test_a_snapshot_holds_whatever_a_board_can(database: Database, arena: 
         assert (found.head, laid_out(found.board)) == (head, laid_out(board))
         assert await snapshots.nearest(connection, arena.tournament_id, Sequence(head.sequence - 1)) is None
         assert not await heads.has(connection, arena.tournament_id, Head(head.sequence, b"other"))
+
+
+@pytest.mark.parametrize("between", [1, 1_200])
+async def test_the_moment_before_the_last_competition_is_before_its_first_points_however_many_follow(
+    database: Database, owner: asyncpg.Connection, past: Past, between: int
+) -> None:
+    arena = await open_arena(database)
+    tournament_id, ranking_id, competitor_id = arena.tournament_id, arena.ranking_id, arena.competitors[0]
+    last = CompetitionId(1_000_000)
+
+    async def points(competition_id: CompetitionId | None, count: int = 1) -> Appended:
+        deltas = (Delta(competitor_id, arena.unity_id, 1),)
+        event = PointsAdded(ranking_id=ranking_id, deltas=deltas, competition_id=competition_id)
+        return await record(owner, tournament_id, *[event] * count)
+
+    await record(
+        owner, tournament_id, CompetitionAdded(competition_id=last, group_id=1, participants=arena.competitors)
+    )
+    first = (await points(last)).first_sequence
+    await points(None, between)
+    upto = (await points(last)).last_sequence
+    assert first is not None
+    assert upto is not None
+    board = await past.board_at(tournament_id, upto)
+    found = await last_competition(past, tournament_id, ranking_id, upto, board)
+    assert found == LastCompetition(last, Sequence(first - 1))
