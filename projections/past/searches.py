@@ -116,6 +116,7 @@ async def _last_cause(
     undone: Collection[Sequence],
     voided: Collection[CompetitionId],
 ) -> CompetitionId | None:
+    """The competition of the last points that count; None: none in the last LOOKED_BACK_EVENTS_MAX events."""
     begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
     while upto > begin:
         after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
