@@ -229,7 +229,7 @@ async def _told(address: str, token: str) -> bytes:
     return json.dumps(spectator.told, ensure_ascii=False).encode()
 
 
-@control("not-erased", "somebody who was not erased: found in tables, answers and streams")
+@control("not-erased", "a competitor left unerased: found in tables, answers and streams")
 async def planted(trial: Trial) -> str:
     async with trial.stage(tournaments=1) as stage:
         one = await _registered(stage, 0, ("Quill-planted", "Feather-planted"))

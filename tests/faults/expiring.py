@@ -31,6 +31,7 @@ LASTS: Final = timedelta(minutes=90)
 BOUNDARY: Final = timedelta(minutes=1)
 ANSWER_SECONDS_MAX: Final = 40.0
 _HERE: Final = Path(__file__).parent
+_TOLD_CLOCK: Final = {"PYTHONPATH": f"{_HERE / 'startup'}:{_HERE.parents[1]}", "TOLD_CLOCK_OF_TESTS": "1"}
 _EVENTS: Final = """
     SELECT e.sequence, e.recorded_at, e.kind, e.body, b.sequence IS NOT NULL AS is_last
     FROM event AS e
@@ -59,8 +60,7 @@ class Added(Struct, frozen=True):
 )
 async def boundaries(trial: Trial) -> None:
     rounds = trial.times(100, least=6)
-    told = {"PYTHONPATH": f"{_HERE / 'startup'}:{_HERE.parents[1]}", "TOLD_CLOCK_OF_TESTS": "1"}
-    variables = [told, told | {VARIABLE: f"{Point.APPEND_SENT}:6"}]
+    variables = [_TOLD_CLOCK, _TOLD_CLOCK | {VARIABLE: f"{Point.APPEND_SENT}:6"}]
     async with trial.stage(tournaments=1, variables=variables) as stage:
         play = await _Play.begun(trial, stage)
         for n in range(rounds):
@@ -81,10 +81,9 @@ async def boundaries(trial: Trial) -> None:
 )
 async def boundaries_of_another_log(trial: Trial) -> None:
     count = trial.times(20, least=1)
-    variables = {"PYTHONPATH": f"{_HERE / 'startup'}:{_HERE.parents[1]}", "TOLD_CLOCK_OF_TESTS": "1"}
     async with (
         AsyncExitStack() as stack,
-        trial.stage(tournaments=1, variables=[variables, variables]) as stage,
+        trial.stage(tournaments=1, variables=[_TOLD_CLOCK, _TOLD_CLOCK]) as stage,
         ended_with(stack, stage),
     ):
         play = await _Play.begun(trial, stage)
