@@ -1,8 +1,8 @@
 """What real processes do, held against the model (`tests/model`).
 
-Two API processes and two workers of one database record what they do, while clients ask and listen, and processes are
-killed. The model accepts the trace of each tournament, and refuses it with one line changed. A line of a trace is a
-JSON object:
+Two API processes and two workers of one database record what they do, while clients ask and listen, processes are
+killed and lose their connections, and PostgreSQL crashes or is replaced by its synchronous standby. The model accepts
+the trace of each tournament, and refuses it with one line changed. A line of a trace is a JSON object:
 
     at, process, tournament    when, by the clock that all processes share; 0 and 1: API processes, 2 and 3: workers;
                                tournament 0: all of them
@@ -16,11 +16,14 @@ JSON object:
                                the docket judged cases by this head, and sends those that it took as a block
     locked     sequence, digest
                                it judged the block again under the lock, by this head
+    lost                       the connection is lost over which it sent a block, which it sends again
     committed  answers, sequence, digest
                                it hears that the transaction has ended: with the answers of `log.Appended` and the
                                block's end, or without answers, overtaken
     noted      request, refusals, sequence
                                a key was refused, as one of so many refusals; or an event that it was used for exists
+    unnoted    request         the connection is lost over which it asked for that
+    forgot                     its epoch ends, because it has lost a connection: it forgets how many refusals there are
     answered   case, said, sequence
                                the case is answered; with which event, if there is one
     read                       it is asked for a list, and waits for the barrier

@@ -15,7 +15,8 @@ A changed trace that processes which obey the protocol could have left as well i
 - A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
   it had saved it. So the next one may go on from before that.
 - What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
-  a refusal.
+  a refusal, which may be before anybody notes it.
+- Lines about lost connections: they say what may have happened meanwhile, and need not have.
 """
 
 from collections.abc import Iterator
@@ -75,7 +76,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what == TWICE or place == 0 or any(one.did is Did.STARTED for one in around)
         case Did.ASKED:
             recorded = {entry.request for entry in trace.log.entries} | trace.log.refusals.keys()
-            noted = [one.refusals for one in trace.lines[: change.place] if one.did is Did.NOTED]
+            asked = {one.request for one in trace.lines[: change.place] if one.did is Did.ASKED}
+            noted = [one.refusals for one in trace.lines if one.did is Did.NOTED and one.request in asked]
             return (
                 (what in (DROPPED, ELSE) and dies)
                 or (what == ELSE and line.request not in recorded)
@@ -92,7 +94,7 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
         case Did.SHOWN:
             return what == DROPPED and dies and not _lives_on(trace, change)
-        case Did.OPENED:
+        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT:
             return True
         case Did.LISTENED:
             is_unseen = not _sends(trace, line) or not line.sequence or _is_gone(trace, change)

@@ -8,8 +8,11 @@ STARTED    the process was killed since the last line of its life before; what i
 ASKED      the request reaches a process that can take it; it knows of no more refusals than the model's
 JUDGED     the process takes just these cases, by a live that ends in this sequence and digest, and would refuse those
 LOCKED     the block was judged again under the lock, by the log that ends there
+LOST       the process may not have heard of the block; it is sent again
 COMMITTED  the block's transaction has ended, with these answers, and the log then ended there
 NOTED      the log has these refusals, or the key was used by the request that is named
+UNNOTED    the process has not heard that it refuses the key; it refuses it again
+FORGOT     the process knows of no refusals any more; from here on, the barrier may fail
 ANSWERED   the case is answered: as the line says, with the event that it names
 READ       the reader asks the process, which has the tournament in memory
 SHOWN      the process has the barrier's answer, and the list ended in this sequence and digest
@@ -20,10 +23,10 @@ CLAIMED    no worker is at work, the checkpoint is where the line says, and the 
 SAVED      the tables have been committed up to this head
 
 Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
-gives up what a dead process sent; an answer of the server arrives; a process reads the log or asks for its head; loads
-the tournament; dies; a worker commits, or does not. The trace says nothing of these, so they are searched for. An
-answer may be given before its line is written, because another process may be faster with the next line; that it was
-given is checked where the line is.
+gives up what was sent over a connection that is gone; an answer of the server arrives; a process reads the log or asks
+for its head; loads the tournament; dies; a worker commits, or does not. The trace says nothing of these, so they are
+searched for. An answer may be given before its line is written, because another process may be faster with the next
+line; that it was given is checked where the line is.
 
 Real processes take time for what is one step of the model, so some things are freer here than there:
 
@@ -37,8 +40,9 @@ Real processes take time for what is one step of the model, so some things are f
 - What was sent to a listener over a connection that is gone may not have come, so it may begin anywhere before.
 - A worker may read less than all of the log; one that does not die may fail.
 
-Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; lost connections to
-the database and failovers, which the searches have; a request without a key that is asked again.
+Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; a log that has lost
+something, by a restore or a failover to a standby that lags, which the searches have; a request without a key that is
+asked again.
 """
 
 from bisect import bisect_left, bisect_right
@@ -69,6 +73,7 @@ from tests.model.state import (
     Process,
     Reader,
     Request,
+    Sending,
     Stage,
     Told,
     Worker,
@@ -124,11 +129,10 @@ class _Observed(Protocol):
         return super().told(world, case, told, live, **facts)  # type: ignore[arg-type]
 
     def next_refusal(self, database: Database, request: int) -> int:
-        history = self.history
-        if database.refusals + 1 in history.unnamed:
-            return database.refusals + 1
-        numbers = history.refusals.get(request, [])
-        return next((n for n in numbers if n > database.refused[request]), database.refusals + 1)
+        numbers = self.history.refusals.get(request, [])
+        after = database.refusals + 1
+        number = next((n for n in numbers if n > database.refused[request]), after)
+        return after if number > database.refusals and after in self.history.unnamed else number
 
 
 class _History:
@@ -331,6 +335,8 @@ class Conformance:
         shown: int | None = None
         self._is_dying, self._next_heads, self._next_ends = [tuple(dying)], [tuple(heads)], [tuple(ends)]
         self._next_shown = [shown]
+        unnoted: frozenset[tuple[int, str]] = frozenset()
+        self._next_unnoted = [unnoted]
         for line in reversed(self._lines):
             dying[line.process] = line.did is Did.STARTED
             if line.did is Did.STARTED and line.process in SERVICES:
@@ -345,18 +351,28 @@ class Conformance:
                 ends[line.process] = None
             if line.did in (Did.READ, Did.SHOWN):
                 shown = self._place_of_head(line) if line.did is Did.SHOWN else None
+            if line.did is Did.UNNOTED:
+                unnoted |= {(line.process, line.request)}
+            elif line.did is Did.NOTED:
+                unnoted -= {(line.process, line.request)}
+            elif line.did is Did.STARTED:
+                unnoted = frozenset([one for one in unnoted if one[0] != line.process])
+            self._next_unnoted.append(unnoted)
             self._is_dying.append(tuple(dying))
             self._next_heads.append(tuple(heads))
             self._next_ends.append(tuple(ends))
             self._next_shown.append(shown)
-        for ahead in (self._is_dying, self._next_heads, self._next_ends, self._next_shown):
+        for ahead in (self._is_dying, self._next_heads, self._next_ends, self._next_shown, self._next_unnoted):
             ahead.reverse()
-        opening = [False] * (len(PROCESSES))
-        self._is_opening = [tuple(opening)]
+        opening, losing = [False] * (len(PROCESSES)), [False] * (len(PROCESSES))
+        self._is_opening, self._has_lost = [tuple(opening)], [tuple(losing)]
         for line in self._lines:
             if line.did in (Did.OPENED, Did.LISTENED, Did.STARTED):
                 opening[line.process] = line.did is Did.OPENED
+            if line.did in (Did.FORGOT, Did.STARTED):
+                losing[line.process] = line.did is Did.FORGOT
             self._is_opening.append(tuple(opening))
+            self._has_lost.append(tuple(losing))
 
     def _place_of_head(self, line: Line) -> int:
         return self._history.places.get(line.sequence, -1) if self._history.has_head(line) else -1
@@ -449,6 +465,7 @@ class Conformance:
         for _, there in appender.steps(self._protocol, world):
             yield there
         yield from self._refused_together(world)
+        yield from self._lost(world, place)
         log = world.database.log
         for p, process in enumerate(world.processes):
             if self._is_opening[place][p] and process.is_ready and process.query is None and process.live != log:
@@ -476,6 +493,36 @@ class Conformance:
                 if end < len(log) and not _may_have_read(before, after, end):
                     continue
                 yield replace(there, database=world.database)
+
+    def _lost(self, world: World, place: int) -> Iterator[World]:
+        """A connection is lost over which the process refuses a key, or asks for the head. Who waits for the head waits
+        for the next one, or is answered with 503; so is a block that was overtaken, when the process cannot read what
+        overtook it."""
+        for p, process in enumerate(world.processes):
+            for one in process.beside:
+                name = self._protocol.requests[one.case.request].name
+                if one.stage is Stage.REFUSING and (p, name) in self._next_unnoted[place]:
+                    again = (*docket.without(process.beside, one), replace(one, stage=Stage.REFUSE))
+                    after = with_process(world, p, replace(process, beside=again))
+                    yield appender.refusal_orphaned(after, p)
+            if not self._has_lost[place][p]:
+                continue
+            if process.query is not None:
+                waits = tuple(
+                    [replace(one, stage=Stage.WAITS) if one.stage is Stage.ASKS else one for one in process.beside]
+                )
+                after = with_process(world, p, replace(process, query=None, beside=waits))
+                if world.reader is not None and world.reader.at == p:
+                    after = replace(after, reader=replace(world.reader, asking=False))
+                yield after
+            for one in process.beside:
+                if one.stage is Stage.WAITS:
+                    after = with_process(world, p, replace(process, beside=docket.without(process.beside, one)))
+                    yield self._protocol.told(after, one.case, Told.UNAVAILABLE)
+            sending = process.sending
+            if sending is not None and sending.outcome is not None and not sending.outcome.answers:
+                after = with_process(world, p, replace(process, sending=None))
+                yield docket.tell_all(self._protocol, after, sending.block.cases, Told.UNAVAILABLE)
 
     def _refused_together(self, world: World) -> Iterator[World]:
         """Another key is refused with the one under way, and its process dies before it notes that."""
@@ -510,12 +557,20 @@ class Conformance:
                 sending = process.sending
                 if sending is not None and self._is_head(sending.block.judged_by, line):
                     yield world
+            case Did.LOST:
+                yield from self._lost_block(world, line)
             case Did.COMMITTED:
                 if self._has_committed(process, line):
                     yield world
             case Did.NOTED:
                 if self._is_noted(world, line):
                     yield world
+            case Did.UNNOTED:
+                refusing = [one.case.request for one in process.beside if one.stage is Stage.REFUSING]
+                if self._requests.get(line.request) not in refusing:
+                    yield world
+            case Did.FORGOT:
+                yield with_process(world, line.process, docket.end_of_epoch(process))
             case Did.ANSWERED:
                 if self._is_answered(world, self._case(place, line, line.case), line):
                     yield world
@@ -542,6 +597,16 @@ class Conformance:
                     yield world
             case _:
                 yield world
+
+    def _lost_block(self, world: World, line: Line) -> Iterator[World]:
+        """The block is sent again; the server may still have it. A block without players is passed over."""
+        process = world.processes[line.process]
+        sending = process.sending
+        if sending is None:
+            yield world
+        elif not sending.reading:
+            again = replace(process, sending=Sending(sending.block))
+            yield with_process(appender.orphaned(world, line.process, sending), line.process, again)
 
     def _listened(self, world: World, line: Line) -> Iterator[World]:
         listener, process = world.listener, world.processes[line.process]

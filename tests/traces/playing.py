@@ -1,5 +1,5 @@
-"""Real processes at play: two API processes and two workers of one database, killed where it hurts, and clients that
-leave a trace.
+"""Real processes at play: two API processes and two workers of one database, killed and cut off where it hurts, and
+clients that leave a trace.
 
 In half of the tournaments a ranking is closed and reopened among adds, in the others a competition is voided. Clients
 ask for points with a key and without. With a key they ask again after a 503, a 500 and a cut connection, and sometimes
@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,8 @@ from asyncpg import Connection
 from engine.process.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.clients import Answer, Arena, Caller, NotSent
+from tests.faults.replaced import ended_with
+from tests.faults.resources import synchronous_standby, taken_over
 from tests.faults.stage import Stage
 from tests.faults.table import Trial
 from tests.model.state import Kind
@@ -45,6 +47,10 @@ class Fault(StrEnum):
 
     KILLED = "an API process is killed"
     WORKER_KILLED = "a worker is killed"
+    CUT_OFF = "an API process loses its connections"
+    WORKER_CUT_OFF = "a worker loses its connections"
+    CRASHED = "PostgreSQL is killed, and started again"
+    FAILOVER = "PostgreSQL is killed, and a synchronous standby takes its place"
 
 
 async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int, faults: Items[Fault]) -> list[Trace]:
@@ -56,7 +62,11 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
     path = f"{_HERE / 'startup'}:{_HERE.parents[1]}"
     variables = [{PLACE: str(folder / str(n)), "PYTHONPATH": path} for n in PROCESSES]
     variables[1][VARIABLE] = armed
-    async with trial.stage(tournaments=tournaments, variables=variables) as stage:
+    async with (
+        AsyncExitStack() as stack,
+        trial.stage(tournaments=tournaments, variables=variables) as stage,
+        ended_with(stack, stage),
+    ):
         players = [await _player(stage, folder, place) for place in range(tournaments)]
         async with asyncio.timeout(PLAY_SECONDS_MAX), asyncio.TaskGroup() as tasks:
             playing = [
@@ -69,7 +79,7 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
             listening = [tasks.create_task(player.listen()) for player in players]
             for fault in faults:
                 await _more_lines(folder, trial.random.randint(20, 60), playing)
-                await _make(fault, stage, trial.random)
+                await _make(fault, trial, stage)
             await asyncio.wait(playing)
             for one in listening:
                 one.cancel()
@@ -92,7 +102,8 @@ async def _more_lines(folder: Path, more: int, playing: list[asyncio.Task[None]]
     await until(lambda: all(one.done() for one in playing) or _text(folder).count(b"\n") >= enough, 60)
 
 
-async def _make(fault: Fault, stage: Stage, random: Random) -> None:
+async def _make(fault: Fault, trial: Trial, stage: Stage) -> None:
+    random = trial.random
     match fault:
         case Fault.KILLED:
             stage.services[0].kill()
@@ -100,6 +111,15 @@ async def _make(fault: Fault, stage: Stage, random: Random) -> None:
             worker = random.choice(stage.workers)
             worker.kill()
             await worker.again()
+        case Fault.CUT_OFF:
+            random.choice(stage.back).reset_all()
+        case Fault.WORKER_CUT_OFF:
+            random.choice(stage.tables).reset_all()
+        case Fault.CRASHED:
+            await stage.cluster.kill()
+            await stage.cluster.start()
+        case Fault.FAILOVER:
+            await taken_over(stage, await synchronous_standby(trial, stage))
 
 
 async def _player(stage: Stage, folder: Path, place: int) -> "_Player":

@@ -21,11 +21,12 @@ from api.http.router import IncomingRequest
 from api.interface.handlers import Handlers
 from api.stream.followers import Pieces, Streams
 from api.stream.listeners import Listener
+from engine.database.pool import Epoch
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
 from engine.domain.errors import OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
 from engine.log import appending, tails
-from engine.log.appender import Outcome
+from engine.log.appender import Outcome, _Sending, _SendingFailed
 from engine.log.appending import Appended, Block, KeyOutcome
 from engine.log.heads import Head
 from projections.live.pool import LivePool
@@ -105,10 +106,16 @@ def record() -> None:
     _wrap_case(recorder)
     _wrap_barrier(recorder)
     _wrap_listener(recorder)
+    _wrap_connections(recorder)
     refuse_keys = appending.refuse_keys
 
     async def noting(connection: Connection, tournament_id: TournamentId, keys: list[str]) -> list[KeyOutcome]:
-        outcomes = await refuse_keys(connection, tournament_id, keys)
+        try:
+            outcomes = await refuse_keys(connection, tournament_id, keys)
+        except BaseException:
+            for key in keys:
+                recorder.write(tournament_id, Did.UNNOTED, request=key)
+            raise
         for key, outcome in zip(keys, outcomes, strict=True):
             used = 0 if outcome.used is None else outcome.used.sequence
             recorder.write(tournament_id, Did.NOTED, request=key, sequence=used, refusals=outcome.refusals)
@@ -225,6 +232,27 @@ def _wrap_barrier(recorder: Recorder) -> None:
         recorder.write(live.tournament_id, Did.SHOWN, sequence=head.sequence, digest=head.digest.hex())
 
     LivePool.make_current = making_current  # type: ignore[method-assign]
+
+
+def _wrap_connections(recorder: Recorder) -> None:
+    """That a connection is lost: over which a block was sent, or any."""
+    send_, end = _Sending._send, Epoch.end
+
+    async def sending(self: _Sending, over: Any, blocks: list[Block], send: Any) -> Any:
+        try:
+            return await send_(self, over, blocks, send)
+        except _SendingFailed as failure:
+            if failure.maybe_applied:
+                for block in blocks:
+                    recorder.write(block.tournament_id, Did.LOST)
+            raise
+
+    def ending(self: Epoch) -> None:
+        end(self)
+        recorder.write(0, Did.FORGOT)
+
+    _Sending._send = sending  # type: ignore[method-assign]
+    Epoch.end = ending  # type: ignore[method-assign]
 
 
 def _wrap_listener(recorder: Recorder) -> None:

@@ -99,8 +99,9 @@ SAVED_MEANWHILE = replace(
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
     trial: Callable[[float], Trial],
 ) -> None:
-    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED]):
+    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED, Fault.CUT_OFF]):
         assert sum(line.did is Did.STARTED for line in trace.lines) > 2
+        assert any(line.did is Did.FORGOT for line in trace.lines)
         assert misfit(trace) == ""
         changed = [one for one in changes(trace) if not is_legal(trace, one)]
         accepted = [one.told for one in Random(1).sample(changed, CHANGES) if not misfit(one.changed)]
