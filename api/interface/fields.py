@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum, auto
+from itertools import takewhile
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args
@@ -275,7 +276,7 @@ def _items_of(text: str) -> list[bytes]:
         reason = "is nested too deeply" if isinstance(error, RecursionError) else f"must be JSON: {error}"
         fault = Fault(ITEMS, shortened(reason))
         raise Unreadable(f"The field {ITEMS} cannot be read; send a JSON array.", [fault]) from None
-    items = [bytes(item) for item in decoded if bytes(item)]
+    items = list(takewhile(bool, map(bytes, decoded)))  # what follows the last item is empty
     if len(items) > ITEMS_MAX:
         raise unacceptable([Fault(ITEMS, f"must hold at most {ITEMS_MAX} items")])
     return items
