@@ -162,6 +162,23 @@ ADVISORY_LOCKS = """
 HOLD_HEAD = "SELECT 1 FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 
 
+@asynccontextmanager
+async def turns_of_others() -> AsyncIterator["count[int]"]:
+    """The next number is how often somebody else could have done something meanwhile."""
+    number = count()
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0)
+            next(number)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield number
+    finally:
+        ticking.cancel()
+
+
 # ── Rankings ────────────────────────────────────────────────────────────────────────────────────────────
 
 

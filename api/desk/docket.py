@@ -81,7 +81,7 @@ from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
 from engine.process.tracing import RequestSpan
 from projections.live.caused import CausedPointsFollower
-from projections.live.due import DuePoints
+from projections.live.due import DuePoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -148,8 +148,8 @@ class Case(Struct, eq=False, kw_only=True):
     client was told that it was not applied, so it must never be. `condition`: an additional condition: the client's on
     the state of the resource, or the operator's on use. `caused`: the points of the competition that the command voids
     or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its answer;
-    `due`: likewise, the points that it expires. `needs_head`: its command receives the head of the log. `span`: that of
-    the request, if it is traced.
+    `reopened`: likewise, the points that expire with the reopening. `due`: the points that it expires. `needs_head`:
+    its command receives the head of the log. `span`: that of the request, if it is traced.
     """
 
     command: Command
@@ -171,6 +171,7 @@ class Case(Struct, eq=False, kw_only=True):
     caused: CausedPointsFollower | None = None
     needs_head: bool = False
     due: DuePoints | None = None
+    reopened: ReopenedPoints | None = None
 
     def judge(self, live: LiveTournament) -> None:
         """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints,
@@ -183,7 +184,13 @@ class Case(Struct, eq=False, kw_only=True):
                 command = msgspec.structs.replace(command, caused=self.caused.now())
         elif self.needs_head:
             command = msgspec.structs.replace(command, head=live.head.sequence)
-        if live.expires:
+        if self.due is not None:
+            if not self.due.is_current:
+                raise LacksPoints
+            if not self.due.events:
+                raise NothingDue
+            self.events = self.due.events
+        elif live.expires:
             self.events = decide_at(live.board, command, self._times(live, command))
             if not self.exact and any(isinstance(event, PointsExpired) and event.totals for event in self.events):
                 raise MustBeExact
@@ -195,11 +202,11 @@ class Case(Struct, eq=False, kw_only=True):
         match command:
             case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
                 raise LacksPoints
-            case ExpirePoints() if self.due is None or self.due.stale:
+            case ReopenRanking() if (
+                self.reopened is None or self.reopened.stale or self.reopened.until < live.boundaries[0]
+            ):
                 raise LacksPoints
-            case ReopenRanking() if self.due is None or self.due.stale or self.due.until < live.boundaries[0]:
-                raise LacksPoints
-        return times_of(live, command, self.caused, self.due)
+        return times_of(live, command, self.caused, self.reopened)
 
     def succeed(self, receipt: Receipt, now: float) -> None:
         """Answers, unless its time is over `now`."""
@@ -207,7 +214,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.time_out()
         elif not self.receipt.done():
             self.receipt.set_result(receipt)
-        if self.caused is not None or self.due is not None:
+        if self.caused is not None or self.reopened is not None:
             self.let_go()
 
     def fail(self, error: Exception) -> None:
@@ -228,21 +235,21 @@ class Case(Struct, eq=False, kw_only=True):
         """Releases what judging needs: the case will not be judged any more."""
         if self.caused is not None:
             self.caused.close()
-        if self.due is not None:
-            self.due.close()
+        if self.reopened is not None:
+            self.reopened.close()
 
 
 def times_of(
-    live: LiveTournament, command: Command, caused: CausedPointsFollower | None, due: DuePoints | None = None
+    live: LiveTournament, command: Command, caused: CausedPointsFollower | None, reopened: ReopenedPoints | None = None
 ) -> ExpiryTimes:
-    """What judging the command needs if points expire. `caused`, `due`: the points that it may make count or stop
+    """What judging the command needs if points expire. `caused`, `reopened`: the points that it may make count or stop
     counting."""
     given = {} if caused is None else caused.given()
-    if due is not None:
-        given = due.given
+    if reopened is not None:
+        given = reopened.given
     elif isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
         given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
-    return ExpiryTimes(now=live.boundaries[0], until=None if due is None else due.until, given=given)
+    return ExpiryTimes(now=live.boundaries[0], until=None if reopened is None else reopened.until, given=given)
 
 
 class Docket:
@@ -348,7 +355,6 @@ class Docket:
         try:
             assert expiry.due is not None
             await expiry.due.look_up(self._means.live_pool)
-            await read_results(self._means.live_pool, self.live, expiry.due.lacking_results())
         except Exception as error:  # noqa: BLE001 - none of them is in the log
             _fail([expiry, *taken], self._defective(error))
         else:
@@ -363,12 +369,12 @@ class Docket:
             if isinstance(command, ChangeCompetition):
                 case.caused = CausedPointsFollower(self.live, command.competition_id)
                 await case.caused.look_up(self._means.live_pool)
+            elif isinstance(command, ReopenRanking):
+                case.let_go()
+                case.reopened = ReopenedPoints(self.live, command.ranking_id, self.live.boundaries[0])
+                await case.reopened.look_up(self._means.live_pool)
             else:
-                if case.judged > 0 or case.due is None:
-                    case.let_go()
-                    reopened = command.ranking_id if isinstance(command, ReopenRanking) else None
-                    until = self.live.boundaries[0] if reopened or case.due is None else case.due.until
-                    case.due = DuePoints(self.live, until, reopened)
+                assert case.due is not None
                 await case.due.look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - a client waits for this task
             case.fail(self._defective(error))

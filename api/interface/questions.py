@@ -33,9 +33,8 @@ _Question = TypeVar("_Question", bound=Struct)
 
 def with_days(board: Board, question: _Question) -> _Question:
     """The question, with the days of the tournament in place of those that are named without a zone."""
-    said = {name: getattr(question, name) for name in question.__struct_fields__}
-    days = days_in(board, {name: day for name, day in said.items() if isinstance(day, Day)})
-    return msgspec.structs.replace(question, **days) if days else question
+    days = {name: value for name, value in msgspec.structs.asdict(question).items() if isinstance(value, Day)}
+    return msgspec.structs.replace(question, **days_in(board, days)) if days else question
 
 
 def days_in(board: Board, said: Mapping[str, Any]) -> dict[str, Any]:

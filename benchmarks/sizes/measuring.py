@@ -300,7 +300,7 @@ class Measuring:
 
 
 class Probe:
-    """Use within `_probing`: the client of `probe.py`."""
+    """Use within `probing`: the client of `probe.py`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -339,7 +339,7 @@ async def measuring(service: Service, world: World, effort: Effort) -> AsyncIter
     headers = {"Authorization": f"Bearer {service.token}", "Accept-Encoding": "identity"}
     async with (
         owner(service.dsn) as connection,
-        _probing(service, world) as probe,
+        probing(service, world.elsewhere) as probe,
         ClientSession(connector=connector, headers=headers, auto_decompress=False) as session,
     ):
         await wait_for_tables(connection)
@@ -355,11 +355,12 @@ async def wait_for_tables(connection: asyncpg.Connection) -> None:
 
 
 @asynccontextmanager
-async def _probing(service: Service, world: World) -> AsyncIterator[Probe]:
+async def probing(service: Service, path: str) -> AsyncIterator[Probe]:
+    """A probe that reads `path`."""
     address = urlsplit(service.url)
     assert address.hostname is not None
     assert address.port is not None
-    request = get(world.elsewhere, service.token).decode()
+    request = get(path, service.token).decode()
     settings = ProbeSettings(host=address.hostname, port=address.port, request=request)
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -4,9 +4,9 @@ Pure. Points count unless they are undone, their competition is voided, their co
 expired.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar, cast
 
 import msgspec
 
@@ -14,6 +14,19 @@ from engine.domain import commands, events
 from engine.domain.events import Delta, Total
 from engine.domain.state import RankingState, ResultLine, ResultsState, State
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+
+_T = TypeVar("_T")
+Steps = Generator[None, None, _T]
+"""What can be taken step by step, with pauses for other work, if the state does not change meanwhile."""
+
+
+def whole(steps: Steps[_T]) -> _T:
+    """The result of all the steps, without a pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(_T, end.value)
 
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +162,8 @@ def total_of_results(
     return None
 
 
-TotalsOfResults = Mapping[tuple[UnityId, CompetitorId], Total]
+Named = tuple[UnityId, CompetitorId]
+TotalsOfResults = Mapping[Named, Total]
 
 
 def totals_after(
@@ -158,19 +172,36 @@ def totals_after(
     """The totals of all competitors with a result in `points`, the events whose lines start or stop counting.
     `starting`: the events whose lines start. Raises LacksResults."""
     rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
+    given_back: dict[Named, list[ResultLine]] = {}
+    for sequence, one in starting.items():
+        give_back(given_back, sequence, one.results)
+    return whole(totals_of_named(state, rankings, afterwards, given_back))
+
+
+def give_back(given_back: dict[Named, list[ResultLine]], sequence: Sequence, results: Iterable[Delta]) -> None:
+    """Adds the results of an event to those that count afterwards but not now."""
+    for number, result in enumerate(results):
+        line = sequence, number, result.amount
+        given_back.setdefault((result.unity_id, result.competitor_id), []).append(line)
+
+
+def totals_of_named(
+    state: State,
+    rankings: Mapping[Named, RankingId],
+    afterwards: Afterwards,
+    given_back: Mapping[Named, list[ResultLine]],
+) -> Steps[TotalsOfResults]:
+    """As `totals_after`, for unities and competitors in the rankings named."""
     results = {one: state.rankings[one].results for one in rankings.values()}
     if missing := [ranking_id for ranking_id, its in results.items() if its is None]:
         raise LacksResults(missing)
-    given_back: dict[tuple[UnityId, CompetitorId], list[ResultLine]] = {named: [] for named in rankings}
-    for sequence, one in starting.items():
-        for number, result in enumerate(one.results):
-            given_back[result.unity_id, result.competitor_id].append((sequence, number, result.amount))
     totals = {}
     for (unity_id, competitor_id), ranking_id in rankings.items():
-        its, back = results[ranking_id], given_back[unity_id, competitor_id]
+        its, back = results[ranking_id], given_back.get((unity_id, competitor_id), ())
         assert its is not None
         total = total_of_results(state, ranking_id, its, unity_id, competitor_id, afterwards, back)
         totals[unity_id, competitor_id] = Total(competitor_id, unity_id, total)
+        yield
     return totals
 
 
@@ -184,7 +215,7 @@ def signed(sign: Literal[-1, 1], deltas: Iterable[Delta]) -> tuple[Delta, ...]:
     return tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in deltas])
 
 
-def closed_among(state: State, points: Iterable[events.PointsAdded | events.PointsExpired]) -> str:
-    """The ids of the closed rankings among those of these points, as text."""
-    touched = dict.fromkeys(one.ranking_id for one in points)
+def closed_among(state: State, ranking_ids: Iterable[RankingId]) -> str:
+    """The ids of the closed rankings among these, as text."""
+    touched = dict.fromkeys(ranking_ids)
     return ", ".join([str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None])

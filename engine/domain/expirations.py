@@ -3,10 +3,8 @@
 Pure: part of `judging.decide_at`. Each ranking gets one PointsExpired.
 """
 
-from collections.abc import Container, Iterable
-from collections.abc import Sequence as Items
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
-from typing import Final, Literal
 
 from msgspec import UNSET
 
@@ -15,20 +13,22 @@ from engine.domain.counting import (
     AS_NOW,
     Afterwards,
     ExpiryTimes,
+    Named,
+    Steps,
     closed_among,
     counting_of,
     declared_date,
+    give_back,
     now_of,
     of_lines,
     over_by,
-    signed,
     took_place_at,
-    totals_after,
-    totals_of,
+    totals_of_named,
+    whole,
 )
 from engine.domain.errors import Conflict
-from engine.domain.events import Delta, Event
-from engine.domain.state import State
+from engine.domain.events import Delta, Event, Total
+from engine.domain.state import ResultLine, State
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
@@ -43,21 +43,37 @@ def expired_at_once(
     for points in added:
         assert isinstance(points, events.PointsAdded)
         over = over_by(state.rankings[points.ranking_id], date, times.now)
-        expiring.stop(_NOT_YET, points, over)
-    return expiring.decided(times.now, AS_NOW)
+        expiring.stop(points, over)
+    return whole(expiring.decided(times.now, AS_NOW))
 
 
-def expired_by(state: State, times: ExpiryTimes, rankings: Items[RankingId]) -> tuple[Event, ...]:
+class Expiration:
+    """The expiry in `rankings` of points that expire by `until`. In the state, everything due by `now` has expired."""
+
+    def __init__(self, state: State, now: datetime, until: datetime, rankings: Container[RankingId]) -> None:
+        self._state, self._now, self._until, self._rankings = state, now, until, rankings
+        self._expiring = _Expiring(state)
+
+    def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
+        """Takes an event's points, which may expire."""
+        ranking = self._state.rankings[points.ranking_id]
+        if points.ranking_id in self._rankings and sequence not in ranking.undone:
+            took_place = took_place_at(self._state, recorded_at, points.competition_id)
+            before = over_by(ranking, took_place, now_of(ranking, self._now))
+            self._expiring.stop(points, over_by(ranking, took_place, self._until) - before)
+
+    def decided(self) -> Steps[tuple[Event, ...]]:
+        """The events. Raises LacksResults."""
+        return self._expiring.decided(self._until, Afterwards(now=self._until))
+
+
+def expired_by(state: State, times: ExpiryTimes, rankings: Container[RankingId]) -> tuple[Event, ...]:
     """The expiry, in these rankings, of those points in `times` that expire by `times.until`."""
     assert times.until is not None
-    expiring = _Expiring(state)
+    expiration = Expiration(state, times.now, times.until, rankings)
     for sequence, (recorded_at, points) in times.given.items():
-        ranking = state.rankings[points.ranking_id]
-        if points.ranking_id in rankings and sequence not in ranking.undone:
-            took_place = took_place_at(state, recorded_at, points.competition_id)
-            before = over_by(ranking, took_place, now_of(ranking, times.now))
-            expiring.stop(sequence, points, over_by(ranking, took_place, times.until) - before)
-    return expiring.decided(times.until, Afterwards(now=times.until))
+        expiration.take(sequence, recorded_at, points)
+    return whole(expiration.decided())
 
 
 def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
@@ -78,81 +94,65 @@ def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes
             before = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now)
             after = over_by(ranking, date or recorded_at, now)
             expiring.start(sequence, points, before - after)
-            expiring.stop(sequence, points, after - before)
-    if closed := closed_among(state, expiring.points):
+            expiring.stop(points, after - before)
+    if closed := closed_among(state, expiring.rankings):
         raise Conflict(
             f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
             f"rankings; have them reopened first: {closed}."
         )
-    return expiring.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date}))
-
-
-_NOT_YET: Final = Sequence(0)
-"""The sequence of an event that is being judged."""
+    return whole(expiring.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
 
 
 class _Expiring:
-    """Collects the lines that stop counting because they have expired, or start because they no longer have."""
+    """Sums the lines that stop counting because they have expired, or start because they no longer have."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._stopping: list[tuple[Sequence, events.PointsAdded]] = []
-        self._starting: list[tuple[Sequence, events.PointsAdded]] = []
+        self._sums: dict[RankingId, dict[tuple[CompetitorId, UnityId], int]] = {}
+        self._of_results: dict[Named, RankingId] = {}
+        self._given_back: dict[Named, list[ResultLine]] = {}
 
     @property
-    def points(self) -> list[events.PointsAdded]:
-        return [points for _, points in (*self._stopping, *self._starting)]
+    def rankings(self) -> Iterable[RankingId]:
+        """Those of all lines."""
+        return self._sums
 
-    def stop(self, sequence: Sequence, points: events.PointsAdded, over: Container[UnityId]) -> None:
+    def stop(self, points: events.PointsAdded, over: Container[UnityId]) -> None:
         """Adds the counting lines of this event in the unities `over`: they stop counting."""
-        self._take(self._stopping, sequence, points, over)
+        self._take(points, over, -1)
 
     def start(self, sequence: Sequence, points: events.PointsAdded, back: Container[UnityId]) -> None:
         """Adds the lines of this event in the unities `back` that nothing else prevents from counting: they start."""
-        self._take(self._starting, sequence, points, back)
+        give_back(self._given_back, sequence, self._take(points, back, 1).results)
 
-    def _take(
-        self,
-        taken: list[tuple[Sequence, events.PointsAdded]],
-        sequence: Sequence,
-        points: events.PointsAdded,
-        unities: Container[UnityId],
-    ) -> None:
+    def _take(self, points: events.PointsAdded, unities: Container[UnityId], sign: int) -> events.PointsAdded:
         its = of_lines(counting_of(self._state, points), lambda line: line.unity_id in unities)
         if events.changed_by(its):
-            taken.append((sequence, its))
+            sums = self._sums.setdefault(points.ranking_id, {})
+            for line in its.deltas:
+                named = line.competitor_id, line.unity_id
+                sums[named] = sums.get(named, 0) + sign * line.amount
+            for line in its.results:
+                self._of_results[line.unity_id, line.competitor_id] = points.ranking_id
+        return its
 
-    def decided(self, boundary: datetime, afterwards: Afterwards) -> tuple[Event, ...]:
+    def decided(self, boundary: datetime, afterwards: Afterwards) -> Steps[tuple[Event, ...]]:
         """One PointsExpired for each ranking. Raises LacksResults."""
-        starting = dict(self._starting)
-        deltas: dict[RankingId, list[Delta]] = {}
-        results: dict[RankingId, list[Delta]] = {}
-        touched: dict[Sequence, events.PointsAdded] = {}
-        for number, (_, points) in enumerate((*self._stopping, *self._starting)):
-            sign: Literal[-1, 1] = -1 if number < len(self._stopping) else 1
-            deltas.setdefault(points.ranking_id, []).extend(signed(sign, points.deltas))
-            results.setdefault(points.ranking_id, []).extend(points.results)
-            touched[Sequence(number)] = points
-        totals = totals_after(self._state, touched, afterwards, starting)
-        return tuple(
-            [
-                events.PointsExpired(
-                    ranking_id=ranking_id,
-                    boundary=boundary,
-                    deltas=_summed(its),
-                    totals=totals_of(results[ranking_id], totals),
-                )
-                for ranking_id, its in deltas.items()
-            ]
-        )
+        after = yield from totals_of_named(self._state, self._of_results, afterwards, self._given_back)
+        totals: dict[RankingId, list[Total]] = {}
+        for named, ranking_id in self._of_results.items():
+            totals.setdefault(ranking_id, []).append(after[named])
+            yield
+        expired = []
+        for ranking_id, sums in self._sums.items():
+            deltas = yield from _lines_of(sums)
+            its = tuple(totals.get(ranking_id, ()))
+            expired.append(events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas, totals=its))
+        return tuple(expired)
 
 
-def _summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
+def _lines_of(sums: Mapping[tuple[CompetitorId, UnityId], int]) -> Steps[tuple[Delta, ...]]:
     """For each competitor and unity, one line with the sum, even if it is 0, or several if one line cannot hold it."""
-    sums: dict[tuple[CompetitorId, UnityId], int] = {}
-    for line in lines:
-        named = line.competitor_id, line.unity_id
-        sums[named] = sums.get(named, 0) + line.amount
     found: list[Delta] = []
     for (competitor_id, unity_id), amount in sums.items():
         left = amount
@@ -161,4 +161,5 @@ def _summed(lines: Iterable[Delta]) -> tuple[Delta, ...]:
             found.append(Delta(competitor_id, unity_id, part))
             left -= part
         found.append(Delta(competitor_id, unity_id, left))
+        yield
     return tuple(found)

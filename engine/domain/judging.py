@@ -151,8 +151,7 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
-    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it.
-    Also raises NothingDue."""
+    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it."""
     match command:
         case commands.AddPoints() | commands.AddPointsToRankings():
             added = decide(state, command)
@@ -160,11 +159,6 @@ def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event
         case commands.ChangeCompetition():
             changed = _change_competition(state, command)
             return changed, *redated(state, changed, times)
-        case commands.ExpirePoints():
-            open_ones = [one for one, ranking in state.rankings.items() if ranking.closed_at is None]
-            if expired := expired_by(state, times, open_ones):
-                return expired
-            raise NothingDue
         case commands.VoidCompetition():
             return void_competition(state, command, times)
         case commands.UnvoidCompetition():

@@ -103,7 +103,7 @@ def _reversals(
     if times is not None:
         counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
         counting = {s: points for s, points in counting.items() if events.changed_by(points)}
-    if closed := closed_among(state, counting.values()):
+    if closed := closed_among(state, [points.ranking_id for points in counting.values()]):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
         )
@@ -132,7 +132,7 @@ def reverse_points(
 ) -> tuple[Event, ...]:
     existing(state.rankings, "ranking", command.ranking_id)
     undo, roots = _undo_or_redo(state, command)
-    if closed := closed_among(state, roots.values()):
+    if closed := closed_among(state, [points.ranking_id for points in roots.values()]):
         raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
     reversals: list[Event] = []
     counting = {sequence: counting_of(state, points) for sequence, points in roots.items()}

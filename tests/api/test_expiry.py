@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -26,6 +27,7 @@ from engine.domain import commands, events
 from engine.domain.commands import AddPoints, Command
 from engine.domain.errors import DatabaseUnavailable, Refusal
 from engine.domain.events import Criterion, Delta
+from engine.domain.expirations import Expiration
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
     OPERATOR,
@@ -38,6 +40,7 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
+from engine.process import time_slices
 from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums, left_out
 from projections.board.classified_lines import ClassifiedLines
@@ -51,7 +54,7 @@ from projections.tables.worker import Worker
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
-from tests.desks import desks_at, recorded, submit, until
+from tests.desks import desks_at, recorded, submit, turns_of_others, until
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
@@ -382,6 +385,29 @@ async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
     taken = sum(-delta.amount for event in expired for delta in event.deltas if delta.competitor_id == ANN)
     assert taken == 8
     assert len({event.boundary for event in expired}) == len(expired)
+
+
+async def test_others_get_their_turns_however_many_points_expire(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+    take = Expiration.take
+
+    def taking(self: Expiration, *points: Any) -> None:
+        turns.append(next(number))
+        take(self, *points)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
+        await clock.pass_by(hours=24)
+        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        monkeypatch.setattr(Expiration, "take", taking)
+        async with turns_of_others() as number:
+            assert not any((await world.totals(0)).values())
+    assert len(turns) == 80
+    assert all(later > earlier + 1 for earlier, later in pairwise(turns))
 
 
 async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(

@@ -1,11 +1,7 @@
 """A long log is no reason to wait, when its tables are up to date; nor is a large tournament, for anybody else."""
 
-import asyncio
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from itertools import count
 
 import pytest
 from hypothesis import given
@@ -25,6 +21,7 @@ from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
+from tests.desks import turns_of_others
 from tests.projections.written import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
@@ -93,23 +90,6 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
 # ── Large ones ──────────────────────────────────────────────────────────────────────────────────────────
 
 MANY = 300
-
-
-@asynccontextmanager
-async def turns_of_others() -> AsyncIterator["count[int]"]:
-    """The next number is how often somebody else could have done something meanwhile."""
-    number = count()
-
-    async def tick() -> None:
-        while True:
-            await asyncio.sleep(0)
-            next(number)
-
-    ticking = asyncio.create_task(tick())
-    try:
-        yield number
-    finally:
-        ticking.cancel()
 
 
 async def registered(database: Database) -> TournamentId:
