@@ -184,21 +184,21 @@ class Case(Struct, eq=False, kw_only=True):
                 command = msgspec.structs.replace(command, caused=self.caused.now())
         elif self.needs_head:
             command = msgspec.structs.replace(command, head=live.head.sequence)
-        if self.due is not None:
-            if not self.due.is_current:
-                raise LacksPoints
-            if not self.due.events:
-                raise NothingDue
-            self.events = self.due.events
-        elif live.expires:
-            self.events = decide_at(live.board, command, self._times(live, command))
+        if live.expires:
+            self.events = self._decide_at(live, command)
             if not self.exact and any(isinstance(event, PointsExpired) and event.totals for event in self.events):
                 raise MustBeExact
         else:
             self.events = decide(live.board, command)
 
-    def _times(self, live: LiveTournament, command: Command) -> ExpiryTimes:
-        """What judging needs if points expire. Raises LacksPoints."""
+    def _decide_at(self, live: LiveTournament, command: Command) -> tuple[Event, ...]:
+        """The events, where points expire. Raises LacksPoints and NothingDue."""
+        if self.due is not None:
+            if not self.due.is_current:
+                raise LacksPoints
+            if not self.due.events:
+                raise NothingDue
+            return self.due.events
         match command:
             case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
                 raise LacksPoints
@@ -206,7 +206,7 @@ class Case(Struct, eq=False, kw_only=True):
                 self.reopened is None or self.reopened.stale or self.reopened.until < live.boundaries[0]
             ):
                 raise LacksPoints
-        return times_of(live, command, self.caused, self.reopened)
+        return decide_at(live.board, command, times_of(live, command, self.caused, self.reopened))
 
     def succeed(self, receipt: Receipt, now: float) -> None:
         """Answers, unless its time is over `now`."""

@@ -162,8 +162,8 @@ def total_of_results(
     return None
 
 
-Named = tuple[UnityId, CompetitorId]
-TotalsOfResults = Mapping[Named, Total]
+TotalOf = tuple[UnityId, CompetitorId]
+TotalsOfResults = Mapping[TotalOf, Total]
 
 
 def totals_after(
@@ -172,13 +172,13 @@ def totals_after(
     """The totals of all competitors with a result in `points`, the events whose lines start or stop counting.
     `starting`: the events whose lines start. Raises LacksResults."""
     rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
-    given_back: dict[Named, list[ResultLine]] = {}
+    given_back: dict[TotalOf, list[ResultLine]] = {}
     for sequence, one in starting.items():
         give_back(given_back, sequence, one.results)
     return whole(totals_of_named(state, rankings, afterwards, given_back))
 
 
-def give_back(given_back: dict[Named, list[ResultLine]], sequence: Sequence, results: Iterable[Delta]) -> None:
+def give_back(given_back: dict[TotalOf, list[ResultLine]], sequence: Sequence, results: Iterable[Delta]) -> None:
     """Adds the results of an event to those that count afterwards but not now."""
     for number, result in enumerate(results):
         line = sequence, number, result.amount
@@ -187,9 +187,9 @@ def give_back(given_back: dict[Named, list[ResultLine]], sequence: Sequence, res
 
 def totals_of_named(
     state: State,
-    rankings: Mapping[Named, RankingId],
+    rankings: Mapping[TotalOf, RankingId],
     afterwards: Afterwards,
-    given_back: Mapping[Named, list[ResultLine]],
+    given_back: Mapping[TotalOf, list[ResultLine]],
 ) -> Steps[TotalsOfResults]:
     """As `totals_after`, for unities and competitors in the rankings named."""
     results = {one: state.rankings[one].results for one in rankings.values()}

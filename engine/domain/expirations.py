@@ -13,8 +13,8 @@ from engine.domain.counting import (
     AS_NOW,
     Afterwards,
     ExpiryTimes,
-    Named,
     Steps,
+    TotalOf,
     closed_among,
     counting_of,
     declared_date,
@@ -109,8 +109,8 @@ class _Expiring:
     def __init__(self, state: State) -> None:
         self._state = state
         self._sums: dict[RankingId, dict[tuple[CompetitorId, UnityId], int]] = {}
-        self._of_results: dict[Named, RankingId] = {}
-        self._given_back: dict[Named, list[ResultLine]] = {}
+        self._of_results: dict[TotalOf, RankingId] = {}
+        self._given_back: dict[TotalOf, list[ResultLine]] = {}
 
     @property
     def rankings(self) -> Iterable[RankingId]:
