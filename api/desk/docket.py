@@ -249,7 +249,7 @@ def times_of(
         given = reopened.given
     elif isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
         given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
-    return ExpiryTimes(now=live.boundaries[0], until=None if reopened is None else reopened.until, given=given)
+    return ExpiryTimes(now=live.boundaries[0], given=given)
 
 
 class Docket:

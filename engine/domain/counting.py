@@ -30,13 +30,11 @@ def whole(steps: Steps[_T]) -> _T:
 
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `until`: the time
-    up to which the command expires points; None: it expires none. `given`: points that the command may make count or
-    stop counting, each with the time at which it was recorded.
+    """What judging needs if points expire. `now`: in the state, everything due by then has expired. `given`: points
+    that the command may make count or stop counting, each with the time at which it was recorded.
     """
 
     now: datetime
-    until: datetime | None = None
     given: Mapping[Sequence, tuple[datetime, events.PointsAdded]] = msgspec.field(default_factory=dict)
 
 

@@ -1,6 +1,6 @@
 """Which points stop counting because they have expired, or count again because they no longer have.
 
-Pure: part of `judging.decide_at`. Each ranking gets one PointsExpired.
+Pure. Each ranking gets one PointsExpired.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -28,8 +28,8 @@ from engine.domain.counting import (
 )
 from engine.domain.errors import Conflict
 from engine.domain.events import Delta, Event, Total
-from engine.domain.state import ResultLine, State
-from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.state import RankingState, ResultLine, State
+from engine.domain.terms import DELTA_MAX, CompetitionId, RankingId, Sequence, UnityId
 
 
 def expired_at_once(
@@ -39,38 +39,49 @@ def expired_at_once(
     date = declared_date(state, competition_id)
     if date is None:
         return ()
-    expiring = _Expiring(state)
+    sums = _Sums(state)
     for points in added:
         assert isinstance(points, events.PointsAdded)
         over = over_by(state.rankings[points.ranking_id], date, times.now)
-        expiring.stop(points, over)
-    return whole(expiring.decided(times.now, AS_NOW))
+        sums.stop(points, over)
+    return whole(sums.decided(times.now, AS_NOW))
+
+
+_Due = tuple[UnityId, datetime, datetime]
+"""A unity in which those points expire that took place after the first time, and not after the second."""
 
 
 class Expiration:
-    """The expiry in `rankings` of points that expire by `until`. In the state, everything due by `now` has expired."""
+    """The expiry of points that expire by `until`. In the state, everything due by `now` has expired."""
 
-    def __init__(self, state: State, now: datetime, until: datetime, rankings: Container[RankingId]) -> None:
-        self._state, self._now, self._until, self._rankings = state, now, until, rankings
-        self._expiring = _Expiring(state)
+    def __init__(self, state: State, now: datetime, until: datetime) -> None:
+        self._state, self._now, self._until = state, now, until
+        self._sums = _Sums(state)
+        self._due: dict[RankingId, list[_Due]] = {}
 
     def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
         """Takes an event's points, which may expire."""
         ranking = self._state.rankings[points.ranking_id]
-        if points.ranking_id in self._rankings and sequence not in ranking.undone:
-            took_place = took_place_at(self._state, recorded_at, points.competition_id)
-            before = over_by(ranking, took_place, now_of(ranking, self._now))
-            self._expiring.stop(points, over_by(ranking, took_place, self._until) - before)
+        if (due := self._due.get(points.ranking_id)) is None:
+            due = self._due[points.ranking_id] = self._due_in(ranking)
+        took_place = took_place_at(self._state, recorded_at, points.competition_id)
+        over = {unity_id for unity_id, after, by in due if after < took_place <= by}
+        if over and sequence not in ranking.undone:
+            self._sums.stop(points, over)
+
+    def _due_in(self, ranking: RankingState) -> list[_Due]:
+        now = now_of(ranking, self._now)
+        expiries = [(one, ranking.unities[one].expiry) for one in ranking.special]
+        return [(one, its.over_up_to(now), its.over_up_to(self._until)) for one, its in expiries if its is not None]
 
     def decided(self) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
-        return self._expiring.decided(self._until, Afterwards(now=self._until))
+        return self._sums.decided(self._until, Afterwards(now=self._until))
 
 
-def expired_by(state: State, times: ExpiryTimes, rankings: Container[RankingId]) -> tuple[Event, ...]:
-    """The expiry, in these rankings, of those points in `times` that expire by `times.until`."""
-    assert times.until is not None
-    expiration = Expiration(state, times.now, times.until, rankings)
+def expired_since_closing(state: State, times: ExpiryTimes) -> tuple[Event, ...]:
+    """The expiry of those points in `times` that would have expired by now if their rankings had been open."""
+    expiration = Expiration(state, times.now, times.now)
     for sequence, (recorded_at, points) in times.given.items():
         expiration.take(sequence, recorded_at, points)
     return whole(expiration.decided())
@@ -86,36 +97,36 @@ def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes
     date = changed.started_at
     if date == state.competitions[changed.competition_id].created_at:
         date = None  # means that none is declared
-    expiring = _Expiring(state)
+    sums = _Sums(state)
     for sequence, (recorded_at, points) in times.given.items():
         ranking = state.rankings[points.ranking_id]
         if sequence not in ranking.undone:
             now = now_of(ranking, times.now)
             before = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now)
             after = over_by(ranking, date or recorded_at, now)
-            expiring.start(sequence, points, before - after)
-            expiring.stop(points, after - before)
-    if closed := closed_among(state, expiring.rankings):
+            sums.start(sequence, points, before - after)
+            sums.stop(points, after - before)
+    if closed := closed_among(state, sums.rankings):
         raise Conflict(
             f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
             f"rankings; have them reopened first: {closed}."
         )
-    return whole(expiring.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
+    return whole(sums.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
 
 
-class _Expiring:
+class _Sums:
     """Sums the lines that stop counting because they have expired, or start because they no longer have."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._sums: dict[RankingId, dict[tuple[CompetitorId, UnityId], int]] = {}
+        self._deltas: dict[RankingId, dict[TotalOf, int]] = {}
         self._of_results: dict[TotalOf, RankingId] = {}
         self._given_back: dict[TotalOf, list[ResultLine]] = {}
 
     @property
     def rankings(self) -> Iterable[RankingId]:
         """Those of all lines."""
-        return self._sums
+        return self._deltas
 
     def stop(self, points: events.PointsAdded, over: Container[UnityId]) -> None:
         """Adds the counting lines of this event in the unities `over`: they stop counting."""
@@ -128,9 +139,9 @@ class _Expiring:
     def _take(self, points: events.PointsAdded, unities: Container[UnityId], sign: int) -> events.PointsAdded:
         its = of_lines(counting_of(self._state, points), lambda line: line.unity_id in unities)
         if events.changed_by(its):
-            sums = self._sums.setdefault(points.ranking_id, {})
+            sums = self._deltas.setdefault(points.ranking_id, {})
             for line in its.deltas:
-                named = line.competitor_id, line.unity_id
+                named = line.unity_id, line.competitor_id
                 sums[named] = sums.get(named, 0) + sign * line.amount
             for line in its.results:
                 self._of_results[line.unity_id, line.competitor_id] = points.ranking_id
@@ -140,21 +151,21 @@ class _Expiring:
         """One PointsExpired for each ranking. Raises LacksResults."""
         after = yield from totals_of_named(self._state, self._of_results, afterwards, self._given_back)
         totals: dict[RankingId, list[Total]] = {}
-        for named, ranking_id in self._of_results.items():
-            totals.setdefault(ranking_id, []).append(after[named])
+        for named, total in after.items():
+            totals.setdefault(self._of_results[named], []).append(total)
             yield
         expired = []
-        for ranking_id, sums in self._sums.items():
+        for ranking_id, sums in self._deltas.items():
             deltas = yield from _lines_of(sums)
             its = tuple(totals.get(ranking_id, ()))
             expired.append(events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas, totals=its))
         return tuple(expired)
 
 
-def _lines_of(sums: Mapping[tuple[CompetitorId, UnityId], int]) -> Steps[tuple[Delta, ...]]:
+def _lines_of(sums: Mapping[TotalOf, int]) -> Steps[tuple[Delta, ...]]:
     """For each competitor and unity, one line with the sum, even if it is 0, or several if one line cannot hold it."""
     found: list[Delta] = []
-    for (competitor_id, unity_id), amount in sums.items():
+    for (unity_id, competitor_id), amount in sums.items():
         left = amount
         while abs(left) > DELTA_MAX:
             part = DELTA_MAX if left > 0 else -DELTA_MAX

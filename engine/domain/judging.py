@@ -19,7 +19,7 @@ from engine.domain.commands import Command
 from engine.domain.counting import ExpiryTimes
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result, Scored
-from engine.domain.expirations import expired_at_once, expired_by, redated
+from engine.domain.expirations import expired_at_once, expired_since_closing, redated
 from engine.domain.faults import (
     circle_faults,
     color_faults,
@@ -168,7 +168,7 @@ def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event
         case commands.ReversePoints():
             return reverse_points(state, command, times)
         case commands.ReopenRanking():
-            return *decide(state, command), *expired_by(state, times, [command.ranking_id])
+            return *decide(state, command), *expired_since_closing(state, times)
         case _:
             return decide(state, command)
 

@@ -1,7 +1,7 @@
-"""The points that expire by a time: read from the log.
+"""The points that expire by a time: read from the log, and summed.
 
 No state records when points expire. Subtracting the age at which points expire from the last expiry and from the new
-one gives an interval: the points that are due were recorded, or took place, in it. So few events are read.
+one gives an interval: the points that are due were recorded, or took place, in it. So no others are read.
 """
 
 from collections import deque
@@ -21,9 +21,8 @@ from projections.live.tournament import LiveTournament
 
 
 class DuePoints:
-    """The expiry, in the open rankings, of all points that are due by `until`. `events`: what to record, by the state
-    in which `look_up` began. The points are summed as they are read, with pauses for other work: they may be millions.
-    """
+    """The expiry, in the open rankings, of all points that are due by `until`. `events`: what to record; valid while
+    `is_current`. The points are summed as they are read, with pauses for other work: they may be millions."""
 
     def __init__(self, live: LiveTournament, until: datetime) -> None:
         self.until = until
@@ -33,30 +32,30 @@ class DuePoints:
 
     @property
     def is_current(self) -> bool:
-        """Whether the points have been looked up, and the live has folded nothing since."""
+        """Whether `look_up` has ended, and the live has folded nothing since it began."""
         return self._head == self._live.head
 
     async def look_up(self, live_pool: LivePool) -> None:
-        """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
         live, time_slice = self._live, TimeSlice()
-        self._head = live.head
+        head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
-        expiration = Expiration(live.board, live.boundaries[0], self.until, open_ones)
+        expiration = Expiration(live.board, live.boundaries[0], self.until)
         async for recorded, points in _given_between(live, live_pool, self.until, open_ones):
             expiration.take(recorded.sequence, recorded.recorded_at, points)
             if time_slice.over:
                 await time_slice.give_way()
-        while True:
+        while live.head == head and self._head is None:
             try:
                 self.events = await in_time_slices(expiration.decided())
-                return
+                self._head = head
             except LacksResults as lack:
                 await read_results(live_pool, live, lack.ranking_ids)
 
 
 class ReopenedPoints:
-    """The points in a closed ranking that are due by `until`, when it is reopened, kept current until `close`. `stale`:
-    a date has changed since `look_up`, so the points must be looked up again."""
+    """The points in a closed ranking that may be due by `until`, when it is reopened, kept current until `close`.
+    `stale`: a date has changed since `look_up`, so the points must be looked up again."""
 
     def __init__(self, live: LiveTournament, ranking_id: RankingId, until: datetime) -> None:
         self.until = until

@@ -45,7 +45,10 @@ from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums, left_out
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, LeftOut
-from projections.live import pool
+from projections.live import due, pool, tournament
+from projections.live.due import DuePoints, ReopenedPoints
+from projections.live.given_results import read_results
+from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
@@ -430,6 +433,71 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
         assert await world.totals(0) == {(HOURLY, BOB): 3, (HOURLY, CID): 2}
         expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
     assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),)]
+
+
+async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
+
+    async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
+        await look_up(points, live_pool)
+        looked_up.set()
+        await goes_on.wait()
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await clock.pass_by(minutes=28)
+        await world.add(0, None, (ANN, HOURLY, 5))
+        await world.do(0, commands.CloseRanking(ranking_id=RANKING))
+        await clock.pass_by(minutes=92)
+        await world.totals(0)
+        with monkeypatch.context() as hold:
+            hold.setattr(ReopenedPoints, "look_up", held)
+            reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
+            await looked_up.wait()
+        await clock.pass_by(minutes=-5)
+        await world.add(0, None, (BOB, WEEKLY, 1))
+        goes_on.set()
+        await reopening
+        assert await world.totals(0) == {(HOURLY, ANN): 5, (WEEKLY, BOB): 1}
+        await clock.pass_by(minutes=4)
+        assert await world.totals(0) == {(WEEKLY, BOB): 1}
+
+
+async def test_an_expiry_is_summed_again_when_its_board_was_replaced(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tournament, "BEHIND_EVENTS_MAX", 10)
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, PEAK, 5))
+
+        async def reading(live_pool: LivePool, live: LiveTournament, ranking_ids: list[RankingId]) -> None:
+            if not replaced:
+                replaced.append(live.board)
+                for _ in range(12):
+                    await world.add(1, None, (BOB, EVER, 1))
+                await Worker(database).catch_up()
+                await live_pool.make_current(live)
+                assert live.board is not replaced[0]
+            await read_results(live_pool, live, ranking_ids)
+
+        replaced: list[object] = []
+        monkeypatch.setattr(due, "read_results", reading)
+        async with desks[0].live_pool.pinned(world.tournament_id) as live:
+            points = DuePoints(live, clock.now + timedelta(days=4))
+            await points.look_up(desks[0].live_pool)
+            assert not points.is_current
+            await points.look_up(desks[0].live_pool)
+            assert points.is_current
+    (expired,) = points.events
+    assert isinstance(expired, events.PointsExpired)
+    assert [(total.competitor_id, total.unity_id, total.total) for total in expired.totals] == [(ANN, PEAK, None)]
 
 
 @pytest.mark.parametrize("desk", [0, 1])

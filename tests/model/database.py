@@ -77,7 +77,7 @@ def refuse(protocol: Protocol, database: Database, request: int) -> Database:
         return database
     number = protocol.next_refusal(database, request)
     refused = (*database.refused[:request], number, *database.refused[request + 1 :])
-    return replace(database, refused=refused, refusals=number)
+    return replace(database, refused=refused, refusals=max(database.refusals, number))
 
 
 def committed(protocol: Protocol, database: Database, transaction: Transaction) -> Database:

@@ -24,6 +24,7 @@ the trace of each tournament, and refuses it with one line changed. A line of a 
                                a key was refused, as one of so many refusals; or an event that it was used for exists
     unnoted    request         the connection is lost over which it asked for that
     forgot                     its epoch ends, because it has lost a connection: it forgets how many refusals there are
+    forked                     it takes the log for another one than it has read before
     answered   case, said, sequence
                                the case is answered; with which event, if there is one
     read                       it is asked for a list, and waits for the barrier

@@ -94,7 +94,7 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
         case Did.SHOWN:
             return what == DROPPED and dies and not _lives_on(trace, change)
-        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT:
+        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT | Did.FORKED:
             return True
         case Did.LISTENED:
             is_unseen = not _sends(trace, line) or not line.sequence or _is_gone(trace, change)

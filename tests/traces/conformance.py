@@ -12,7 +12,8 @@ LOST       the process may not have heard of the block; it is sent again
 COMMITTED  the block's transaction has ended, with these answers, and the log then ended there
 NOTED      the log has these refusals, or the key was used by the request that is named
 UNNOTED    the process has not heard that it refuses the key; it refuses it again
-FORGOT     the process knows of no refusals any more; from here on, the barrier may fail
+FORGOT     the process knows of no refusals any more; the barrier may fail, until it or a block succeeds
+FORKED     never: the log of a trace is always the same one
 ANSWERED   the case is answered: as the line says, with the event that it names
 READ       the reader asks the process, which has the tournament in memory
 SHOWN      the process has the barrier's answer, and the list ended in this sequence and digest
@@ -369,7 +370,7 @@ class Conformance:
         for line in self._lines:
             if line.did in (Did.OPENED, Did.LISTENED, Did.STARTED):
                 opening[line.process] = line.did is Did.OPENED
-            if line.did in (Did.FORGOT, Did.STARTED):
+            if line.did in (Did.FORGOT, Did.STARTED, Did.SHOWN) or line.answers:
                 losing[line.process] = line.did is Did.FORGOT
             self._is_opening.append(tuple(opening))
             self._has_lost.append(tuple(losing))
@@ -571,6 +572,8 @@ class Conformance:
                     yield world
             case Did.FORGOT:
                 yield with_process(world, line.process, docket.end_of_epoch(process))
+            case Did.FORKED:
+                return
             case Did.ANSWERED:
                 if self._is_answered(world, self._case(place, line, line.case), line):
                     yield world

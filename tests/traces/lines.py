@@ -24,6 +24,7 @@ class Did(StrEnum):
     NOTED = "noted"
     UNNOTED = "unnoted"
     FORGOT = "forgot"
+    FORKED = "forked"
     ANSWERED = "answered"
     READ = "read"
     SHOWN = "shown"

@@ -23,7 +23,7 @@ from api.stream.followers import Pieces, Streams
 from api.stream.listeners import Listener
 from engine.database.pool import Epoch
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
-from engine.domain.errors import OutcomeUnknown, Refusal
+from engine.domain.errors import LogForked, OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
 from engine.log import appending, tails
 from engine.log.appender import Outcome, _Sending, _SendingFailed
@@ -235,8 +235,8 @@ def _wrap_barrier(recorder: Recorder) -> None:
 
 
 def _wrap_connections(recorder: Recorder) -> None:
-    """That a connection is lost: over which a block was sent, or any."""
-    send_, end = _Sending._send, Epoch.end
+    """That a connection is lost: over which a block was sent, or any. And that the log is taken for another one."""
+    send_, end, alarm = _Sending._send, Epoch.end, LivePool._alarm_fork
 
     async def sending(self: _Sending, over: Any, blocks: list[Block], send: Any) -> Any:
         try:
@@ -251,8 +251,13 @@ def _wrap_connections(recorder: Recorder) -> None:
         end(self)
         recorder.write(0, Did.FORGOT)
 
+    def forked(self: LivePool, fork: LogForked) -> None:
+        recorder.write(fork.tournament_id, Did.FORKED)
+        alarm(self, fork)
+
     _Sending._send = sending  # type: ignore[method-assign]
     Epoch.end = ending  # type: ignore[method-assign]
+    LivePool._alarm_fork = forked  # type: ignore[method-assign]
 
 
 def _wrap_listener(recorder: Recorder) -> None:
