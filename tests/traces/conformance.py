@@ -33,8 +33,8 @@ Real processes take time for what is one step of the model, so some things are f
 
 - What a process reads of the log may be older than the log is when the step ends, though never older than what its live
   shows, or the head that its barrier saw.
-- A live may show what a barrier has read before those who wait for it go on; and who came first may go on last, as if
-  it had waited for the next barrier. So may the reader.
+- A live may show what a barrier has read before those who wait for it go on; and some of them may go on later, as if
+  they had waited for the next barrier. So may the reader.
 - What a request knows of refusals is what its line says, if that is no more than the process could know. Keys that are
   refused together get one number, as in `refuse_keys`, also if the process dies before it has noted all of them.
 - A process that noted a refusal and died may not have answered it.
@@ -475,9 +475,9 @@ class Conformance:
                 for end in range(len(process.live) + 1, len(log) + 1):
                     yield with_process(world, p, replace(process, live=log[:end]))
                 asking = [one for one in process.beside if one.stage is Stage.ASKS]
-                if len(asking) > 1:
-                    late = replace(asking[0], stage=Stage.WAITS)
-                    beside = tuple([late if one is asking[0] else one for one in process.beside])
+                for late in asking if len(asking) > 1 else ():
+                    waits = replace(late, stage=Stage.WAITS)
+                    beside = tuple([waits if one is late else one for one in process.beside])
                     yield with_process(world, p, replace(process, beside=beside))
                 if asking and world.reader is not None and world.reader.at == p and world.reader.asking:
                     yield replace(world, reader=replace(world.reader, asking=False))
