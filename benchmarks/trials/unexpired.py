@@ -1,13 +1,13 @@
 """Millions of deltas that have not expired yet: memory, the cost of an add, and stalls; and the same when they expire.
 
-Run it alone, for some ten minutes:
+Run it alone, for six minutes:
 
     .venv-bench/bin/python -m benchmarks.trials.unexpired --millions 10
 
 A service takes requests of 1,000 deltas each for one ranking, whose points expire after `LASTS_MINUTES`. Meanwhile, and
 until all have expired, a probe reads a ranking of another tournament; a stall is how long it waits beyond its usual
-wait. An add is one delta for the first ranking, over one connection. Prints for each phase what it took, the memory of
-both processes, and the longest stall.
+wait. An add is one delta for the first ranking, over one connection. Prints the time, the memory of both processes
+and the longest stall of each phase.
 """
 
 import argparse
@@ -105,12 +105,12 @@ class _Rolling:
 
         await asyncio.gather(*(some() for _ in range(REQUESTS_AT_ONCE)))
 
-    async def add_one(self) -> None:
+    async def add_singly(self) -> None:
         for _ in range(ADDS):
             await self.add(self._one)
 
     async def total(self) -> int:
-        """That of the first in the ranking."""
+        """The total of the first in the ranking."""
         unity = (await self.ask("GET", f"{self._ranking}/standings.json?top=1"))["ranking"]["unities"][0]
         return int(unity["competitors_ranking"][0]["total"])
 
@@ -131,16 +131,16 @@ async def run(millions: float) -> None:
         probe = await stack.enter_async_context(probing(service, path))
         await probe.become_used()
         async with _phase(f"{ADDS:,} adds", service, probe):
-            await rolling.add_one()
+            await rolling.add_singly()
         async with _phase(f"{millions} million deltas", service, probe):
             await rolling.add_all(round(1_000 * millions))
         async with _phase(f"{ADDS:,} adds", service, probe):
-            await rolling.add_one()
+            await rolling.add_singly()
         async with _phase("all expire", service, probe):
             while await rolling.total():  # noqa: ASYNC110 - it is another process where they expire
                 await asyncio.sleep(1)
         async with _phase(f"{ADDS:,} adds", service, probe):
-            await rolling.add_one()
+            await rolling.add_singly()
 
 
 if __name__ == "__main__":

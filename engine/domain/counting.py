@@ -4,29 +4,17 @@ Pure. Points count unless they are undone, their competition is voided, their co
 expired.
 """
 
-from collections.abc import Callable, Container, Generator, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
-from typing import Final, Literal, TypeVar, cast
+from typing import Final, Literal
 
 import msgspec
 
 from engine.domain import commands, events
 from engine.domain.events import Delta, Total
 from engine.domain.state import RankingState, ResultLine, ResultsState, State
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-
-_T = TypeVar("_T")
-Steps = Generator[None, None, _T]
-"""What can be taken step by step, with pauses for other work, if the state does not change meanwhile."""
-
-
-def whole(steps: Steps[_T]) -> _T:
-    """The result of all the steps, without a pause."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(_T, end.value)
 
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +149,7 @@ def total_of_results(
 
 
 TotalOf = tuple[UnityId, CompetitorId]
+"""Names a total: its unity and its competitor."""
 TotalsOfResults = Mapping[TotalOf, Total]
 
 
@@ -173,7 +162,7 @@ def totals_after(
     given_back: dict[TotalOf, list[ResultLine]] = {}
     for sequence, one in starting.items():
         give_back(given_back, sequence, one.results)
-    return whole(totals_of_named(state, rankings, afterwards, given_back))
+    return finished(totals_of_named(state, rankings, afterwards, given_back))
 
 
 def give_back(given_back: dict[TotalOf, list[ResultLine]], sequence: Sequence, results: Iterable[Delta]) -> None:

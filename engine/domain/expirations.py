@@ -13,7 +13,6 @@ from engine.domain.counting import (
     AS_NOW,
     Afterwards,
     ExpiryTimes,
-    Steps,
     TotalOf,
     closed_among,
     counting_of,
@@ -24,11 +23,11 @@ from engine.domain.counting import (
     over_by,
     took_place_at,
     totals_of_named,
-    whole,
 )
 from engine.domain.errors import Conflict
 from engine.domain.events import Delta, Event, Total
 from engine.domain.state import RankingState, ResultLine, State
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import DELTA_MAX, CompetitionId, RankingId, Sequence, UnityId
 
 
@@ -44,7 +43,7 @@ def expired_at_once(
         assert isinstance(points, events.PointsAdded)
         over = over_by(state.rankings[points.ranking_id], date, times.now)
         sums.stop(points, over)
-    return whole(sums.decided(times.now, AS_NOW))
+    return finished(sums.decided(times.now, AS_NOW))
 
 
 _Due = tuple[UnityId, datetime, datetime]
@@ -84,7 +83,7 @@ def expired_since_closing(state: State, times: ExpiryTimes) -> tuple[Event, ...]
     expiration = Expiration(state, times.now, times.now)
     for sequence, (recorded_at, points) in times.given.items():
         expiration.take(sequence, recorded_at, points)
-    return whole(expiration.decided())
+    return finished(expiration.decided())
 
 
 def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
@@ -111,7 +110,7 @@ def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes
             f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
             f"rankings; have them reopened first: {closed}."
         )
-    return whole(sums.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
+    return finished(sums.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
 
 
 class _Sums:

@@ -45,12 +45,14 @@ class DuePoints:
             expiration.take(recorded.sequence, recorded.recorded_at, points)
             if time_slice.over:
                 await time_slice.give_way()
-        while live.head == head and self._head is None:
+        while live.head == head:
             try:
                 self.events = await in_time_slices(expiration.decided())
-                self._head = head
             except LacksResults as lack:
                 await read_results(live_pool, live, lack.ranking_ids)
+            else:
+                self._head = head
+                return
 
 
 class ReopenedPoints:

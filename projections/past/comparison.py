@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from engine.domain import events
 from engine.domain.events import Event, changed_by
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, expired_on, reached_first, reverse_points
 from projections.board.classification import Counted, classified, in_force
@@ -23,7 +24,6 @@ from projections.board.expiring import expiries_of
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.columns.enrolment import Enrolment
-from projections.past.history import finished
 
 _STEP_LINES: Final = 500
 _UNKNOWN: Final = Sequence(0)

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeGuard, TypeVar, cast
+from typing import Final, TypeGuard
 
 from msgspec import Struct
 
@@ -24,6 +24,7 @@ from engine.domain.events import (
     Recorded,
     changed_by,
 )
+from engine.domain.steps import finished
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
@@ -144,18 +145,6 @@ def changes_order(event: Event, ranking_id: RankingId) -> bool:
 def _has_one_delta(event: Event) -> TypeGuard[Points]:
     """Whether the event has a single line of points, in a unity that counts sums."""
     return isinstance(event, Points) and len(event.deltas) == len(changed_by(event)) == 1
-
-
-_T = TypeVar("_T")
-
-
-def finished(steps: Generator[None, None, _T]) -> _T:
-    """Runs all steps without a pause, and returns their result."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(_T, end.value)
 
 
 class Historian:

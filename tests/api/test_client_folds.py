@@ -19,12 +19,12 @@ from api.stream.public_frames import PUBLIC_LOG
 from api.web.moments import told
 from api.webhooks.totals import TotalsWindow
 from engine.domain.events import Event, Points, Recorded, changed_by
+from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, Counts, Sequence
 from engine.log import codec
 from engine.log.undecoded import Stored
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import standings
-from projections.past.history import finished
 from projections.past.passage import passage
 from tests.histories import OPENED, result_histories, unhurried
 from tests.spectator import Lines, Spectator

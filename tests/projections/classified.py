@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
@@ -17,7 +18,6 @@ from projections.board.board import Board
 from projections.board.classification import Classified, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live.tournament import LiveTournament
-from projections.past.history import finished
 from tests.histories import fold_events, with_sums
 
 RANKING: Final = RankingId(1)

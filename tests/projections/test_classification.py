@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
+from engine.domain.steps import finished
 from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Board, give_sums
 from projections.board.classification import Classified, ClassifiedGroup, Counted, classified, in_force
 from projections.board.competition_sums import CompetitionSums
-from projections.past.history import finished
 from tests.histories import copied, fold_events, unhurried, with_sums
 from tests.projections.classified import (
     COMPETITIONS,

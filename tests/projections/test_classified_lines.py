@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board import classified_lines
@@ -23,7 +24,6 @@ from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
 from projections.live import orders
 from projections.live.classifications import HeldCounts
-from projections.past.history import finished
 from tests.histories import board_of as board_of_log
 from tests.histories import fold_events, logs, unhurried, with_sums
 from tests.projections.classified import (

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Event
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, give_sums, left_out
 from projections.board.classification import Counted
 from projections.past import comparison
 from projections.past.comparison import ClassifiedMove, ForeseenCounts, classified_move_steps, copied, foreseen, without
-from projections.past.history import finished
 from tests.histories import unhurried
 from tests.projections.classified import (
     COMPETITIONS,

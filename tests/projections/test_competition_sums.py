@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
-from projections.past.history import finished
 from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
 from tests.projections.classified import (
     COMPETITIONS,

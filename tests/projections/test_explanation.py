@@ -16,12 +16,12 @@ from engine.domain.events import (
     Recorded,
     UnityChanged,
 )
+from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
 from projections.past import explanation
 from projections.past.explanation import Cause, Explainer, Neighbours, Overtaking, Place
-from projections.past.history import finished
 from tests.histories import board_of, logs, unhurried, with_sums
 from tests.projections.boards import boards
 from tests.projections.classified import classification

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board
 from projections.board.classification import in_force
-from projections.past.history import finished
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from tests.histories import OPENED, board_of, logs, unhurried
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine.database.pool import Database
+from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
 from projections.columns.enrolment import Enrolment, Totals
-from projections.past.history import finished
 from projections.tables import tables
 from projections.verification import table_checks
 from tests.histories import unhurried

@@ -9,11 +9,11 @@ from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
 from projections.board.board import Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.recent_results import CompetitionSum, forms, looked_at
-from projections.past.history import finished
 from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.rejudging import impossible
+from engine.domain.steps import finished
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log import codec
 from projections.board.board import Board, Revisions, fold, give_sums, left_out
@@ -23,7 +24,7 @@ from projections.board.standing import standings
 from projections.past.comparison import without
 from projections.past.effects import Effects
 from projections.past.explanation import Explainer
-from projections.past.history import Historian, HistoryLine, finished
+from projections.past.history import Historian, HistoryLine
 from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.passage import passage
 from projections.past.timeline import Timeline
