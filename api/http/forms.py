@@ -6,6 +6,7 @@ fields may have, and the form text that each JSON value stands for (`api/interfa
 
 import re
 import struct
+from binascii import a2b_qp
 from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
@@ -175,22 +176,27 @@ def path_ids(parameters: Mapping[str, str]) -> PathIds:
 _ID_DIGITS_MAX: Final = len(str(ID_MAX))
 
 
+# Quoted-printable (RFC 2045) has = for %, and a decoder in C: some 15 times as fast as `urllib.parse`. There, = and line
+# breaks have a meaning that they do not have here, so they become U+0000, which is looked for anyway.
+_AS_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%=\n\r", b" =\0\0\0")
+
+
 def _decoded(encoded: bytes) -> str:
     """`encoded` without its percent-encoding. Raises `Unreadable`."""
-    decoded = encoded.replace(b"+", b" ")
+    decoded = encoded.translate(_AS_QUOTED_PRINTABLE)
+    if b"=" in decoded:
+        decoded = a2b_qp(decoded)
+        if len(encoded) - len(decoded) != 2 * encoded.count(b"%"):  # it passes over bad escapes
+            raise Unreadable("The form cannot be read; write two hexadecimal digits after each %.")
     try:
-        if b"%" in decoded:
-            # Python's escapes \xHH are exactly as strict as %HH must be. They are read in C, some three times as fast
-            # as by `urllib.parse.unquote_to_bytes`, which lets bad ones pass.
-            escaped = decoded.replace(b"\\", b"\\\\").replace(b"%", b"\\x")
-            decoded = escaped.decode("unicode_escape").encode("latin-1")
         text = decoded.decode()
-    except UnicodeDecodeError as error:
-        if error.encoding == "utf-8":
-            raise Unreadable("The form cannot be read; send it in UTF-8.") from None
-        raise Unreadable("The form cannot be read; write two hexadecimal digits after each %.") from None
+    except UnicodeDecodeError:
+        raise Unreadable("The form cannot be read; send it in UTF-8.") from None
     if "\0" in text:
-        raise Unreadable("The form cannot be read; it must not hold the character U+0000.")
+        escaped = encoded.replace(b"=", b"%3D").replace(b"\n", b"%0A").replace(b"\r", b"%0D")
+        if escaped == encoded:
+            raise Unreadable("The form cannot be read; it must not hold the character U+0000.")
+        return _decoded(escaped)
     return text
 
 

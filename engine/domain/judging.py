@@ -216,8 +216,6 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
     """Raises a Refusal, as `decide` does, if these points cannot be given in `state`. Returns the unities of the
     ranking that are special."""
     ranking = _open_ranking(state, points.ranking_id)
-    if len(points.deltas) > DELTAS_MAX:
-        raise unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     faults = _delta_faults(ranking, points.deltas)
     if points.competition_id is not None:  # nothing is judged as often as points, mostly without cause and reason
         faults += _cause_faults(state, points.competition_id, points.deltas)
@@ -264,11 +262,15 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
 
 
 def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Fault]:
-    faults: list[Fault] = []
-    if not deltas:
-        faults.append(Fault("participants_delta", "must hold at least one delta"))
-    enrolled = ranking.participants
+    enrolled: Container[int] = ranking.participants
+    if len(deltas) != 1:
+        if not deltas:
+            return [Fault("participants_delta", "must hold at least one delta")]
+        if len(deltas) > DELTAS_MAX:
+            return [Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")]
+        enrolled = ranking.participants.lookup()
     unities = ranking.unities
+    faults: list[Fault] = []
     for delta in deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))

@@ -3,7 +3,7 @@
 Pure. Totals, for example, are not part of it: no delta is refused because of a sum.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -73,8 +73,14 @@ class ResultsState(Protocol):
     ) -> Iterator[GivenResult]: ...
 
 
+class ParticipantsState(Collection[CompetitorId], Protocol):
+    """The competitors of a ranking. Finds one without a scan, and many faster in what `lookup` returns."""
+
+    def lookup(self) -> Container[CompetitorId]: ...
+
+
 class RankingState(Protocol):
-    """`closed_at` is None while the ranking is open. `participants` finds a competitor without a scan. `unities` has
+    """`closed_at` is None while the ranking is open. `unities` has
     the main one first. `undone` maps each event whose points are undone to the event that undid it. `of_results`: the
     unities that count results. `results`: their results; None: read them from the log first. `special`: the unities
     that count results, and those whose points expire."""
@@ -82,7 +88,7 @@ class RankingState(Protocol):
     @property
     def closed_at(self) -> datetime | None: ...
     @property
-    def participants(self) -> Collection[CompetitorId]: ...
+    def participants(self) -> ParticipantsState: ...
     @property
     def unities(self) -> Mapping[UnityId, UnityState]: ...
     @property

@@ -12,7 +12,7 @@ bytes here in a long list, 110 in a short one, and 8 more in each unity.
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from functools import partial
 from itertools import compress, takewhile
@@ -61,6 +61,11 @@ class Enrolment(Collection[CompetitorId]):
         known = self._place_of
         place = (known.whole or known.shard(competitor_id)).get(competitor_id)  # type: ignore[arg-type, call-overload]
         return place is not None and self._places[place] > 0
+
+    def lookup(self) -> Container[CompetitorId]:
+        """The same competitors, to be asked for many: a dictionary, which takes half the time, unless somebody left."""
+        known = self._place_of.whole
+        return known if len(known) == self._enrolled else self
 
     def __eq__(self, other: object) -> bool:
         """Whether lists, places and those who have left are the same."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -255,7 +256,12 @@ def test_what_need_not_be_encoded_may_be_sent_as_it_is(form: dict[str, str]) -> 
     assert forms.parse_form("&".join(pairs).encode()) == form
 
 
-@given(st.binary() | st.lists(st.sampled_from([b"%", b"&", b"=", b"a", b"4", b"\\", b"\xff", b"+"])).map(b"".join))
+pieces = st.lists(st.sampled_from([b"%", b"&", b"=", b"a", b"4", b"%3D", b"\\", b"\xff", b"+", b"\r", b"\n"])).map(
+    b"".join
+)
+
+
+@given(st.binary() | pieces)
 def test_any_bytes_are_a_form_or_refused(body: bytes) -> None:
     try:
         form = forms.parse_form(body)
@@ -263,6 +269,21 @@ def test_any_bytes_are_a_form_or_refused(body: bytes) -> None:
         assert refusal.message  # noqa: PT017
     else:
         assert all(name and "\0" not in name + value for name, value in form.items())
+
+
+@given(pieces)
+def test_a_value_is_read_as_its_definition_says(value: bytes) -> None:
+    """An escape is % and two hexadecimal digits; a % that begins none is refused."""
+    value = value.replace(b"&", b"")
+    read = re.sub(rb"%([0-9A-Fa-f]{2})", lambda escape: bytes.fromhex(escape[1].decode()), value.replace(b"+", b" "))
+    expected = None
+    if re.fullmatch(rb"(?:[^%]|%[0-9A-Fa-f]{2})*", value):
+        with suppress(UnicodeDecodeError):
+            expected = {"name": read.decode()}
+    try:
+        assert forms.parse_form(b"name=" + value) == expected
+    except Unreadable:
+        assert expected is None
 
 
 # ── Fingerprints ────────────────────────────────────────────────────────────────────────────────────────

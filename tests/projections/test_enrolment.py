@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.domain.terms import CompetitorId
 from projections.columns import enrolment
 from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.shards import WHOLE_MAX
 from tests.histories import unhurried
 
 everybody: Final = [CompetitorId(n) for n in (*range(1, 9), 2**63 - 1)]
@@ -78,9 +79,15 @@ def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
     assert list(found) == listed
     assert len(found) == len(listed)
     for competitor_id in everybody:
-        assert (competitor_id in found) == (competitor_id in listed)
+        assert (competitor_id in found) == (competitor_id in found.lookup()) == (competitor_id in listed)
     places = [found.place(competitor_id) for competitor_id in listed]
     assert places == sorted(places, key=lambda place: -1 if place is None else place)
+
+
+def test_competitors_are_looked_up_in_a_list_that_is_divided() -> None:
+    found = Enrolment(map(CompetitorId, range(1, WHOLE_MAX + 2)))
+    assert CompetitorId(1) in found.lookup()
+    assert CompetitorId(WHOLE_MAX + 2) not in found.lookup()
 
 
 @given(lists, lists)
