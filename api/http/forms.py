@@ -176,8 +176,8 @@ def path_ids(parameters: Mapping[str, str]) -> PathIds:
 _ID_DIGITS_MAX: Final = len(str(ID_MAX))
 
 
-# Quoted-printable (RFC 2045) has = for %, and a decoder in C: some 15 times as fast as `urllib.parse`. There, = and line
-# breaks have a meaning that they do not have here, so they become U+0000, which is looked for anyway.
+# Quoted-printable (RFC 2045) has = for %, and its decoder is in C: some 15 times as fast as `urllib.parse`. There, =
+# and line breaks have a meaning that they do not have here, so they become U+0000, which is looked for anyway.
 _AS_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%=\n\r", b" =\0\0\0")
 
 
