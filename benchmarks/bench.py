@@ -126,7 +126,7 @@ async def measured(options: argparse.Namespace, talk: Console) -> Run:
         outcomes=outcomes(findings, options.only),
         figures=findings.figures,
         notes=findings.notes,
-        profile=findings.profile,
+        profiles=findings.profiles,
         grids=findings.grids,
     )
 

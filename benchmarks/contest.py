@@ -55,18 +55,25 @@ async def ours(
     return load
 
 
-async def ours_observed(setting: Setting, service: Service, tournaments: list[Tournament], requests: Path) -> Observed:
+async def ours_observed(
+    setting: Setting,
+    service: Service,
+    tournaments: list[Tournament],
+    requests: Path,
+    *,
+    seconds: int | None = None,
+) -> Observed:
     """Like `ours`, but also observes the tables and the costs."""
     before = await ledger.opened(service, tournaments)
     await setting.cluster.checkpoint()
     meter = await costs.started(service)
     async with _lag_sampled(service, tournaments) as lag_events:
-        load = await setting.load(service.url, requests)
+        load = await setting.load(service.url, requests, seconds=seconds)
     async with owner(service.dsn) as connection:
-        seconds = await ledger.caught_up(connection, tournaments)
+        caught_up_seconds = await ledger.caught_up(connection, tournaments)
     measured = await meter.stopped(load)
     await before.close(acknowledged=load.adds_acknowledged, sent=load.adds_sent)
-    return Observed(load=load, lag_events=lag_events, caught_up_seconds=seconds, costs=measured)
+    return Observed(load=load, lag_events=lag_events, caught_up_seconds=caught_up_seconds, costs=measured)
 
 
 def add_to(findings: Findings, name: str, observed: list[Observed]) -> None:

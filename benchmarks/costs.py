@@ -17,6 +17,8 @@ from benchmarks.table import Findings
 API: Final = "API process"
 WORKER: Final = "worker process"
 CEILING: Final = "the ceiling's process"
+SIDES: Final = (API, "PostgreSQL for tallybook api", WORKER, "PostgreSQL for tallybook worker")
+"""What works for the product."""
 
 _SIZES: Final = """
     SELECT pg_total_relation_size('event') AS event_bytes, pg_total_relation_size('block') AS block_bytes,

@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.setting import Setting
-from benchmarks.table import HotSpot
+from benchmarks.table import HotSpot, Profile
 
 SAMPLES_PER_SECOND: Final = 250
+SECONDS: Final = 20
+QUICK_SECONDS: Final = 4
 _FRAME: Final = re.compile(r"(?P<function>.+) \((?P<file>.+?)(?::\d+)?\)")
 
 
-async def recorded(pid: int, load: Callable[[], Awaitable[object]], setting: Setting, *, seconds: int) -> list[HotSpot]:
-    """The hot spots of a process under `load`, which lasts that long, largest first.
+async def recorded(name: str, pid: int, load: Callable[..., Awaitable[object]], setting: Setting) -> list[Profile]:
+    """The profile of a process under the load `name`; `load(seconds=…)` makes it for that long.
 
     None without py-spy, or where it is not allowed.
     """
+    seconds = setting.scaled(SECONDS, quick=QUICK_SECONDS)
     py_spy = _py_spy()
     if py_spy is None:
         setting.say("py-spy is not installed: there is no profile")
@@ -36,12 +39,12 @@ async def recorded(pid: int, load: Callable[[], Awaitable[object]], setting: Set
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    await load()
+    await load(seconds=seconds)
     _, said = await sampling.communicate()
     if sampling.returncode != 0:
         setting.say(f"py-spy failed, there is no profile: {said.decode(errors='replace').strip()[-300:]}")
         return []
-    return summed_up(file.read_text())
+    return [Profile(name=name, spots=summed_up(file.read_text()))]
 
 
 def summed_up(raw: str) -> list[HotSpot]:

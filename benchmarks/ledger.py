@@ -13,6 +13,7 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
+from benchmarks import machine
 from benchmarks.asking import Asker, standings
 from benchmarks.peers.serving import Ledger as PeerLedger
 from benchmarks.service import Service, owner
@@ -21,6 +22,8 @@ from benchmarks.world import Tournament
 CATCH_UP_SECONDS_MAX: Final = 60.0
 POLL_SECONDS: Final = 0.01
 QUIET_SECONDS: Final = 0.3
+RESTING_SHARE: Final = 0.2
+"""The share of a core that the API process of a quiet service uses at most."""
 SEED: Final = 1
 ANSWERS_COMPARED: Final = 8
 """The number of tournaments whose answers are compared with the log; the sums of all tournaments are compared."""
@@ -84,7 +87,7 @@ class Ledger:
         """Checks that each acknowledged add is one event, and that the only other events are requests cut off at the
         end; then checks the totals. Raises WrongAnswer."""
         async with owner(self._service.dsn) as connection:
-            await _quiet(connection, self._tournaments)
+            await _quiet(self._service, connection, self._tournaments)
             await caught_up(connection, self._tournaments)
             async with connection.transaction(isolation="repeatable_read", readonly=True):
                 events = await connection.fetchval(_ADDS, *self._since())
@@ -145,11 +148,12 @@ async def log_bests(connection: asyncpg.Connection, tournaments: list[Tournament
     return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
 
 
-async def adds_recorded(connection: asyncpg.Connection, tournaments: list[Tournament]) -> int:
+async def adds_recorded(service: Service, tournaments: list[Tournament]) -> int:
     """How many events of the log add points, once nothing more is appended."""
-    await _quiet(connection, tournaments)
     ids = _ids(tournaments)
-    recorded: int = await connection.fetchval(_ADDS, ids, [0] * len(ids))
+    async with owner(service.dsn) as connection:
+        await _quiet(service, connection, tournaments)
+        recorded: int = await connection.fetchval(_ADDS, ids, [0] * len(ids))
     return recorded
 
 
@@ -170,11 +174,16 @@ async def caught_up(connection: asyncpg.Connection, tournaments: list[Tournament
     return time.perf_counter() - started_at
 
 
-async def _quiet(connection: asyncpg.Connection, tournaments: list[Tournament]) -> None:
-    """Waits until nothing more is appended: requests that wrk left without an answer may still be on their way."""
+async def _quiet(service: Service, connection: asyncpg.Connection, tournaments: list[Tournament]) -> None:
+    """Waits until nothing more is appended: requests that wrk left without an answer may still be on their way. A
+    process that was overloaded reads them for so long that it must rest as well."""
     before: list[asyncpg.Record] = []
-    while (heads := await connection.fetch(_HEADS, _ids(tournaments))) != before:
-        before = heads
+    worked_before = 0.0
+    while True:
+        heads, worked = await connection.fetch(_HEADS, _ids(tournaments)), machine.cpu_seconds(service.api)
+        if heads == before and worked - worked_before <= RESTING_SHARE * QUIET_SECONDS:
+            return
+        before, worked_before = heads, worked
         await asyncio.sleep(QUIET_SECONDS)
 
 

@@ -1,6 +1,7 @@
 """The report of a run: a table on the terminal, a JSON document, a results page."""
 
 from collections.abc import Iterable
+from operator import truediv
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -13,9 +14,9 @@ from rich.table import Table
 
 from benchmarks import costs
 from benchmarks.machine import Machine
-from benchmarks.table import Figure, Grid, HotSpot, Outcome, Row, Verdict
+from benchmarks.table import Figure, Grid, Outcome, Profile, Row, Verdict
 
-MODULES_SHOWN: Final = 12
+PACKAGES_SHOWN: Final = 12
 PAGE: Final = "RESULTS.md"
 _STYLES: Final = {
     Verdict.AIM: "bold green",
@@ -40,7 +41,7 @@ class Run(Struct, frozen=True, kw_only=True):
     outcomes: list[Outcome]
     figures: list[Figure]
     notes: list[str]
-    profile: list[HotSpot]
+    profiles: list[Profile]
     grids: list[Grid] = []
 
 
@@ -212,7 +213,7 @@ def page(run: Run, charts: Iterable[str]) -> str:
     parts = [_INTRODUCTION, _conditions(run), _rows_section(run), _summary_section(run)]
     parts += [_grid_section(grid) for grid in run.grids if grid.title in _GRIDS]
     parts += [f"![{Path(chart).stem}]({chart})\n" for chart in sorted(charts)]
-    if run.profile:
+    if run.profiles:
         parts.append(_profile_section(run))
     return "\n".join(parts)
 
@@ -258,36 +259,36 @@ def _grid_section(grid: Grid) -> str:
 
 
 def _profile_section(run: Run) -> str:
-    """Where the API process spends its time under question 1, and so what separates it from the ceiling."""
-    spent = _median(run, costs.cpu_of("question 1", costs.API))
-    modules: dict[str, float] = {}
-    for spot in run.profile:
-        module = spot.place.rpartition(" (")[2].rstrip(")")
-        modules[module] = modules.get(module, 0.0) + spot.own
-    largest = sorted(modules.items(), key=lambda item: -item[1])[:MODULES_SHOWN]
+    """The processor time of a request by process, and that of the API process by package."""
+    names = [profile.name for profile in run.profiles]
+    spent = {figure.name: median(figure.samples) for figure in run.figures}
+    sides = {side: [spent[costs.cpu_of(name, side)] for name in names] for side in costs.SIDES}
+    shares = [_by_package(profile) for profile in run.profiles]
+    packages = {
+        package: [its.get(package, 0.0) * us for its, us in zip(shares, sides[costs.API], strict=True)]
+        for package in set().union(*shares)
+    }
+    largest = sorted(packages.items(), key=lambda item: -max(map(truediv, item[1], sides[costs.API])))[:PACKAGES_SHOWN]
+    ceiling = spent[costs.cpu_of(names[0], costs.CEILING)]
+    rows = [*sides.items(), *((f"API process: {package}", us) for package, us in largest)]
     return "\n".join(
         [
-            "## Where the time goes: question 1\n",
-            _comparison(run, spent),
-            "Sampled by py-spy, by module, without what it calls. py-spy makes functions that send, write or ask for a "
-            "process id look larger than they are.\n",
-            _markdown(["module", "share", "µs per add"], [(m, f"{s:.1%}", f"{s * spent:.1f}") for m, s in largest]),
+            "## Where the time goes\n",
+            f"Processor time of a request, in µs; of one of {names[0]} in the ceiling: {_number(ceiling)}. Packages "
+            "are sampled by py-spy, without what they call in other packages; asyncio is the event loop. py-spy makes "
+            "functions that send, write or ask for a process id look larger than they are.\n",
+            _markdown(["", *names], [(what, *map(_number, us)) for what, us in rows]),
         ]
     )
 
 
-def _comparison(run: Run, spent: float) -> str:
-    of_the_ceiling = _median(run, costs.cpu_of("question 1", costs.CEILING))
-    return (
-        f"An add takes {spent:.0f} µs of processor time in the API process, and {of_the_ceiling:.0f} µs in the "
-        "ceiling's. Where rates differ by more, the API process waits for a core that the database, the worker or the "
-        "load generator uses.\n"
-    )
-
-
-def _median(run: Run, name: str) -> float:
-    (samples,) = [figure.samples for figure in run.figures if figure.name == name]
-    return median(samples)
+def _by_package(profile: Profile) -> dict[str, float]:
+    """The share of each package, in itself alone."""
+    shares: dict[str, float] = {}
+    for spot in profile.spots:
+        package = spot.place.rpartition(" (")[2].partition("/")[0]
+        shares[package] = shares.get(package, 0.0) + spot.own
+    return shares
 
 
 def _markdown(head: list[str], rows: Iterable[tuple[str, ...]]) -> str:

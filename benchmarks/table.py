@@ -139,6 +139,13 @@ class HotSpot(Struct, frozen=True):
     whole: float
 
 
+class Profile(Struct, frozen=True, kw_only=True):
+    """The hot spots of the API process under a load, largest first. `name`: that of the load among the figures."""
+
+    name: str
+    spots: list[HotSpot]
+
+
 class Findings(Struct):
     """The findings of a question. `values` are those of its rows, by their keys, one per round. `missing` says why a
     row was not measured, `failed` why its figures do not count."""
@@ -148,7 +155,7 @@ class Findings(Struct):
     notes: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    profile: list[HotSpot] = field(default_factory=list)
+    profiles: list[Profile] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
 
     def add(self, other: "Findings") -> None:
@@ -157,7 +164,7 @@ class Findings(Struct):
         self.notes += other.notes
         self.missing |= other.missing
         self.failed |= other.failed
-        self.profile += other.profile
+        self.profiles += other.profiles
         self.grids += other.grids
 
     def figure(self, name: str, unit: str, samples: Iterable[float]) -> None:

@@ -30,8 +30,6 @@ NEEDS: Final = ("wrk",)
 SIZES: Final = (20, 200, 1_000)
 CRUD_SIZES: Final = (20, 1_000)
 COMPETITIONS: Final = 50
-PROFILE_SECONDS: Final = 20
-QUICK_PROFILE_SECONDS: Final = 4
 SEED: Final = 1
 QUESTION_1: Final = "question 1"
 
@@ -48,10 +46,8 @@ async def measure(setting: Setting) -> Findings:
     async with setting.service(dsn, "adds") as service, AsyncExitStack() as stack:
         race = _Race(setting, service, fields)
         loads = await interleaved(setting.rounds, await race.contestants(stack))
-        seconds = setting.scaled(PROFILE_SECONDS, quick=QUICK_PROFILE_SECONDS)
-        load = partial(race.ours, 20, seconds=seconds)
-        profile = await hot_spots.recorded(service.api, load, setting, seconds=seconds)
-    findings = Findings(profile=profile)
+        profiles = await hot_spots.recorded(QUESTION_1, service.api, partial(race.ours, 20), setting)
+    findings = Findings(profiles=profiles)
     _rates(findings, loads)
     findings.figure(costs.cpu_of(QUESTION_1, costs.CEILING), "µs", race.ceiling_us)
     contest.add_to(findings, QUESTION_1, race.observed)

@@ -5,9 +5,11 @@ connections. The limit is a loop that only runs the product's own form decoder a
 bodies, without HTTP, checks, log or answer (`trials/decode.py`).
 """
 
+from functools import partial
 from typing import Final
 
-from benchmarks import contest
+from benchmarks import contest, hot_spots
+from benchmarks.contest import Observed
 from benchmarks.rounds import interleaved
 from benchmarks.setting import Setting
 from benchmarks.table import Findings
@@ -21,6 +23,7 @@ SECONDS: Final = 8
 QUICK_SECONDS: Final = 3
 """Longer than other runs: a second would be over before the first batch of such requests is answered."""
 SEED: Final = 7
+QUESTION_7: Final = "question 7"
 
 
 async def measure(setting: Setting) -> Findings:
@@ -37,12 +40,18 @@ async def measure(setting: Setting) -> Findings:
             settings = {"requests": str(requests), "seconds": setting.seconds}
             return float((await setting.trial("decode", settings))["bodies_per_second"])
 
+        observed: list[Observed] = []
+
         async def ours() -> float:
-            return (await contest.ours(setting, service, tournaments, requests, seconds=seconds)).rate
+            observed.append(await contest.ours_observed(setting, service, tournaments, requests, seconds=seconds))
+            return observed[-1].load.rate
 
         rates = await interleaved(setting.rounds, {"the decoders alone": decoders, "ours": ours})
-    findings = Findings()
+        load = partial(contest.ours, setting, service, tournaments, requests)
+        profiles = await hot_spots.recorded(QUESTION_7, service.api, load, setting)
+    findings = Findings(profiles=profiles)
     for name, samples in rates.items():
         findings.figure(f"1,000 deltas in one request, {name}", "a second", samples)
+    contest.add_to(findings, QUESTION_7, observed)
     findings.ratio("7", rates["ours"], rates["the decoders alone"])
     return findings

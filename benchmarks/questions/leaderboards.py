@@ -276,8 +276,7 @@ class _Race:
         return await stack.enter_async_context(self._setting.peer(module, settings))
 
     async def _events(self) -> int:
-        async with owner(self._service.dsn) as connection:
-            return await ledger.adds_recorded(connection, [self._world.tournament])
+        return await ledger.adds_recorded(self._service, [self._world.tournament])
 
     async def _counted(self, url: str) -> int:
         async with Asker(url, self._service.token) as asker:

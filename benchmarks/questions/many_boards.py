@@ -21,7 +21,7 @@ from benchmarks.ledger import WrongAnswer
 from benchmarks.load import Load
 from benchmarks.peers.serving import Recorded, Settings
 from benchmarks.rounds import interleaved
-from benchmarks.service import Service, owner
+from benchmarks.service import Service
 from benchmarks.setting import Setting, missing_redis
 from benchmarks.sizes import worlds
 from benchmarks.table import Findings
@@ -144,7 +144,6 @@ def _requests(boards: list[Tournament], token: str) -> list[Request]:
 async def _recorded(service: Service, contestant: str, url: str, opened: list[Tournament]) -> int:
     """How many changes the contestant has recorded."""
     if contestant == OURS:
-        async with owner(service.dsn) as connection:
-            return await ledger.adds_recorded(connection, opened)
+        return await ledger.adds_recorded(service, opened)
     async with Asker(url, service.token) as asker:
         return msgspec.json.decode(await asker.get("/recorded"), type=Recorded).recorded

@@ -9,7 +9,7 @@ import random
 from functools import partial
 from typing import Final
 
-from benchmarks import asking, contest
+from benchmarks import asking, contest, hot_spots
 from benchmarks.contest import Observed
 from benchmarks.load import Load
 from benchmarks.peers.serving import Settings
@@ -23,6 +23,7 @@ NUMBERS: Final = (6,)
 NEEDS: Final = ("wrk",)
 TOURNAMENTS: Final = 1_000
 SEED: Final = 6
+QUESTION_6: Final = "question 6"
 
 
 async def measure(setting: Setting) -> Findings:
@@ -46,10 +47,12 @@ async def measure(setting: Setting) -> Findings:
                 "ours": ours,
             }
             loads = await interleaved(setting.rounds, contestants)
-    findings = Findings()
+        load = partial(contest.ours, setting, service, tournaments, requests)
+        profiles = await hot_spots.recorded(QUESTION_6, service.api, load, setting)
+    findings = Findings(profiles=profiles)
     for name, runs in loads.items():
         findings.figure(f"add.json, 1,000 tournaments, {name}", "a second", [load.rate for load in runs])
         findings.figure(f"add.json, 1,000 tournaments, {name}: p99", "ms", [load.p99_us / 1e3 for load in runs])
-    contest.add_to(findings, "question 6", observed)
+    contest.add_to(findings, QUESTION_6, observed)
     contest.against(findings, "6", loads["ours"], loads["ceiling"])
     return findings

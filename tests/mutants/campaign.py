@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from tests.mutants.covering import Covering
+from tests.mutants.covering import Covering, is_own
 from tests.mutants.operators import compiles, function_mutants, python_mutants
 from tests.mutants.places import ROOT, Mutant, core, mutant
 
@@ -203,11 +203,12 @@ class Workplace:
         self._known[facts["key"]] = verdict
         return verdict
 
-    def _likeliest_first(self, made: Mutant) -> tuple[list[str], list[str]]:
-        """The test that was written for it, if there is one, by itself: it need not wait for other imports. Then all
-        that run it."""
-        first = [f"tests/{made.noticed_by}"] if made.noticed_by else []
-        return first, self._covering.tests_of(made)
+    def _likeliest_first(self, made: Mutant) -> tuple[list[str], ...]:
+        """The test that was written for it, if there is one; the tests of its module, if they run it; then all that run
+        it. Few tests need not wait until thousands are collected."""
+        everything = self._covering.tests_of(made)
+        written_for = [f"tests/{made.noticed_by}"] if made.noticed_by else []
+        return written_for, [test for test in everything if is_own(test, made.file)], everything
 
     def _asked(self, tests: Iterable[str]) -> tuple[str, str]:
         """Runs the tests until the first that fails; the verdict, and the test that noticed.

@@ -59,13 +59,17 @@ class Covering:
         found = self._at(file, _statement(file, made.start) if file == made.file else _function_lines(file, "append"))
         if not found:
             found = set().union(*of_file.values()) if of_file else set()
-        own = f"/test_{Path(file).stem}.py::"
         wanted = (test for test in found if not test.startswith(LEFT_OUT))
-        return sorted(wanted, key=lambda test: (own not in test, test))
+        return sorted(wanted, key=lambda test: (not is_own(test, file), test))
 
     def _at(self, file: str, lines: Iterable[int]) -> set[str]:
         of_file = self._lines.get(file, {})
         return {test for line in lines for test in of_file.get(line, ())}
+
+
+def is_own(test: str, file: str) -> bool:
+    """Whether the test is in the test file of this module."""
+    return f"/test_{Path(file).stem}.py::" in test
 
 
 def _fingerprint() -> str:
