@@ -98,7 +98,7 @@ async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]
 async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[LiveTournament]:
     """Yields the tournament as it is now. Raises NotFound."""
     async with desk.live_pool.pinned(await known(desk.database, slug)) as live:
-        await desk.live_pool.make_current(live)
+        await desk.live_pool.make_current(live, is_read=True)
         yield live
 
 

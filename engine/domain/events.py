@@ -64,13 +64,15 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     (`engine/log/codec.py`). `tag`: the name it is stored under, written out so that renaming a class changes nothing
     stored. A tag is never changed or reused; an event with an empty tag is never stored. `touches`: the kinds of things
     that it changes among those whose ids it names. `touch` in `projections/tables/tables.py` adds the lists, totals and
-    orders that it changes.
+    orders that it changes. `judged`: False: operators can append it to a tournament that cannot be judged, so points
+    that were due before may still have to expire.
     """
 
     structural: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     creates: ClassVar[tuple[str, ...]] = ()
     personal: ClassVar[tuple[str, ...]] = ()
+    judged: ClassVar[bool] = True
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
 
@@ -140,6 +142,7 @@ class CompetitorErased(EventBase, frozen=True, kw_only=True):
     tag = "CompetitorErased"
     touches = ("competitor",)
     structural = True
+    judged = False
     competitor_id: _Competitor
 
 
@@ -520,6 +523,7 @@ class EventSetAside(EventBase, frozen=True, kw_only=True):
     touches = ()
     structural = True
     exact = True
+    judged = False
     sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]
     digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -528,6 +532,7 @@ class Ignored(EventBase, frozen=True, kw_only=True):
     """Stands in for an event that was set aside: nothing happened. Created when the log is read, and never stored."""
 
     touches = ()
+    judged = False
 
 
 Event = (

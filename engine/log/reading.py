@@ -10,7 +10,8 @@ Times are UTC, digests 32 bytes. Functions take a connection and do not translat
 from collections import deque
 from collections.abc import AsyncIterator
 from collections.abc import Sequence as Items
-from typing import Final
+from datetime import datetime
+from typing import Final, get_args
 from uuid import UUID
 
 import msgspec
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from engine.domain.errors import LogForked
 from engine.domain.events import (
+    Event,
     Points,
     PointsAdded,
     Recorded,
@@ -50,6 +52,15 @@ _NAMING: Final = f"""
         1
     )
 """  # noqa: S608 # the columns are in `rows.py`
+_LAST_JUDGED_AT: Final = f"""
+    SELECT recorded_at
+    FROM event
+    WHERE tournament_id = $1 AND sequence <= $2 AND kind <> ALL ($3)
+        AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
+    ORDER BY sequence DESC
+    LIMIT 1
+"""  # noqa: S608 # `ASIDE` is in `rows.py`
+_UNJUDGED: Final = [kind.tag for kind in get_args(Event) if not kind.judged]
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
 _CHUNK: Final = f"""
     SELECT {COLUMNS}
@@ -216,6 +227,15 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     if row is None:
         raise LogForked(tournament_id, sequence)
     return event_of(row)
+
+
+async def last_judged_at(connection: Connection, tournament_id: TournamentId, upto: Sequence) -> datetime:
+    """When the last event up to this sequence was recorded that is `judged`: until then, all due points have expired.
+    Raises LogForked if there is none."""
+    recorded_at: datetime | None = await connection.fetchval(_LAST_JUDGED_AT, tournament_id, upto, _UNJUDGED)
+    if recorded_at is None:
+        raise LogForked(tournament_id, upto)
+    return recorded_at
 
 
 async def request_at(

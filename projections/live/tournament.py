@@ -22,7 +22,6 @@ from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import (
     CompetitorChanged,
     CompetitorErased,
-    Event,
     Points,
     RankingCreated,
     Recorded,
@@ -112,6 +111,8 @@ class LiveTournament:
         self.expires = bool(board.expiries)
         self.on_expiring: Callable[[LiveTournament], None] = _ignore
         self._checked: tuple[Sequence, datetime] | None = None  # nothing was due then, at this head
+        # While the head is this one, which is not judged: what was due until then has expired.
+        self._expired_at: tuple[Sequence, datetime | None] = Sequence(0), None
         self.loaded_at = time.monotonic()
         self._size_again_at = 0
         self._one_moment = True  # everything up to the head was read in one snapshot
@@ -136,7 +137,7 @@ class LiveTournament:
                 for made in self._made:
                     made.note(recorded)
                 if not isinstance(event, Points):
-                    self._note(event)
+                    self._note(recorded)
                 fold(self.board, self.revisions, recorded)
                 for follow in self.followers:
                     follow(recorded)
@@ -172,8 +173,12 @@ class LiveTournament:
         self._made.append(made)
         return made
 
-    def _note(self, event: Event) -> None:
+    def _note(self, recorded: Recorded) -> None:
         """Passes an event without points to the derived data that each live has."""
+        event = recorded.event
+        if not event.judged:
+            head, until = self._expired_at
+            self._expired_at = recorded.sequence, until if head == recorded.sequence - 1 else self.recorded_at
         self.nested_sets.note(event)
         if isinstance(event, CompetitorChanged):
             self.cache.small.drop(event.competitor_id)
@@ -189,10 +194,24 @@ class LiveTournament:
     @property
     def expired_until(self) -> datetime:
         """The time up to which all due points have expired, if points expire."""
-        assert self.recorded_at is not None
+        head, until = self._expired_at
+        if head != self.head.sequence:
+            until = self.recorded_at
+        assert until is not None
         if self._checked is not None and self._checked[0] == self.head.sequence:
-            return max(self.recorded_at, self._checked[1])
-        return self.recorded_at
+            return max(until, self._checked[1])
+        return until
+
+    async def know_time(self, connection: Connection) -> None:
+        """Reads when the event at the head was recorded, and until when due points have expired, if points expire."""
+        if not self.board.expiries:
+            return
+        if self.recorded_at is None:
+            around = await heads.block_around(connection, self.tournament_id, self.head.sequence)
+            assert around is not None
+            self.recorded_at = around[1]
+        until = await reading.last_judged_at(connection, self.tournament_id, self.head.sequence)
+        self._expired_at = self.head.sequence, until
 
     @property
     def boundaries(self) -> tuple[datetime, datetime]:
@@ -320,12 +339,13 @@ class LiveTournament:
             if not await heads.has(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
             loaded = await _nearest_start(connection, self.tournament_id)
-            await know_time(connection, loaded)
+            await loaded.know_time(connection)
         if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only this process's appends, with the events they returned, can have been folded meanwhile, each after the one
         # before.
         self.head, self.recorded_at, self.board = loaded.head, loaded.recorded_at, loaded.board
+        self._expired_at = loaded._expired_at
         self.cache.resized = True
         self.forget_made()
         if self.board.expiries:
@@ -378,16 +398,8 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
                 await _fold_in_time_slices(live, tail)
         live.mark_loaded()
         live.expires = bool(live.board.expiries)
-        await know_time(connection, live)
+        await live.know_time(connection)
         return live
-
-
-async def know_time(connection: Connection, live: LiveTournament) -> None:
-    """Reads when the event at the head was recorded, if it is not known and points expire."""
-    if live.board.expiries and live.recorded_at is None:
-        around = await heads.block_around(connection, live.tournament_id, live.head.sequence)
-        assert around is not None
-        live.recorded_at = around[1]
 
 
 async def _fold_in_time_slices(live: LiveTournament, tail: Tail) -> None:

@@ -227,10 +227,10 @@ class TournamentVerification:
     async def _check_expired(self) -> None:
         """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""
         board, progress = self._checks.board, self.progress
-        if not board.expiries or not progress.foldable or progress.recorded_us is None:
+        if not board.expiries or not progress.foldable:
             return
         await self._wait_for_connection()
-        now = digest.moment(progress.recorded_us)
+        now = await reading.last_judged_at(self._connection, progress.tournament_id, progress.sequence)
         sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
         async for events in self._chunks(progress.sequence):
             for recorded in events:

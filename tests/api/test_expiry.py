@@ -40,6 +40,8 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
+from engine.log import appending, heads
+from engine.log.appending import Block, Request
 from engine.process import time_slices
 from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums, left_out
@@ -54,6 +56,8 @@ from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.past import Past
 from projections.tables.worker import Worker
+from projections.verification.erasures import erase_in_log
+from projections.verification.progress import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
@@ -433,6 +437,61 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
         assert await world.totals(0) == {(HOURLY, BOB): 3, (HOURLY, CID): 2}
         expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
     assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),)]
+
+
+async def differences(database: Database) -> list[Difference]:
+    """What `verify` finds, apart from the function that has been given another clock."""
+    found = (await verified(database)).differences
+    return [difference for difference in found if difference.field != "function.append_block"]
+
+
+async def test_an_erasure_by_an_operator_hides_no_boundary(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is appended to a tournament that is stopped, or while another process has not looked at the clock yet."""
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, HOURLY, 5), (ANN, PEAK, 7))
+        await clock.pass_by(hours=2)
+        await erase_in_log(database, world.tournament_id, BOB)
+        assert await differences(database) == []
+        assert await world.totals(0) == {(PEAK, ANN): 7}
+        await clock.pass_by(days=3)
+        await erase_in_log(database, world.tournament_id, CID)
+    async with desks_at(dsn) as desks:
+        world.desks = desks
+        assert await world.totals(1) == {}
+        assert await differences(database) == []
+
+
+async def test_setting_an_expiry_aside_lets_the_points_expire_again(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, HOURLY, 5))
+        await clock.pass_by(hours=2)
+        assert await world.totals(0) == {}
+        head = len(await world.events())
+        async with database.connection() as connection:
+            around = await heads.block_around(connection, world.tournament_id, Sequence(head))
+            assert around is not None
+            aside = events.EventSetAside(sequence=Sequence(head), digest=around[0].hex())
+            block = Block(
+                tournament_id=world.tournament_id,
+                judged_at=Sequence(head),
+                judged_digest=around[0],
+                requests=(Request(events=(aside,), actor=OPERATOR),),
+            )
+            await appending.append(connection, [block], wait=True)
+    async with desks_at(dsn) as desks:
+        world.desks = desks
+        assert await world.totals(0) == {}
+        assert await differences(database) == []
 
 
 async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(

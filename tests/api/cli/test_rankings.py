@@ -1,13 +1,16 @@
 """Rankings, their lists of competitors, and points: what the interface can do, the command line can."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 import pytest
 
 from api.interface.direction import isolated
 from engine.domain.terms import DELTA_MAX
 from tests.api.cli.conftest import Tallybook
+from tests.told_clock import told_clock
 
 CORRECT = "The request cannot be accepted as it is; correct the fields named."
 
@@ -239,3 +242,16 @@ async def test_points_are_judged_as_everywhere(tallybook: Tallybook, slug: str) 
     assert await tallybook.refused("points", "add", slug, "Season", "Ann=1") == [
         f"Ranking {ranking} is closed; have it reopened first."
     ]
+
+
+async def test_no_command_shows_points_that_have_expired(
+    tallybook: Tallybook, slug: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    await clock.set(datetime.now(UTC))  # the fixture has recorded events until now
+    await tallybook.done(
+        "ranking", "create", slug, "Rolling", "--unity", "points", "--lasts", "PT1H", "--expires-on", "minute"
+    )
+    await tallybook.done("points", "add", slug, "Rolling", "Ann=5")
+    await clock.pass_by(hours=2)
+    assert {total for _, _, total in await table(tallybook, slug, "Rolling")} == {0}
