@@ -7,7 +7,8 @@ completed one finds nothing to do. What an organiser has already voided or undon
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,12 +17,14 @@ from api.desk.desk import Desk
 from api.http.forms import fingerprint
 from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import CausedPoints, NamedEvent, ReversePoints, VoidCompetition
+from engine.domain.counting import Afterwards, ExpiryTimes, LacksResults, TotalsOfResults, totals_after
 from engine.domain.errors import Forbidden, NotFound, TallybookError
-from engine.domain.events import CompetitionAdded, Event, PointsAdded
-from engine.domain.judging import decide
+from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed
+from engine.domain.judging import decide, decide_at
 from engine.domain.reversals import holds_others
 from engine.domain.terms import ActorId, CompetitionId, Sequence
 from engine.log import import_runs, reading
+from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 
 
@@ -39,10 +42,11 @@ class Undoing(Struct, frozen=True, kw_only=True):
 
 
 class _Added(Struct, frozen=True):
-    """What an import added, and its senders."""
+    """What an import added, and its senders. `recorded_at`: the times of the points."""
 
     competitions: frozenset[CompetitionId]
     points: dict[Sequence, PointsAdded]
+    recorded_at: dict[Sequence, datetime]
     actors: frozenset[ActorId]
 
 
@@ -55,8 +59,18 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     added = await _added(desk, live, name)
     if only_of is not None and added.actors != {only_of}:
         raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
+    while True:
+        try:
+            return await _planned(desk, live, name, added)
+        except LacksResults as lack:
+            await read_results(desk.live_pool, live, lack.ranking_ids)
+
+
+async def _planned(desk: Desk, live: LiveTournament, name: str, added: _Added) -> Undoing:
+    """Raises LacksResults, and Conflict if a ranking is closed."""
     await desk.live_pool.make_current(live)
-    caused = await _caused(desk, live, added.competitions)
+    recorded_at = added.recorded_at.copy()
+    caused = await _caused(desk, live, added.competitions, recorded_at)
     board = live.board
     own = frozenset(added.points)
     voids, kept = [], []
@@ -87,11 +101,39 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     return Undoing(
         name=name,
         commands=commands,
-        events=tuple([event for command in commands for event in decide(board, command)]),
+        events=_foreseen(live, commands, recorded_at),
         voided=tuple([void.competition_id for void in voids]),
         kept=tuple(kept),
         points=len(reversals) + sum(points.competition_id in voided for points in counting.values()),
     )
+
+
+def _foreseen(
+    live: LiveTournament, commands: Iterable[VoidCompetition | ReversePoints], recorded_at: Mapping[Sequence, datetime]
+) -> tuple[Event, ...]:
+    """The events that the commands lead to, one after the other. Raises LacksResults, and as `decide`."""
+    board = live.board
+    points: dict[Sequence, PointsAdded] = {}
+    for command in commands:
+        points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
+    if live.expires:
+        given = {sequence: (recorded_at[sequence], its) for sequence, its in points.items()}
+        times = ExpiryTimes(now=live.boundaries[0], given=given)
+        decided = [event for command in commands for event in decide_at(board, command, times)]
+    else:
+        decided = [event for command in commands for event in decide(board, command)]
+    # Each command is judged as if it were the only one. The totals of results are those after all of them.
+    totals = totals_after(board, points, Afterwards(sequences=points, counts=False), {})
+    return tuple([_with_totals(event, totals) if isinstance(event, PointsReversed) else event for event in decided])
+
+
+def _named(command: ReversePoints) -> NamedEvent:
+    assert command.named is not None
+    return command.named
+
+
+def _with_totals(event: PointsReversed, totals: TotalsOfResults) -> PointsReversed:
+    return replace(event, totals=tuple([totals[one.unity_id, one.competitor_id] for one in event.totals]))
 
 
 def _reversal(sequence: Sequence, points: PointsAdded) -> ReversePoints:
@@ -157,6 +199,7 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     """Raises NotFound."""
     competitions: set[CompetitionId] = set()
     points: dict[Sequence, PointsAdded] = {}
+    recorded_at: dict[Sequence, datetime] = {}
     actors: set[ActorId] = set()
     async with desk.database.connection() as connection:
         keys = await import_runs.keys_of(connection, live.tournament_id, name)
@@ -168,15 +211,16 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
                         competitions.add(competition_id)
                     case PointsAdded() as event:
                         points[used.recorded.sequence] = event
+                        recorded_at[used.recorded.sequence] = used.recorded.recorded_at
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")
-    return _Added(frozenset(competitions), dict(sorted(points.items())), frozenset(actors))
+    return _Added(frozenset(competitions), dict(sorted(points.items())), recorded_at, frozenset(actors))
 
 
 async def _caused(
-    desk: Desk, live: LiveTournament, competitions: frozenset[CompetitionId]
+    desk: Desk, live: LiveTournament, competitions: frozenset[CompetitionId], recorded_at: dict[Sequence, datetime]
 ) -> dict[CompetitionId, CausedPoints]:
-    """The points of each competition up to the live's head, those that were undone included."""
+    """The points of each competition up to the live's head, those that were undone included; notes their times."""
     caused: dict[CompetitionId, dict[Sequence, PointsAdded]] = {}
     pending = deque([(one, Sequence(0)) for one in sorted(competitions)])
     upto = live.head.sequence
@@ -186,6 +230,7 @@ async def _caused(
         for recorded in events:
             if isinstance(recorded.event, PointsAdded) and recorded.event.competition_id is not None:
                 caused.setdefault(recorded.event.competition_id, {})[recorded.sequence] = recorded.event
+                recorded_at[recorded.sequence] = recorded.recorded_at
     return {one: dict(sorted(points.items())) for one, points in caused.items()}
 
 

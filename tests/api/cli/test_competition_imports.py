@@ -542,6 +542,50 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert unknown.err == "This tournament has no import 'nothing'; `tallybook import list` shows them.\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "kept", "expected"),
+    [
+        (("--counts", "best"), (("Ann", 5),), {"Ann": 5, "Ben": None}),  # of two better results, neither counts
+        (("--lasts", "P1D", "--expires-on", "day"), (), {"Ann": 0, "Ben": 0}),  # they expired as they were imported
+        ((), (("Ben", 5),), {"Ann": 0, "Ben": 5}),
+    ],
+)
+async def test_the_preview_of_an_undoing_shows_what_the_undoing_leads_to(
+    tallybook: Tallybook,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    kept: tuple[tuple[str, int], ...],
+    expected: dict[str, int | None],
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Heats")
+    for name in ("Ann", "Ben"):
+        await tallybook.done("competitor", "add", slug, name)
+    await tallybook.done("ranking", "create", slug, "Laps", "--unity", "laps", *options)
+    for name, laps in kept:
+        await tallybook.done("points", "add", slug, "Laps", f"{name}={laps}")
+    (file := tmp_path / "heats.csv").write_text(
+        "date,participants,score,laps\n2020-05-02,Ann|Ben,1:0,12|9\n2020-05-03,Ann|Ben,0:1,10|11\n"
+    )
+    where = ("--database-url", tallybook.dsn)
+    imported = await asyncio.to_thread(said, "competition", "import", slug, "Laps", str(file), *where)
+    assert imported.code == 0, imported.err
+    ((name,),) = [[one["name"]] for one in await tallybook.json("import", "list", slug)]
+
+    async def totals() -> dict[str, Any]:
+        (unity,) = (await tallybook.json("standings", slug, "Laps"))["unities"]
+        names = {one["id"]: one["name"] for one in await tallybook.json("competitor", "list", slug)}
+        return {names[line["competitor_id"]]: line["total"] for line in unity["competitors_ranking"]}
+
+    before = await totals()
+    compared = await tallybook.json("import", "undo", slug, name, "--dry-run")
+    moved = {move["name"]: move["total_after"] for one in compared for of in one["unities"] for move in of["moves"]}
+    assert before | moved == expected
+    undone = await asyncio.to_thread(said, "import", "undo", slug, name, *where)
+    assert (undone.code, await totals()) == (0, expected)
+    again = await asyncio.to_thread(said, "competition", "import", slug, "Laps", str(file), *where)
+    assert (again.code, await totals()) == (0, before)
+
+
 async def test_a_competition_with_points_of_others_is_kept(imported: Import) -> None:
     await imported(DAY_ONE)
     await imported.tallybook.done("points", "add", imported.slug, "Table", "Ajax=7", "--competition", "Ajax - Brest")
