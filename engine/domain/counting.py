@@ -97,7 +97,7 @@ def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
     competition = state.competitions[points.competition_id]
     if competition.voided_at is not None:
         return of_lines(points, lambda _: False)
-    struck = competition.struck
+    struck = state.struck.get(points.competition_id, ())
     return of_lines(points, lambda line: line.competitor_id not in struck) if struck else points
 
 
@@ -130,8 +130,8 @@ def total_of_results(
         elif one.sequence in undone:
             continue
         if one.competition_id is not None:
-            competition = state.competitions[one.competition_id]
-            voided, struck = competition.voided_at is not None, competitor_id in competition.struck
+            voided = state.competitions[one.competition_id].voided_at is not None
+            struck = competitor_id in state.struck.get(one.competition_id, ())
             if one.competition_id == competition_id:
                 if afterwards.only is None:
                     voided = not afterwards.counts

@@ -291,9 +291,8 @@ def _cause_faults(state: State, competition_id: CompetitionId | None, deltas: It
         return [Fault("competition_id", f"competition {competition_id} is not in this tournament")]
     if competition.voided_at is not None:
         return [Fault("competition_id", f"competition {competition_id} is voided")]
-    struck = competition.struck and dict.fromkeys(
-        d.competitor_id for d in deltas if d.competitor_id in competition.struck
-    )
+    struck = state.struck.get(competition_id, ())
+    struck = struck and dict.fromkeys(d.competitor_id for d in deltas if d.competitor_id in struck)
     return [Fault("competition_id", f"competitor {one} is struck from competition {competition_id}") for one in struck]
 
 

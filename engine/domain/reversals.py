@@ -62,10 +62,11 @@ def strike_competitors(
     if not command.competitors:
         faults.append(Fault("competitors", "must name at least one competitor"))
     refuse_if_any(faults)
-    if wrong := [str(one) for one in command.competitors if (one in competition.struck) is strike]:
+    already = state.struck.get(competition_id, ())
+    if wrong := [str(one) for one in command.competitors if (one in already) is strike]:
         state_of = "struck already" if strike else "not struck"
         raise Conflict(f"These competitors are {state_of}: {', '.join(wrong)}.")
-    if strike and len(competition.struck) + len(command.competitors) > PARTICIPANTS_MAX:
+    if strike and len(already) + len(command.competitors) > PARTICIPANTS_MAX:
         raise Unacceptable(f"Competition {competition_id} can have at most {PARTICIPANTS_MAX:,} struck competitors.")
     kind = events.CompetitorsStruck if strike else events.CompetitorsUnstruck
     fact = kind(competition_id=competition_id, competitors=command.competitors)
@@ -92,7 +93,7 @@ def _reversals(
     """
     assert caused is not None
     counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
-    among = frozenset(state.competitions[competition_id].struck if only is None else only)
+    among = frozenset(state.struck.get(competition_id, ()) if only is None else only)
     if among:
         wanted = only is not None
         counting = {

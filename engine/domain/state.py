@@ -21,15 +21,13 @@ class CompetitorState(Protocol):
 
 
 class CompetitionState(Protocol):
-    """`voided_at` is None while the competition counts. `struck`: the competitors for whom it does not count.
+    """`voided_at` is None while the competition counts.
     `started_at`: its date if it `is_dated`, else `created_at`."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
     @property
     def voided_at(self) -> datetime | None: ...
-    @property
-    def struck(self) -> Collection[CompetitorId]: ...
     @property
     def started_at(self) -> datetime: ...
     @property
@@ -115,7 +113,8 @@ class PublicationState(Protocol):
 
 
 class State(Protocol):
-    """A tournament, as far as decisions look at it."""
+    """A tournament, as far as decisions look at it. `struck`: by competition, the competitors for whom it does not
+    count, found without a scan."""
 
     @property
     def competitors(self) -> Mapping[CompetitorId, CompetitorState]: ...
@@ -123,5 +122,7 @@ class State(Protocol):
     def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
     @property
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
+    @property
+    def struck(self) -> Mapping[CompetitionId, Collection[CompetitorId]]: ...
     @property
     def publication(self) -> PublicationState: ...

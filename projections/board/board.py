@@ -491,7 +491,8 @@ def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvo
 def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUnstruck, recorded: Recorded) -> None:
     """Folds a striking or unstriking. Drops the sums of competitions, because they leave out struck competitors."""
     competition = board.competitions[event.competition_id]
-    struck = tuple([one for one in competition.struck if one not in event.competitors])
+    named = frozenset(event.competitors)
+    struck = tuple([one for one in competition.struck if one not in named])
     if isinstance(event, events.CompetitorsStruck):
         struck += event.competitors
     board.competitions[event.competition_id] = msgspec.structs.replace(

@@ -61,7 +61,7 @@ class _Reading:
                 self._note(recorded, event)
                 counting = () if recorded.sequence in undone else counting_of(self._board, event).results
                 if len(counting) < len(event.results):
-                    self.results.leave_out(recorded.sequence, counting.__contains__)
+                    self.results.leave_out(recorded.sequence, frozenset(counting).__contains__)
                 if self._now is not None:
                     self.results.expire(self._now)
             yield
