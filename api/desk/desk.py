@@ -311,14 +311,32 @@ class Desk:
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
     async def watch_expiry(self) -> None:
-        """Runs until cancelled: expires points of the tournaments in memory, even without requests."""
+        """Runs until cancelled: expires points of the tournaments in memory, even without requests. One that takes long
+        holds up no other."""
+        under_way: set[LiveTournament] = set()
+
+        async def expire(live: LiveTournament) -> None:
+            try:
+                await self.live_pool.make_current(live, is_read=True)
+            except (TallybookError, PostgresError) as error:
+                _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
+            finally:
+                under_way.discard(live)
+                self.live_pool.unpin(live)
+
         while True:
             await asyncio.sleep(EXPIRY_WATCH_SECONDS)
-            for live in list(self.live_pool.expiring):
+            for live in self.live_pool.expiring - under_way:
                 try:
-                    await self._look_at_time(live)
+                    async with self.database.connection_for(live.tournament_id) as connection:
+                        now = await heads.now(connection)
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
+                    continue
+                if not live.dropped and live.boundaries[1] <= now:
+                    live.pins += 1
+                    under_way.add(live)
+                    self._means.tasks.create_task(expire(live))
 
     async def sweep_expiry(self) -> None:
         """Runs until cancelled: after each boundary, expires points of the tournaments outside memory."""
@@ -344,16 +362,6 @@ class Desk:
                     if not isinstance(error, TournamentStopped):
                         continue  # it is tried again; a stopped tournament only after the next boundary
                 looked_at[tournament_id] = boundary
-
-    async def _look_at_time(self, live: LiveTournament) -> None:
-        async with self.database.connection_for(live.tournament_id) as connection:
-            now = await heads.now(connection)
-        if not live.dropped and live.boundaries[1] <= now:
-            live.pins += 1
-            try:
-                await self.live_pool.make_current(live, is_read=True)
-            finally:
-                self.live_pool.unpin(live)
 
     async def read_quotas(self) -> None:
         """Reads the quotas that bound the commands. Raises DatabaseUnavailable."""

@@ -13,6 +13,7 @@ earlier answer.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from collections.abc import Sequence as Items
@@ -312,35 +313,40 @@ class Docket:
     # ── Points that expire ──────────────────────────────────────────────────────────────────────────────
 
     async def expire_points(self, now: datetime) -> None:
-        """Expires the points due by `now`, or waits for an expiry that is under way. Raises the error with which a
-        command fails."""
-        if self._expiry is None:
+        """Expires the points due by `now`, or waits for an expiry that is under way. Raises an Unavailable."""
+        if self._expiry is None or self._expiry.receipt.done():
             self._expiry = self._expiring(now)
             self._in_background(self._look_up(self._expiry), [self._expiry])
-        await asyncio.shield(self._expiry.receipt)
+        try:
+            async with asyncio.timeout(EXPIRY_SECONDS_MAX):
+                await asyncio.shield(self._expiry.receipt)
+        except (TimeoutError, OutcomeUnknown) as error:
+            raise DatabaseUnavailable from error
 
     def _expiring(self, now: datetime) -> Case:
-        """A case that expires points."""
-        taken_at = monotonic()
+        """A case that expires points. It takes as long as it takes; who waits for it does not."""
         receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        until = self.live.boundaries[1]
-        length = until - self.live.boundaries[0]
         case = Case(
             command=ExpirePoints(),
             actor=OPERATOR,
             receipt=receipt,
-            taken_at=taken_at,
-            until=taken_at + EXPIRY_SECONDS_MAX,
+            taken_at=monotonic(),
+            until=math.inf,
             idempotency_key=None,
             fingerprint=None,
             refusals=NOT_KEYED,
             condition=None,
             span=None,
             alone=True,
-            due=DuePoints(self.live, until + (now - until) // length * length),
+            due=DuePoints(self.live, self._last_boundary(now)),
         )
         receipt.add_done_callback(self._expiry_settled)
         return case
+
+    def _last_boundary(self, now: datetime) -> datetime:
+        """The last boundary up to `now`."""
+        last, until = self.live.boundaries
+        return until + (now - until) // (until - last) * (until - last)
 
     def _expiry_settled(self, receipt: "asyncio.Future[Receipt]") -> None:
         self._expiry = None
@@ -351,14 +357,15 @@ class Docket:
         """Puts cases that were judged before a boundary back in front, behind the expiry at that boundary."""
         if now < self.live.boundaries[0]:
             self.live.forget_checked()  # the clock was put back
-        expiry = self._expiring(now)
+        expiry, others = (taken[0], []) if taken[0].due is not None else (self._expiring(now), taken)
         try:
-            assert expiry.due is not None
-            await expiry.due.look_up(self._means.live_pool)
+            # An expiry that took longer than to the next boundary reads only what is due since.
+            due = expiry.due = DuePoints(self.live, self._last_boundary(now), before=expiry.due)
+            await due.look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - none of them is in the log
-            _fail([expiry, *taken], self._defective(error))
+            _fail([expiry, *others], self._defective(error))
         else:
-            self._waiting.extendleft(reversed(taken))
+            self._waiting.extendleft(reversed(others))
             self._waiting.appendleft(expiry)
         self._be_free()
 
@@ -412,7 +419,12 @@ class Docket:
             if case.withdrawn:
                 case.let_go()
                 continue
-            if now - case.taken_at > WAITED_SECONDS_MAX and len(self._waiting) > BLOCK_REQUESTS_MAX and not case.judged:
+            if (
+                now - case.taken_at > WAITED_SECONDS_MAX
+                and len(self._waiting) > BLOCK_REQUESTS_MAX
+                and not case.judged
+                and case.due is None  # or else all others would go on waiting for points to expire
+            ):
                 case.fail(QueueFull(now - case.taken_at))
                 continue
             try:
@@ -514,6 +526,10 @@ class Docket:
         """Judges the case again, by a current state. If it is accepted after all, it waits for the next block."""
         try:
             await self._means.live_pool.make_current(self.live)
+        except Exception as error:  # noqa: BLE001 - a client waits for this task
+            case.fail(self._defective(error))
+            return
+        try:
             case.judge(self.live)
         except Refusal as refusal:
             await self._refuse(case, refusal)
@@ -557,6 +573,10 @@ class Docket:
             answers = await _patiently([case for case, _ in refused], refuse)
         except (TallybookError, UnconfirmedCommit):
             _fail([case for case, _ in refused], OutcomeUnknown())  # of an earlier sending, if there was one
+            return
+        except Exception as error:  # noqa: BLE001 - clients wait for this task
+            self._defective(error)
+            _fail([case for case, _ in refused], OutcomeUnknown())
             return
         for (case, refusal), answer in zip(refused, answers, strict=True):
             if answer.used is None:
@@ -648,7 +668,10 @@ class Docket:
                     case.sent = False
                 self._in_background(self._pass(taken, outcome.now), taken)
                 return
-            case NotAppended.BUSY | NotAppended.UNKNOWN:
+            case NotAppended.UNKNOWN:
+                self._in_background(self._fail_unknown(taken), taken)
+                return
+            case NotAppended.BUSY:
                 self._means.live_pool.drop(self.live)
                 _fail(taken, HistoryReplaced())
             case Rejected() if len(taken) > 1:
@@ -662,6 +685,17 @@ class Docket:
                 _fail(taken, outcome)
             case _:
                 assert_never(outcome)
+        self._be_free()
+
+    async def _fail_unknown(self, taken: list[Case]) -> None:
+        """Fails cases of a tournament that the log does not have: it was deleted, or an older log was restored."""
+        error: TallybookError = HistoryReplaced()
+        try:
+            await self._means.live_pool.refuse_deleted(self.live)
+        except TallybookError as reason:
+            error = reason
+        self._means.live_pool.drop(self.live)
+        _fail(taken, error)
         self._be_free()
 
     async def _put_back(self, taken: list[Case]) -> None:

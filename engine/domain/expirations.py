@@ -68,6 +68,11 @@ class Expiration:
         if over and sequence not in ranking.undone:
             self._sums.stop(points, over)
 
+    def extend(self, until: datetime) -> None:
+        """Goes on to the points that expire later, by `until`."""
+        self._now, self._until = self._until, until
+        self._due.clear()
+
     def _due_in(self, ranking: RankingState) -> list[_Due]:
         now = now_of(ranking, self._now)
         expiries = [(one, ranking.unities[one].expiry) for one in ranking.special]

@@ -22,13 +22,16 @@ from projections.live.tournament import LiveTournament
 
 class DuePoints:
     """The expiry, in the open rankings, of all points that are due by `until`. `events`: what to record; valid while
-    `is_current`. The points are summed as they are read, with pauses for other work: they may be millions."""
+    `is_current`. The points are summed as they are read, with pauses for other work: they may be millions. `before`:
+    the same by an earlier time; while it is current, only what is due later is read."""
 
-    def __init__(self, live: LiveTournament, until: datetime) -> None:
+    def __init__(self, live: LiveTournament, until: datetime, before: "DuePoints | None" = None) -> None:
         self.until = until
         self.events: tuple[Event, ...] = ()
         self._live = live
         self._head: Head | None = None
+        self._before = before
+        self._expiration: Expiration | None = None
 
     @property
     def is_current(self) -> bool:
@@ -40,8 +43,14 @@ class DuePoints:
         live, time_slice = self._live, TimeSlice()
         head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
-        expiration = Expiration(live.board, live.boundaries[0], self.until)
-        async for recorded, points in _given_between(live, live_pool, self.until, open_ones):
+        before, self._before = self._before, None
+        if before is not None and before.is_current and before._expiration is not None:
+            began, expiration = before.until, before._expiration
+            expiration.extend(self.until)
+        else:
+            began, expiration = live.expired_until, Expiration(live.board, live.boundaries[0], self.until)
+        self._expiration = expiration
+        async for recorded, points in _given_between(live, live_pool, began, self.until, open_ones):
             expiration.take(recorded.sequence, recorded.recorded_at, points)
             if time_slice.over:
                 await time_slice.give_way()
@@ -69,7 +78,8 @@ class ReopenedPoints:
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        async for recorded, points in _given_between(self._live, live_pool, self.until, [self._ranking_id]):
+        began = self._live.expired_until
+        async for recorded, points in _given_between(self._live, live_pool, began, self.until, [self._ranking_id]):
             self.given[recorded.sequence] = recorded.recorded_at, points
 
     def close(self) -> None:
@@ -86,12 +96,12 @@ class ReopenedPoints:
 
 
 async def _given_between(
-    live: LiveTournament, live_pool: LivePool, until: datetime, ranking_ids: Collection[RankingId]
+    live: LiveTournament, live_pool: LivePool, began: datetime, until: datetime, ranking_ids: Collection[RankingId]
 ) -> AsyncIterator[tuple[Recorded, PointsAdded]]:
-    """All points in these rankings, up to the live's head, that may expire after the last expiry and by `until`; each
-    once: those of competitions with a declared date by that, the others by when they were recorded."""
+    """All points in these rankings, up to the live's head, that may expire after `began` and by `until`; each once:
+    those of competitions with a declared date by that, the others by when they were recorded."""
     upto = live.head.sequence
-    for after, by in _intervals(live, until, ranking_ids):
+    for after, by in _intervals(live, began, until, ranking_ids):
         dated = await in_time_slices(dated_between(live.board, after, by))
         async for recorded in live_pool.recorded_between(live, after, by, upto):
             points = _expiring(live, recorded, ranking_ids)
@@ -111,15 +121,15 @@ def _expiring(live: LiveTournament, recorded: Recorded, ranking_ids: Collection[
 
 
 def _intervals(
-    live: LiveTournament, until: datetime, ranking_ids: Collection[RankingId]
+    live: LiveTournament, began: datetime, until: datetime, ranking_ids: Collection[RankingId]
 ) -> list[tuple[datetime, datetime]]:
     """The intervals in which the due points took place: later than the first time, not later than the second. They do
     not overlap."""
     found = set()
     for ranking_id, expiry in live.board.expiries.values():
         if ranking_id in ranking_ids:
-            began = now_of(live.board.rankings[ranking_id], live.expired_until)
-            found.add((expiry.over_up_to(began), expiry.over_up_to(until)))
+            over = expiry.over_up_to(now_of(live.board.rankings[ranking_id], began))
+            found.add((over, expiry.over_up_to(until)))
     apart: list[tuple[datetime, datetime]] = []
     for after, by in sorted(one for one in found if one[0] < one[1]):
         if apart and after < apart[-1][1]:

@@ -340,7 +340,7 @@ class LivePool:
         try:
             with self._watched(live):
                 if head is None:
-                    await self._refuse_deleted(live)
+                    await self.refuse_deleted(live)
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
                 await self.catch_up(live, head)
@@ -379,9 +379,9 @@ class LivePool:
             reads.wake(await self.rounds.leave())
         del self._reads[live]
 
-    async def _refuse_deleted(self, live: LiveTournament) -> None:
+    async def refuse_deleted(self, live: LiveTournament) -> None:
         """Drops the live and raises NotFound if its tournament was deleted. The cached slug is dropped with the
-        epoch."""
+        epoch. Raises DatabaseUnavailable."""
         async with self._reading(live.tournament_id) as connection:
             if not await registry.is_deleted(connection, live.tournament_id):
                 return

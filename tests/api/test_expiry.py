@@ -19,13 +19,14 @@ from asyncpg import QueryCanceledError
 from msgspec import Struct, field
 
 from api.cli.lines import told
+from api.desk import docket
 from api.desk.desk import Desk
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events
 from engine.domain.commands import AddPoints, Command
-from engine.domain.errors import DatabaseUnavailable, Refusal
+from engine.domain.errors import DatabaseUnavailable, QueueFull, Refusal
 from engine.domain.events import Criterion, Delta
 from engine.domain.expirations import Expiration
 from engine.domain.expiry import ExpiresOn
@@ -437,6 +438,95 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
         assert await world.totals(0) == {(HOURLY, BOB): 3, (HOURLY, CID): 2}
         expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
     assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),)]
+
+
+async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_no_other(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, goes_on, look_up = await told_clock(owner, monkeypatch), asyncio.Event(), DuePoints.look_up
+    async with desks_at(dsn) as desks:
+        slow, other = [World(desks, await open_new_tournament(database, actor=OPERATOR), clock) for _ in range(2)]
+        for world in slow, other:
+            await world.begin()
+            await world.add(0, None, (ANN, HOURLY, 5))
+
+        async def held(points: DuePoints, live_pool: LivePool) -> None:
+            if points._live.tournament_id == slow.tournament_id:
+                await goes_on.wait()
+            await look_up(points, live_pool)
+
+        monkeypatch.setattr(DuePoints, "look_up", held)
+        monkeypatch.setattr(docket, "EXPIRY_SECONDS_MAX", 0.05)
+        await clock.pass_by(hours=2)
+        with pytest.raises(DatabaseUnavailable):
+            await slow.totals(0)
+
+        async def has_expired() -> bool:
+            expired = "SELECT EXISTS (SELECT FROM event WHERE tournament_id = $1 AND kind = 'PointsExpired')"
+            return bool(await owner.fetchval(expired, other.tournament_id))
+
+        await until(has_expired)
+        goes_on.set()
+        monkeypatch.setattr(docket, "EXPIRY_SECONDS_MAX", 15.0)
+        assert await slow.totals(0) == {}
+
+
+async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_what_is_due_since(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, taken, looks = await told_clock(owner, monkeypatch), list[Sequence](), list[int]()
+    look_up, take = DuePoints.look_up, Expiration.take
+
+    async def slowly(points: DuePoints, live_pool: LivePool) -> None:
+        before = len(taken)
+        await look_up(points, live_pool)
+        looks.append(len(taken) - before)
+        if looks[-1]:
+            await clock.pass_by(seconds=61)
+
+    def taking(expiration: Expiration, sequence: Sequence, *rest: Any) -> None:
+        taken.append(sequence)
+        take(expiration, sequence, *rest)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        for minutes in (1, 1, 3):
+            await world.add(0, None, (ANN, HOURLY, 5), (BOB, LATEST, 3))
+            await clock.pass_by(minutes=minutes)
+        await clock.pass_by(minutes=86)
+        assert await world.totals(0) == world.naive.totals(clock.now)
+        monkeypatch.setattr(DuePoints, "look_up", slowly)
+        monkeypatch.setattr(Expiration, "take", taking)
+        await clock.pass_by(minutes=1)
+        assert await world.totals(0) == world.naive.totals(clock.now)
+        assert len(taken) == len(set(taken)) == sum(looks)
+        assert looks[-1] == 0
+
+
+async def test_an_expiry_is_not_refused_for_having_waited(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, looks, look_up = await told_clock(owner, monkeypatch), list[DuePoints](), DuePoints.look_up
+
+    async def counted(points: DuePoints, live_pool: LivePool) -> None:
+        looks.append(points)
+        await look_up(points, live_pool)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, HOURLY, 5))
+        monkeypatch.setattr(DuePoints, "look_up", counted)
+        monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", -1.0)  # everybody has waited too long
+        monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 4)
+        await clock.pass_by(hours=2)
+        adds = [world.add(0, None, (BOB, HOURLY, 1)) for _ in range(20)]
+        outcomes = await asyncio.gather(*adds, return_exceptions=True)
+        assert None in outcomes
+        assert {type(one) for one in outcomes if one is not None} == {QueueFull}
+        assert len(looks) == 1
+        assert await world.totals(0) == {(HOURLY, BOB): outcomes.count(None)}
 
 
 async def differences(database: Database) -> list[Difference]:

@@ -1,5 +1,6 @@
 """A tournament is deleted by the owner alone, after an export; and that it was there is kept for ever."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -90,6 +91,29 @@ async def test_nothing_of_it_is_left_but_that_it_was_there(
         assert await rows_of(owner, tournament_id) == {"deleted_tournament"}
     verified = await tallybook("verify")
     assert verified.code == 0, verified.out
+
+
+@pytest.mark.parametrize("form", [{}, {"parent": "99"}], ids=["accepted before", "refused before"])
+@pytest.mark.parametrize("key", [None, "one"])
+async def test_the_first_changes_after_a_deletion_are_answered_404(
+    dsn: str, tallybook: Tallybook, tmp_path: Path, form: dict[str, str], key: str | None
+) -> None:
+    file = tmp_path / "old.archive"
+    async with serve(dsn) as service:
+        tournament_id = await open_new_tournament(service.database, actor=OPERATOR)
+        client = service.client(await slug_of(service.database, tournament_id), await make_token(service.database))
+
+        async def changed(number: int) -> int:
+            headers = {} if key is None else {"Idempotency-Key": f"{key}-{number}"}
+            return (await client.post("competitors.json", {"name": "Eve", **form}, headers=headers)).status
+
+        assert await changed(0) == (422 if form else 200)
+        await tallybook.done("tournament", "export", client.tournament, "--output", str(file))
+        await tallybook.done("tournament", "delete", client.tournament, "--archive", str(file), "--yes")
+        statuses = await asyncio.gather(*(changed(number) for number in range(1, 6)))
+        assert 404 in statuses
+        assert set(statuses) <= {404, 503}  # 503: it was under way when the first one met the deletion
+        assert await changed(6) == 404
 
 
 async def _is_gone(client: Client) -> bool:
