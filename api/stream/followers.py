@@ -145,7 +145,8 @@ class _Node:
 
 class Follower:
     """Reads one log, `streamed`, for all its listeners. `position`: the last event read, and the digest of its block.
-    `current`: the listeners that receive new events in rounds."""
+    `current`: the listeners that receive new events in rounds. `erased`: how often it has dropped what it had read,
+    because it may have named somebody who was erased."""
 
     def __init__(
         self, live: LiveTournament, streams: "Streams", node: _Node, streamed: StreamedLog, position: Head
@@ -154,6 +155,7 @@ class Follower:
         self.node = node
         self.streamed = streamed
         self.position: Head = position
+        self.erased = 0
         self.listeners: set[Listening] = set()
         self.current: dict[Listening, None] = {}
         self._streams = streams
@@ -196,6 +198,7 @@ class Follower:
     def _follow(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, CompetitorErased):
             self._empty()  # the ring may have the name; the log no longer has it
+            self.erased += 1
             for listener in list(self.listeners):
                 listener.forget(recorded.event.competitor_id, is_held=self.is_held)
         hidden = self.streamed.hidden(self.live.board.publication)
@@ -459,6 +462,7 @@ class Streams:
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
         """Reads a chunk of the new events of each tournament, and hands it to the current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
+        erased = {follower: follower.erased for follower in followers}
         for follower in followers:
             try:
                 end = follower.end
@@ -488,19 +492,23 @@ class Streams:
             for follower in followers:
                 await self._round(node, [follower], work)
             return
-        await self.time_slices.work(work.timed(self._handing_out(followers, spans, found)))
+        await self.time_slices.work(work.timed(self._handing_out(erased, spans, found)))
 
     def _handing_out(
         self,
-        followers: list[Follower],
+        erased: Mapping[Follower, int],
         spans: Mapping[TournamentId, tuple[Head, Sequence]],
         found: Mapping[TournamentId, list[undecoded.Stored]],
     ) -> Iterator[None]:
-        """Hands out the events found for each tournament, to one listener in each step."""
-        for follower in followers:
+        """Hands out the events found for each tournament, to one listener in each step. `erased`: the followers, each
+        with its count before it read."""
+        for follower, before in erased.items():
             tournament_id = follower.live.tournament_id
             if tournament_id not in spans or not follower.listeners:
                 continue  # or it was closed meanwhile
+            if follower.erased != before:
+                follower.node.wake(follower)  # what was read may have the name
+                continue
             if tournament_id not in found:
                 follower.end_all("log_replaced")
                 continue

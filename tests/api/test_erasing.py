@@ -24,13 +24,14 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId
-from engine.log import reading
+from engine.log import reading, undecoded
 from projections.past import searches
 from projections.past.mentions import MENTIONS_MAX
 from projections.tables import defects
 from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
+from tests.api import streams
 from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import Board, board, change, other_dsn
@@ -379,6 +380,32 @@ async def test_the_public_stream_tells_a_client_that_was_away_who_was_erased_in_
         await connection.feed(spectator, lambda: spectator.count("caught-up") == 2)
     assert spectator.told[-2:] == [("erased", {"competitor_id": shown.ids[-1]}), spectator.told[-1]]
     assert spectator.told[-1] == spectator.told[-3]
+
+
+async def test_a_stream_keeps_nothing_that_it_read_before_an_erasure(
+    shown: Season, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, spectator = shown.client, Spectator(NDJSON)
+    has_read, goes_on, read = asyncio.Event(), asyncio.Event(), undecoded.stored_of
+
+    async def held(*asked: Any, **bounds: Any) -> Any:
+        found = await read(*asked, **bounds)
+        has_read.set()
+        await goes_on.wait()
+        return found
+
+    async with streams.listening(service, client, Accept=NDJSON) as connection:
+        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
+        monkeypatch.setattr(undecoded, "stored_of", held)
+        items = json.dumps([{"name": "Kept"}, {"name": "Zebedee"}])
+        registered = (await client.post("competitors.json", {"items": items})).json["competitors"]["competitor"]
+        await has_read.wait()
+        monkeypatch.setattr(undecoded, "stored_of", read)
+        assert (await client.put(f"competitors/{registered[1]['id']}/erase.json")).status == 200
+        goes_on.set()
+        await connection.feed(spectator, lambda: bool(spectator.count("CompetitorErased")))
+    assert "Kept" in str(spectator.told)
+    assert "Zebedee" not in str(spectator.told)
 
 
 async def test_a_webhook_that_is_behind_forgets_what_it_has_not_sent(
