@@ -144,6 +144,13 @@ class RequestHandler(web.RequestHandler):
                 self._keepalive_handle = loop.call_at(close_at, self._process_keepalive)
         self._hang_up()
 
+    def body_came_apart(self) -> None:
+        """Call it when a body is complete that was not when its head was taken. The parser counts a request only now,
+        so `message_consumed` had no effect then; and it may have stopped because it counted too many."""
+        if self._parser is not None:
+            self._parser.message_consumed()
+        self.data_received(b"")
+
     def _hang_up(self) -> None:
         if not self._force_close:
             self._task_handler = None
@@ -157,7 +164,9 @@ class RequestHandler(web.RequestHandler):
             async with asyncio.timeout(self._lingering_time):
                 while not content.is_eof():
                     await content.readany()
-        if not content.is_eof():
+        if content.is_eof():
+            self.body_came_apart()
+        else:
             self.close()
 
     def data_received(self, data: bytes) -> None:

@@ -90,6 +90,7 @@ async def _read(request: HttpRequest, length: int | None) -> bytes:
     except _BROKEN as error:
         raise _broken_off(error) from None
     request.is_read = True
+    request.connection.body_came_apart()
     return bytes(body)
 
 

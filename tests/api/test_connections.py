@@ -320,6 +320,24 @@ async def test_10_000_pipelined_requests_are_answered_one_after_the_other(servic
     assert (await client.get("rankings.json")).status == 200
 
 
+@pytest.mark.parametrize("status", [200, 401])
+async def test_pipelined_requests_are_answered_after_one_whose_body_came_apart(
+    service: Service, client: Client, status: int
+) -> None:
+    """The parser stops at 32 requests that wait, and had counted one too many."""
+    head = posting(client, "Content-Length: 8", "Expect: 100-continue")
+    async with connected(service) as raw:
+        for gets in (0, 40):
+            await raw.send(head if status == 200 else head.replace(b"Bearer ", b"Bearer no"))
+            if status == 200:
+                await raw.reader.readexactly(len(b"HTTP/1.1 100 Continue\r\n\r\n"))
+            await raw.send(b"name=Eve" + GET * gets)
+            statuses = [(await raw.answer())[0] for _ in range(1 + gets)]
+            assert statuses == [status] + [200] * gets
+        await raw.send(GET * 40)
+        assert [(await raw.answer())[0] for _ in range(40)] == [200] * 40
+
+
 async def test_who_sends_without_end_is_hung_up_on(service: Service, client: Client) -> None:
     for lines in (("Content-Length: 10000000000",), ("Transfer-Encoding: chunked",)):
         async with connected(service) as endless:
