@@ -224,11 +224,12 @@ class Quotas:
             self._quotas = await quotas.quotas(connection)
         for live, counts in list(self._counts.items()):
             for token_id in [one for one in counts if _key(live, one) not in self._quotas]:
-                live.followers.remove(counts.pop(token_id).follow)
+                self._forget(live, token_id)
         self._near = {key: near for key, near in self._near.items() if key in self._quotas}
         for token_id in list(self._elsewhere):
             if (ALL_TOURNAMENTS, token_id) in self._quotas:
                 await self._look_elsewhere(token_id)
+                self._forget_ended(token_id)
             else:
                 del self._elsewhere[token_id]
         await self._look_for_warnings()
@@ -239,6 +240,16 @@ class Quotas:
             counts[token_id] = UseCount(token_id)
             live.followers.append(counts[token_id].follow)
         return counts[token_id]
+
+    def _forget(self, live: LiveTournament, token_id: ActorId) -> None:
+        live.followers.remove(self._counts[live].pop(token_id).follow)
+
+    def _forget_ended(self, token_id: ActorId) -> None:
+        """Forgets counts that the database has ended: the quota was removed, and set again before this process saw
+        it."""
+        for live, counts in list(self._counts.items()):
+            if token_id in counts and counts[token_id].ready and live.tournament_id not in self._elsewhere[token_id]:
+                self._forget(live, token_id)
 
     async def _adopt(self, live: LiveTournament, token_id: ActorId) -> None:
         count, head = self._count(live, token_id), live.head.sequence

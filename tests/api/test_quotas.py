@@ -217,6 +217,20 @@ async def test_a_token_may_write_as_much_as_it_is_given_in_all_tournaments_toget
     assert (await tallybook("token", "quota", "4711")).code == 1
 
 
+async def test_a_quota_that_is_removed_and_set_again_counts_from_zero_before_a_process_sees_it(
+    service: Service, season: Season, tallybook: Tallybook
+) -> None:
+    made = json.loads((await tallybook("token", "create", "guest", "--scope", "write", "--json")).out)
+    client, quota = service.client(season.client.tournament, made["token"]), ("token", "quota", str(made["id"]))
+    for _ in range(2):
+        await tallybook.done(*quota, "--none")
+        await tallybook.done(*quota, "--competitors", "2")
+        await service.desk.read_quotas()
+        statuses = [(await client.post("competitors.json", {"name": "Eve"})).status for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        assert await tallybook.json(*quota) == [{"what": "competitors", "used": 2, "bound": 2}]
+
+
 async def test_several_processes_exceed_a_bound_by_no_more_than_the_others_have_under_way(
     service: Service, peer: Service, season: Season, database: Database
 ) -> None:
