@@ -154,8 +154,7 @@ class RequestHandler(web.RequestHandler):
     def _hang_up(self) -> None:
         if not self._force_close:
             self._task_handler = None
-            if self.transport is not None:
-                self.transport.close()
+            self.force_close()
 
     async def _pass_over(self, content: StreamReader) -> None:
         """Waits for the unread rest of a body, which precedes the next request. Closes the connection if that takes

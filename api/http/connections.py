@@ -294,6 +294,14 @@ class Connection(RequestHandler):
             self.transport.abort()
         self.force_close()
 
+    def force_close(self) -> None:
+        """Closes the connection once unsent bytes are sent, or after UNREAD_SECONDS_MAX. A transport would wait for a
+        client that does not read for as long as that one lives."""
+        transport = self.transport
+        super().force_close()
+        if transport is not None and transport.get_write_buffer_size():
+            self.loop.call_later(UNREAD_SECONDS_MAX, transport.abort)
+
     async def linger(self) -> None:
         """Hangs up, but gives a client that is still sending time to read its answer.
 

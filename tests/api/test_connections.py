@@ -22,6 +22,7 @@ from yarl import URL
 from api.http import body, connections
 from tests.api.asking import posting
 from tests.api.service import Client, Service, sent_raw, serve
+from tests.desks import until
 
 SOON: Final = 0.3
 PATIENCE_SECONDS: Final = 60.0
@@ -336,6 +337,37 @@ async def test_pipelined_requests_are_answered_after_one_whose_body_came_apart(
             assert statuses == [status] + [200] * gets
         await raw.send(GET * 40)
         assert [(await raw.answer())[0] for _ in range(40)] == [200] * 40
+
+
+async def test_a_closed_connection_ends_although_its_last_bytes_are_not_read(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So few that it was not among those that do not read."""
+    accepted: list[connections.Connection] = []
+    made = connections.Connection.connection_made
+
+    def connection_made(connection: connections.Connection, transport: asyncio.BaseTransport) -> None:
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least there is
+        made(connection, transport)
+        accepted.append(connection)
+
+    monkeypatch.setattr(connections.Connection, "connection_made", connection_made)
+    monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", 0.05)
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        deaf.setblocking(False)
+        loop, url = asyncio.get_running_loop(), URL(service.url)
+        await loop.sock_connect(deaf, (url.host, url.port))
+        (connection,) = await until(lambda: accepted)
+        transport = connection.transport
+        assert transport is not None
+        while not transport.get_write_buffer_size():
+            before = connection.head_waiter
+            await loop.sock_sendall(deaf, GET)
+            await until(lambda before=before: connection.head_waiter not in (None, before))  # type: ignore[misc]
+        assert connection not in connection._connections.unread
+        await loop.sock_sendall(deaf, GET.replace(b"Host", b"Connection: close\r\nHost"))
+        await until(lambda: connection not in connection._connections.connections)
 
 
 async def test_who_sends_without_end_is_hung_up_on(service: Service, client: Client) -> None:
