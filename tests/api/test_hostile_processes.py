@@ -68,8 +68,8 @@ async def test_a_service_keeps_descriptors_for_its_database(
         url = URL(await running.address())
         async with ClientSession(cookie_jar=DummyCookieJar()) as session:
             client = Client(session, str(url), slug, token)
-            (api,) = running.pids("api")
             await at_once(client, "/healthz")  # the client keeps its connections; the database is not asked
+            (api,) = running.pids("api")
             with ExitStack() as stack:
                 flood(url, stack, 800)
                 await register(client, "Ada")
