@@ -23,7 +23,8 @@ from projections.live.tournament import LiveTournament
 class DuePoints:
     """The expiry, in the open rankings, of all points that are due by `until`. `events`: what to record; valid while
     `is_current`. The points are summed as they are read, with pauses for other work: they may be millions. `before`:
-    the same by an earlier time; while it is current, only what is due later is read."""
+    the same by an earlier time; while it is current, only what is due later is read. (The clock may have been put back,
+    so that its time is a later one.)"""
 
     def __init__(self, live: LiveTournament, until: datetime, before: "DuePoints | None" = None) -> None:
         self.until = until
@@ -44,7 +45,7 @@ class DuePoints:
         head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
         before, self._before = self._before, None
-        if before is not None and before.is_current and before._expiration is not None:
+        if before is not None and before._expiration is not None and before.is_current and before.until <= self.until:
             began, expiration = before.until, before._expiration
             expiration.extend(self.until)
         else:

@@ -504,6 +504,36 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
         assert looks[-1] == 0
 
 
+async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_expire_early_or_twice(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, looks, look_up = await told_clock(owner, monkeypatch), list[DuePoints](), DuePoints.look_up
+
+    async def putting_back(points: DuePoints, live_pool: LivePool) -> None:
+        await look_up(points, live_pool)
+        looks.append(points)
+        if len(looks) == 1:
+            await clock.pass_by(minutes=-30)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.add(0, None, (ANN, HOURLY, 5))
+        await clock.pass_by(minutes=31)
+        await world.add(0, None, (BOB, HOURLY, 3))
+        await clock.pass_by(minutes=61)
+        monkeypatch.setattr(DuePoints, "look_up", putting_back)
+        assert await world.totals(0) == {(HOURLY, ANN): 5, (HOURLY, BOB): 3}
+        assert len(looks) <= 4
+        await clock.pass_by(minutes=31)
+        assert await world.totals(0) == {(HOURLY, BOB): 3}
+        await clock.pass_by(minutes=31)
+        assert await world.totals(1) == {}
+        expired = [event for event in await world.events() if isinstance(event, events.PointsExpired)]
+        assert [event.deltas for event in expired] == [(Delta(ANN, HOURLY, -5),), (Delta(BOB, HOURLY, -3),)]
+        assert await differences(database) == []
+
+
 async def test_an_expiry_is_not_refused_for_having_waited(
     dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
