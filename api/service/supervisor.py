@@ -104,6 +104,8 @@ class _Child:
             async with asyncio.timeout(READY_SECONDS_MAX):
                 said = await self._process.stdout.readline()
         except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
             said = b""
         if said != READY:
             raise StartupRefused(f"A process ({self.kind}) did not start; see its message above.")

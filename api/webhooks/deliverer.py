@@ -221,7 +221,7 @@ class _Delivering:
             window = await self._window(delivery, events)
         except (LogForked, HistoryReplaced):
             problem = "the log is not the one that was delivered before"
-            await self._stop(delivery, cursor, problem, WebhookState.PARKED)
+            await self._stop(delivery, cursor, failures, problem, WebhookState.PARKED)
             return
         for stored in events:
             wanted = delivery.wants(stored.kind)
@@ -283,9 +283,9 @@ class _Delivering:
             problem=problem,
         )
         if is_gone:
-            await self._stop(delivery, cursor, problem, WebhookState.OFF)
+            await self._stop(delivery, cursor, failures, problem, WebhookState.OFF)
         elif failures >= len(self._pauses_seconds):
-            await self._stop(delivery, cursor, problem, WebhookState.PARKED)
+            await self._stop(delivery, cursor, failures, problem, WebhookState.PARKED)
         else:
             async with self._asking() as session:
                 await webhooks.note_failure(
@@ -293,15 +293,18 @@ class _Delivering:
                     delivery,
                     cursor.sequence,
                     problem,
+                    failures=failures,
                     state=WebhookState.ACTIVE,
                     pause_seconds=self._pauses_seconds[failures],
                 )
 
-    async def _stop(self, delivery: NextDelivery, cursor: Head, problem: str, state: WebhookState) -> None:
+    async def _stop(
+        self, delivery: NextDelivery, cursor: Head, failures: int, problem: str, state: WebhookState
+    ) -> None:
         """Sends nothing more to the webhook until an operator resumes it."""
         async with self._asking() as session:
             noted = await webhooks.note_failure(
-                session, delivery, cursor.sequence, problem, state=state, pause_seconds=0
+                session, delivery, cursor.sequence, problem, failures=failures, state=state, pause_seconds=0
             )
         if noted:
             _logger.error(

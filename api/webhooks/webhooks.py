@@ -107,7 +107,7 @@ _NOTE_DELIVERY: Final = """
 _NOTE_FAILURE: Final = """
     UPDATE webhook
     SET failures = failures + 1, problem = $4, state = $5, due_at = now() + make_interval(secs => $6)
-    WHERE tournament_id = $1 AND webhook_id = $2 AND sequence = $3 AND state = 'active'
+    WHERE tournament_id = $1 AND webhook_id = $2 AND sequence = $3 AND state = 'active' AND failures = $7
     RETURNING webhook_id
 """
 
@@ -303,11 +303,12 @@ async def note_failure(
     cursor: Sequence,
     problem: str,
     *,
+    failures: int,
     state: WebhookState,
     pause_seconds: float,
 ) -> bool:
-    """Records that sending the next event failed, and why. It is sent again after the pause if the webhook is to be
-    active. False: as `move_on`."""
+    """Records that sending the next event failed, after `failures` earlier ones, and why. It is sent again after the
+    pause if the webhook is to be active. False: as `move_on`, or it was resumed meanwhile."""
     noted = await connection.fetchval(
         _NOTE_FAILURE,
         delivery.tournament_id,
@@ -316,6 +317,7 @@ async def note_failure(
         problem[:PROBLEM_CHARACTERS_MAX],
         state,
         pause_seconds,
+        failures,
     )
     return noted is not None
 

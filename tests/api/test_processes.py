@@ -25,8 +25,9 @@ import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
 from api.http.settings import FAILURES_AT_ONCE_MAX, Settings
+from api.service import supervisor
 from api.service.figures import FIGURES_DIRECTORY
-from api.service.lifecycle import DSN_VARIABLE
+from api.service.lifecycle import DSN_VARIABLE, READY
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.database.pool import Database, open_database
@@ -624,3 +625,33 @@ async def test_of_two_workers_one_folds_what_the_other_does_not(dsn: str, databa
         assert [await one.stopped(), await other.stopped()] == [0, 0]
     folded = [line for line in one.log + other.log if line["event"] == "tables_folded"]
     assert sum(line["tournaments"] for line in folded) == len(arenas), "each once"
+
+
+async def test_a_process_that_hangs_while_it_starts_again_is_killed_and_started_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first and the third are ready at once, the second never."""
+    (script := tmp_path / "python").write_text(
+        f"""#!/bin/sh
+cd {tmp_path}
+echo $$ >> pids
+[ "$(wc -l < pids)" = 2 ] || echo {READY.decode().strip()}
+exec sleep 600
+"""
+    )
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    child = supervisor._Child(dict(os.environ) | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}, ("worker",), None)
+
+    def pids() -> list[int]:
+        return [int(line) for line in (tmp_path / "pids").read_text().splitlines()]
+
+    await child.start()
+    monkeypatch.setattr(supervisor, "READY_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", 0.0)
+    keeping = asyncio.create_task(child.keep_running())
+    os.kill(pids()[0], signal.SIGKILL)
+    await until(lambda: len(pids()) >= 3)
+    assert not lives(pids()[1])
+    keeping.cancel()
+    await child.stop()

@@ -853,6 +853,25 @@ async def test_what_an_operator_moves_while_a_request_is_under_way_stays_moved(
     assert receiver.sequences == [first, first + 2]
 
 
+async def test_one_that_is_resumed_while_its_last_attempt_is_under_way_is_not_parked(
+    world: World, receiver: Receiver, owner: asyncpg.Connection
+) -> None:
+    webhook_id = await world.add(receiver.url)
+    first = await world.head() + 1
+    await world.happens(1)
+    await owner.execute("UPDATE webhook SET failures = $1", len(PAUSES_SECONDS))
+    receiver.status = 500
+    receiver.open.clear()
+    async with delivering(world.database):
+        await until(lambda: receiver.under_way == 1)
+        await world.resume(webhook_id)
+        receiver.open.set()
+        await until(lambda: receiver.under_way == 0)
+        receiver.status = 200
+        await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
+    assert set(receiver.sequences) == {first}
+
+
 async def test_one_that_is_removed_while_a_request_is_under_way_gets_no_other(world: World, receiver: Receiver) -> None:
     webhook_id, other = await world.add(receiver.url), await world.add(receiver.url)
     await world.happens(1, 2)

@@ -66,3 +66,8 @@ async def test_days_of_questions_are_those_of_the_tournament(season: Season) -> 
     assert [one["id"] for one in listed] == [competition]
     await client.put("presentation.json", {"zone": "Asia/Tokyo"})
     assert not (await client.get(asked)).json["competitions"]["competition"]
+    # In Tokyo, it is 8:30 of the next day. Until then, the day began 15 hours ago in London.
+    until_then = "competitions.json?from=2030-06-02&to=2030-06-01T23:30:00Z"
+    assert [one["id"] for one in (await client.get(until_then)).json["competitions"]["competition"]] == [competition]
+    for reversed_days in ("from=2030-06-02&to=2030-06-01", "from=2030-06-02&to=2030-06-01T14:59:00Z"):
+        refused(await client.get(f"competitions.json?{reversed_days}"), 400, "from")

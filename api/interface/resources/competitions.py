@@ -9,6 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, regrouped
 from api.http.times import timestamp, timestamp_or_none
+from api.http.zones import Day
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
@@ -104,6 +105,8 @@ class CompetitionsQuestion(PageQuestion, frozen=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.since, Day) or isinstance(self.until, Day):
+            return  # `with_days` makes a question of times
         if self.since is not None and self.until is not None and self.since > self.until:
             fault = Fault("from", "must not be later than to")
             raise Unreadable("The query cannot be read; correct the parameters named.", [fault])

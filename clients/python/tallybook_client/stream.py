@@ -83,11 +83,11 @@ async def follow(
 ) -> AsyncGenerator[StreamEvent, None]:
     """The events after `after`: an id, a sequence, "head" or None for all. It never ends on its own.
 
-    When a connection ends, it is reopened after the last id, with growing pauses; each event renews the patience.
+    When a connection ends, it is reopened after the last id, with growing pauses. The patience begins when it is lost.
     Raises Refused, and Unavailable when the patience runs out.
     """
     last = None if after is None else str(after)
-    attempts = Attempts(sender.patience)
+    attempts: Attempts | None = Attempts(sender.patience)
     while True:
         there = query if last is None else {**query, "after": last}
         failure = Unavailable("the stream ended")
@@ -101,13 +101,14 @@ async def follow(
                     failure = refused
                 else:
                     async for line in _lines(response.content):
+                        attempts = None
                         event = _event(line)
                         if event is not None:
-                            attempts = Attempts(sender.patience)
                             last = None if isinstance(event, Reset) else event.id
                             yield event
         except (ClientError, TimeoutError) as error:
             failure = lost(error)
+        attempts = attempts or Attempts(sender.patience)
         if not await attempts.pause(failure.retry_after_seconds, reached=sender.reached):
             raise failure
 

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from time import monotonic
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
@@ -24,6 +26,7 @@ from tallybook_client import (
     StreamEvent,
     Unauthenticated,
     Unavailable,
+    sending,
 )
 from tests.api.clients.conftest import AT_ONCE
 from tests.api.service import Season, Service, deltas, make_token, play_season, serve, slug_of
@@ -73,6 +76,26 @@ async def test_no_event_is_lost_or_comes_twice_wherever_a_connection_is_cut(
             found = await up_to(client.follow(slug), lambda event: isinstance(event, CaughtUp))
             assert sequences(found) == list(range(1, head + 1))
     assert cuts > 10
+
+
+async def test_a_connection_that_is_lost_after_a_long_silence_is_opened_again(
+    between: Wire, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug, token = season.client.tournament, season.client.token or ""
+    point = {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
+    async with (
+        asyncio.timeout(GUARD_SECONDS),
+        Client(f"http://127.0.0.1:{between.port}", token) as client,
+        aclosing(client.follow(slug)) as events,
+    ):
+        while not isinstance(await anext(events), CaughtUp):
+            pass
+        monkeypatch.setattr(sending, "time", SimpleNamespace(monotonic=lambda: monotonic() + 3_600))
+        between.reset_all()
+        head = int((await season.client.put(f"{season.path}/add.json", point)).headers["Tallybook-Sequence"])
+        while not isinstance(event := await anext(events), Recorded):
+            pass
+    assert event.sequence == head
 
 
 async def test_it_continues_after_an_id_a_sequence_or_the_head(tallybook: Client, season: Season) -> None:
