@@ -70,7 +70,6 @@ from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.past import explaining, moments
-from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can request at once."""
@@ -245,12 +244,13 @@ class BoardHandlers:
         return handle
 
     async def _made(self, context: RecallContext, make: _Make, asked: _Asked) -> TaggedBody:
-        """The answer, made once for all identical requests until the next event. Raises NotFound, and as `make`."""
+        """The answer, made once for all identical requests until the next event, or the next boundary at which points
+        expire. Raises NotFound, and as `make`."""
         live = context.live
         head = live.head
         kept = live.cache.moments if asked.arguments.keys() & {"at", "on"} else live.cache.windows
         kept.renew(head.sequence)
-        key = context.hidden, asked.origin, asked.language, asked.address
+        key = context.hidden, asked.origin, asked.language, asked.address, live.expired_by
         if (found := kept.get(key)) is not None:
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
@@ -350,7 +350,7 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
     competitor_of(board, competitor_id)
     on = arguments.get("on")
-    if on is not None and sequence <= TIMELINE_EVENTS_MAX:
+    if on is not None:
         explanation = await explaining.explanation_by_date(
             context.past,
             context.live.tournament_id,

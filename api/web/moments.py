@@ -5,7 +5,7 @@ Totals and ids are strings of digits, because a JavaScript number cannot hold al
 
 from collections.abc import Generator
 from collections.abc import Sequence as Items
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from msgspec import Raw, Struct
@@ -42,6 +42,7 @@ from projections.past.effects import Effects
 from projections.past.passage import Passage
 from projections.past.timeline import TimelineStep
 
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 RACERS_MAX: Final = 40
 """Competitors that one race shows: the first ones at its end."""
 
@@ -127,9 +128,10 @@ class TimelineShape(PassageShape, frozen=True, kw_only=True):
 
 
 class RaceShape(Struct, frozen=True, kw_only=True):
-    """A unity through time, with one column for each moment: `sequences` and `clocks`, as in StepOfPassage. `by_date`:
-    the moments are steps of the timeline. `positions` and `totals` have a row for each competitor, null while they were
-    not in the ranking. Totals are numbers, because they are only drawn."""
+    """A unity through time, with one column for each moment: `sequences`, as in StepOfPassage, and `clocks`, in
+    milliseconds since 1970, as scripts count time. `by_date`: the moments are steps of the timeline. `positions` and
+    `totals` have a row for each competitor, null while they were not in the ranking. Totals are numbers, because they
+    are only drawn."""
 
     unity_id: str
     name: str
@@ -177,7 +179,7 @@ async def race_shape(
         notation=ranking.unities[unity_id].notation,
         competitors=[CompetitorOfPassage(str(i), board.competitors[i].name, board.competitors[i].color) for i in ids],
         sequences=[point.sequence for point in points],
-        clocks=[int(point.at.timestamp()) for point in points],
+        clocks=[(point.at - _BEGINNING) // timedelta(milliseconds=1) for point in points],
         by_date=by_date is not None,
         positions=positions,
         totals=totals,

@@ -20,7 +20,7 @@ from api.interface.resources.expiring import Structure
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_date
-from api.web.search import is_searched, tags_offered
+from api.web.search import is_searched, tagged, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
 from api.web.words import ENGLISH, Words
 from engine.domain.counting import now_of
@@ -211,7 +211,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
             for one in ids
             if _had_points(earlier, ranking_id, one) or _played_before(board, before, date, form.get(one, ()))
         ]
-        positions = await _positions(context, earlier, ranking_id, asked.unity_id, found.group, ranked)
+        positions = await _positions(context, earlier, ranking_id, asked, ranked)
     ranking = board.rankings[ranking_id]
     others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in _others(ranking, asked.unity_id)]
     columns = _columns(asked.words, ranking, asked.unity_id)
@@ -486,11 +486,12 @@ async def _positions(
     context: RecallContext,
     then: PastBoard,
     ranking_id: RankingId,
-    unity_id: UnityId | None,
-    group: list[CompetitorId] | None,
+    asked: TableAsked,
     ids: Items[CompetitorId],
 ) -> Mapping[CompetitorId, int | None]:
-    """The positions of these competitors in the same table then, among the `group`."""
+    """The positions of these competitors in the same table then, among those who had the tag then."""
+    ranking, unity_id = then.board.rankings[ranking_id], asked.unity_id
+    group = None if asked.tag is None else await in_time_slices(tagged(then.board, ranking, asked.tag))
     if unity_id is None:
         lines = await in_time_slices(
             (await lines_then(context, then, ranking_id)).among(ids if group is None else group)
@@ -500,7 +501,7 @@ async def _positions(
         classified: SubTable[Classified] = SubTable()
         classified.append(lines)
         return {one: classified.position(one) for one in ids}
-    if unity_id not in then.board.rankings[ranking_id].unities:
+    if unity_id not in ranking.unities:
         return {}
     order = await order_then(then.board, ranking_id, unity_id)
     if group is None:

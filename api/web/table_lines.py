@@ -47,13 +47,11 @@ class LinesAsked(Struct, frozen=True, kw_only=True):
 
 
 class FoundLines(Struct, frozen=True):
-    """The requested lines, out of `count` in total, with `offset` before them. `group`: the competitors among whom
-    positions are counted; None: all."""
+    """The requested lines, out of `count` in total, with `offset` before them."""
 
     lines: Items[Classified]
     offset: int
     count: int
-    group: list[CompetitorId] | None
 
 
 async def lines_found_now(context: RecallContext, ranking_id: RankingId, asked: LinesAsked) -> tuple[Head, FoundLines]:
@@ -109,12 +107,12 @@ async def _ordered(order: OrderedLines, asked: LinesAsked, sought: _Sought) -> F
         place = None if asked.line is None else order.offset(asked.line)
         offset = _page_of(asked, place)
         standings, count = order.standings(offset, offset + asked.limit), len(order)
-        return FoundLines(await in_time_slices(_of_unity(standings)), offset, count, sought.group)
+        return FoundLines(await in_time_slices(_of_unity(standings)), offset, count)
     table: SubTable[Standing] = SubTable()
     await in_time_slices(filled(table, order, among))
     offset, lines, count = _some(table, asked, sought)
     standings = [structs.replace(line.whole, position=line.position) for line in lines]
-    return FoundLines(await in_time_slices(_of_unity(standings)), offset, count, sought.group)
+    return FoundLines(await in_time_slices(_of_unity(standings)), offset, count)
 
 
 async def _classified(lines: ClassifiedLines, asked: LinesAsked, sought: _Sought) -> FoundLines:
@@ -128,7 +126,7 @@ async def _classified(lines: ClassifiedLines, asked: LinesAsked, sought: _Sought
         table.append(await in_time_slices(lines.among(among)))
         offset, some, count = _some(table, asked, sought)
         run = [structs.replace(line.whole, position=line.position) for line in some]
-    return FoundLines(await in_time_slices(lines.completed(run)), offset, count, sought.group)
+    return FoundLines(await in_time_slices(lines.completed(run)), offset, count)
 
 
 def _page_of(asked: LinesAsked, place: int | None) -> int:

@@ -802,6 +802,26 @@ async def test_windows_history_and_explanations_show_what_expired(
         assert await explained(peak, query) == [(None, 7, None, 7), (None, None, "expiry", None)]
 
 
+async def test_what_is_to_defend_is_current_although_nothing_happens(
+    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
+    client, ann = season.client, season.ids[0]
+    form = {"name": "Month", "main_unity_name": "points", "participants": listed(season.ids)}
+    expiring = {"main_unity_lasts": "P30D", "main_unity_expires_on": "day"}
+    made = (await client.post("rankings.json", form | expiring)).json["ranking"]
+    line = deltas((ann, made["unities"][0]["id"], 5))
+    await client.put(f"rankings/{made['id']}/add.json", {"participants_delta": line})
+    await change(client, published="true")
+    board, defended = Board(service, client.tournament), []
+    for day in 10, 28:
+        await clock.set(datetime(2100, 1, day, tzinfo=UTC))
+        table = (await board.get(f"table.json?ranking={made['id']}")).json
+        defended.append({line["name"]: line["values"][-1] for line in table["lines"]}["Ada"])
+    assert defended == ["0", "5"]
+
+
 async def test_the_public_sees_what_is_to_defend_at_the_public_end(
     season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
 ) -> None:

@@ -97,8 +97,8 @@ class ExplanationStepShape(Struct, kw_only=True):
 
 class ExplanationShape(Struct, kw_only=True):
     """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: the competitor's
-    place in it after the event `to`; null: none was declared. `next`: the value of `from` for the rest; null: there is
-    none."""
+    place in it after the event `to`; null: none was declared, or `on` was requested. `next`: the value of `from` for
+    the rest; null: there is none."""
 
     competitor_id: int
     unity_id: int

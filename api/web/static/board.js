@@ -321,11 +321,11 @@ function addRace(form) {
       const [shape] = await Promise.all([asked("race.json", told.unity ? { unity: told.unity } : {}), loadStyle()]);
       new Race(place, shape, (sequence, clock) => {
         if (shape.by_date && !timeline) {
-          asking = { at: new Date(clock * 1000).toISOString() };
+          asking = { at: new Date(clock).toISOString() };
           withMoment(new URL(location.href), (href) => location.assign(href));
           return;
         }
-        slider.value = timeline ? timeline.placeAt(clock * 1000) : sequence;
+        slider.value = timeline ? timeline.placeAt(clock) : sequence;
         slider.dispatchEvent(new Event("input"));
       });
     } catch {

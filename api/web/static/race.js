@@ -104,7 +104,7 @@ export class Race {
           y: byPlace ? { dir: -1, range: [0.5, most + 0.5] } : {},
         },
         axes: [
-          { ...axis, values: (_, splits) => splits.map((one) => (clocks[one] ? dayText(new Date(clocks[one] * 1000)) : "")), space: 90 },
+          { ...axis, values: (_, splits) => splits.map((one) => (clocks[one] ? dayText(new Date(clocks[one])) : "")), space: 90 },
           {
             ...axis,
             size: byPlace ? 34 : 60,

@@ -694,10 +694,36 @@ async def test_a_race_is_run_by_date(championship: Championship) -> None:
     await championship.give("Wales", 2, early)
     race = (await championship.get("/race.json")).json
     assert race["clocks"] == sorted(race["clocks"])
-    assert race["clocks"][0] == day.timestamp()
+    assert race["clocks"][0] == day.timestamp() * 1_000
     assert race["sequences"] == [*range(1, len(MATCHES) + 2)]
     row = [one[1] for one in race["competitors"]].index("Wales")
     assert (race["totals"][row][0], race["totals"][row][-1]) == (2, 6)
+
+
+async def test_a_race_leads_to_the_moment_of_points_without_a_date(championship: Championship) -> None:
+    """They took place when they were recorded, mostly within a second."""
+    await championship.give("Wales", 2)
+    last = (await championship.get("/race.json")).json["clocks"][-1]
+    *_, (moment, _) = (await championship.get("/timeline.json")).json["moments"]
+    assert last == int(datetime.fromisoformat(moment).timestamp() * 1_000)
+    at = f"{datetime.fromtimestamp(last / 1_000, UTC):%Y-%m-%dT%H:%M:%S}.{last % 1_000:03}Z"
+    shown, now = [(await championship.get(f"/table.json{query}")).json["lines"] for query in (f"?at={at}", "")]
+    assert [line["values"] for line in shown] == [line["values"] for line in now]
+
+
+async def test_movement_within_a_tag_is_among_those_who_had_it_then(championship: Championship) -> None:
+    first, second, third = list(championship.teams.values())[:3]
+    for one in first, third:
+        await submit(championship, ChangeCompetitor(competitor_id=one, tags=("junior",)))
+    since = championship.live.head.sequence
+    await submit(championship, ChangeCompetitor(competitor_id=first, tags=()))
+    await submit(championship, ChangeCompetitor(competitor_id=second, tags=("junior",)))
+    ranking = f"rankings/{championship.ranking_id}"
+    unity = championship.live.board.rankings[championship.ranking_id].unities
+    query = f"unity={next(iter(unity))}&tag=junior&since={since}"
+    shown = (await championship.get(f"/table.json?ranking={championship.ranking_id}&{query}")).json["lines"]
+    asked = (await championship.get(f"/{ranking}/standings.json?{query}&top=9")).json["standings"]["standings"]
+    assert [line["moved"] for line in shown] == [line["moved"] for line in asked]
 
 
 async def test_an_explanation_has_pages_from_the_newest_to_the_oldest(
