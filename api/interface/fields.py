@@ -5,7 +5,7 @@ that cannot be read is a fault, listed under the name of its field. One refusal 
 
 JSON. A body of JSON becomes the form that says the same: a number its digits, a list its items with commas between
 them, and for a field whose text is JSON, the JSON as it was sent. So the rules are those of forms, and a request is the
-same in either form of body. null, "", [] and {} are an empty field.
+same in either form of body. null, "", and an empty list or object of the expected kind, are an empty field.
 
 EMPTY. What an empty field says follows from what the command takes (`engine/domain/commands.py`). In a change, it
 empties what is there, and is refused where that cannot be empty. Anywhere else it says nothing, as if it were absent.
