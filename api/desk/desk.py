@@ -31,7 +31,14 @@ from engine.domain.commands import (
     ReversePoints,
 )
 from engine.domain.counting import LacksResults
-from engine.domain.errors import DatabaseUnavailable, QueueFull, ShuttingDown, TallybookError, TournamentStopped
+from engine.domain.errors import (
+    DatabaseUnavailable,
+    OutcomeUnknown,
+    QueueFull,
+    ShuttingDown,
+    TallybookError,
+    TournamentStopped,
+)
 from engine.domain.events import Event
 from engine.domain.judging import decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
@@ -57,6 +64,8 @@ times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
+EXPIRY_SECONDS_MAX: Final = 15.0
+"""Seconds until a wait for points to expire fails."""
 EXPIRY_WATCH_SECONDS: Final = 0.5
 EXPIRY_SWEEP_SECONDS: Final = 10.0
 """Pause between two sweeps, which expire points in tournaments without requests that no process has in memory."""
@@ -280,10 +289,13 @@ class Desk:
     async def expire_points(self, live: LiveTournament, now: datetime) -> None:
         """Returns when the points due by `now` have expired in the log, and `live` shows that. Raises an
         Unavailable."""
-        for _ in range(2):  # the first time, it may wait for an expiry by an earlier time
-            if live.boundaries[1] > now:
-                return  # otherwise, the clock is put back: nothing is due yet
-            await self._docket(live).expire_points(now)
+        try:
+            async with asyncio.timeout(EXPIRY_SECONDS_MAX):
+                for _ in range(2):  # the first time, it may wait for an expiry by an earlier time
+                    if live.boundaries[1] <= now:  # after the second, the clock was put back: nothing is due yet
+                        await self._docket(live).expire_points(now)
+        except (TimeoutError, OutcomeUnknown) as error:
+            raise DatabaseUnavailable from error
 
     def _docket(self, live: LiveTournament) -> Docket:
         docket = self.dockets.get(live.tournament_id)

@@ -98,8 +98,6 @@ JUDGED_MAX: Final = 100
 this takes some tenths of a second."""
 
 READ_AGAIN_SECONDS: Final = 0.1
-EXPIRY_SECONDS_MAX: Final = 15.0
-"""Seconds until a wait for points to expire fails."""
 _T = TypeVar("_T")
 
 
@@ -313,15 +311,12 @@ class Docket:
     # ── Points that expire ──────────────────────────────────────────────────────────────────────────────
 
     async def expire_points(self, now: datetime) -> None:
-        """Expires the points due by `now`, or waits for an expiry that is under way. Raises an Unavailable."""
+        """Expires the points due by `now`, or waits for an expiry that is under way. Raises the error with which a
+        command fails."""
         if self._expiry is None or self._expiry.receipt.done():
             self._expiry = self._expiring(now)
             self._in_background(self._look_up(self._expiry), [self._expiry])
-        try:
-            async with asyncio.timeout(EXPIRY_SECONDS_MAX):
-                await asyncio.shield(self._expiry.receipt)
-        except (TimeoutError, OutcomeUnknown) as error:
-            raise DatabaseUnavailable from error
+        await asyncio.shield(self._expiry.receipt)
 
     def _expiring(self, now: datetime) -> Case:
         """A case that expires points. It takes as long as it takes; who waits for it does not."""

@@ -101,7 +101,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{_seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS)}; 20 s",
                 "see [RELIABILITY](RELIABILITY.md#the-contract)",
             ),
-            ("waiting for expiring points", _seconds(docket.EXPIRY_SECONDS_MAX), "503"),
+            ("waiting for expiring points", _seconds(desk.EXPIRY_SECONDS_MAX), "503"),
             ("life of a token", f"{auth.EXPIRES_IN_DAYS_MAX:,} days", "refused"),
             ("use of a revoked token", _seconds(auth.KEPT_SECONDS_MAX + 1), "401"),
         ),

@@ -19,7 +19,7 @@ from asyncpg import QueryCanceledError
 from msgspec import Struct, field
 
 from api.cli.lines import told
-from api.desk import docket
+from api.desk import desk, docket
 from api.desk.desk import Desk
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from api.web.words import ENGLISH
@@ -456,7 +456,7 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
             await look_up(points, live_pool)
 
         monkeypatch.setattr(DuePoints, "look_up", held)
-        monkeypatch.setattr(docket, "EXPIRY_SECONDS_MAX", 0.05)
+        monkeypatch.setattr(desk, "EXPIRY_SECONDS_MAX", 0.05)
         await clock.pass_by(hours=2)
         with pytest.raises(DatabaseUnavailable):
             await slow.totals(0)
@@ -467,7 +467,7 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
 
         await until(has_expired)
         goes_on.set()
-        monkeypatch.setattr(docket, "EXPIRY_SECONDS_MAX", 15.0)
+        monkeypatch.setattr(desk, "EXPIRY_SECONDS_MAX", 15.0)
         assert await slow.totals(0) == {}
 
 
