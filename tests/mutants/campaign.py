@@ -36,7 +36,7 @@ HERE: Final = Path(__file__).parent
 SECONDS_MAX: Final = 1_800
 """Of the tests of one mutant. A single test that hangs fails much earlier."""
 COPIED: Final = (
-    *("engine", "projections", "api", "migrations", "tests", "docs"),
+    *("engine", "projections", "api", "migrations", "clients", "tests", "docs"),
     *("tallybook_command.py", "pyproject.toml", "README.md"),
 )
 CAUGHT: Final = "caught"
