@@ -3,7 +3,7 @@
 The log is folded in memory, up to the head of the tables. Then one transaction that holds the checkpoint compares both.
 If they differ, or come from different folds, the new rows replace the old ones. Reads and appends continue meanwhile;
 workers skip the tournament while its checkpoint is held. A rebuild that is killed changes nothing except snapshots,
-which are the same for every writer, apart from names that were erased meanwhile.
+which are the same for every writer.
 """
 
 import asyncio
@@ -138,13 +138,8 @@ class _Folded:
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
             if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):
-                async with connection.transaction():
-                    await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
+                await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
                 self.snapshots.append(self.head.sequence)
-                # A worker that folds an erasure from now on sees the snapshot, and erases in it.
-                if erased := await reading.erased_since(connection, self.tournament_id, self.head.sequence):
-                    async with connection.transaction():
-                        await snapshots.erase(connection, self.tournament_id, erased)
 
     @property
     def last_snapshot(self) -> Sequence:

@@ -10,14 +10,13 @@ from engine.database import pool
 from engine.database.pool import Database, open_database
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogUnreadable
 from engine.domain.events import Event, PointsAdded, PointsReversed
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import Sequence
 from engine.log import tails
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
-from projections.verification.erasures import erase_in_log
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
 from tests.projections.written import (
@@ -162,37 +161,6 @@ async def test_one_that_is_killed_halfway_leaves_everything_as_it_was(
     assert await in_tables(database, arena.tournament_id) == before
     assert (await rebuild(database, arena.tournament_id)).replaced
     await assert_tables_show_the_log(database, arena.tournament_id)
-
-
-async def test_one_that_is_killed_leaves_no_name_that_was_erased_meanwhile(
-    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    erased, save, names = arena.competitors[0], snapshots.save, []
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 1)
-    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
-
-    async def saving(connection: asyncpg.Connection, boards: dict[TournamentId, snapshots.Snapshot]) -> None:
-        monkeypatch.setattr(snapshots, "save", save)
-        (saved,) = boards.values()
-        names.append(saved.board.competitors[erased].name)
-        await erase_in_log(database, arena.tournament_id, erased)
-        await Worker(database).catch_up()
-        await save(connection, boards)
-
-    async def killed(*_: object) -> None:
-        raise DatabaseUnavailable
-
-    monkeypatch.setattr(snapshots, "save", saving)
-    monkeypatch.setattr(rebuild_module, "_switch", killed)
-    with pytest.raises(DatabaseUnavailable):
-        await rebuild(database, arena.tournament_id)
-    async with database.connection() as connection:
-        for sequence in await snapshots.sequences(connection, arena.tournament_id):
-            snapshot = await snapshots.nearest(connection, arena.tournament_id, sequence)
-            assert snapshot is not None
-            names.append(snapshot.board.competitors[erased].name)
-    assert len(names) > 1
-    assert names[0] not in names[1:]
 
 
 async def test_readers_see_the_old_rows_until_the_new_ones_are_all_there(
