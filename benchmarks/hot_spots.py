@@ -25,7 +25,7 @@ _FRAME: Final = re.compile(r"(?P<function>.+) \((?P<file>.+?)(?::\d+)?\)")
 async def recorded(name: str, pid: int, load: Callable[..., Awaitable[object]], setting: Setting) -> list[Profile]:
     """The profile of a process under the load `name`; `load(seconds=…)` makes it for that long.
 
-    None without py-spy, or where it is not allowed.
+    No profile without py-spy, or where it is not allowed.
     """
     seconds = setting.scaled(SECONDS, quick=QUICK_SECONDS)
     py_spy = _py_spy()

@@ -269,14 +269,15 @@ def _profile_section(run: Run) -> str:
         for package in set().union(*shares)
     }
     largest = sorted(packages.items(), key=lambda item: -max(map(truediv, item[1], sides[costs.API])))[:PACKAGES_SHOWN]
-    ceiling = spent[costs.cpu_of(names[0], costs.CEILING)]
+    ceiling = spent.get(costs.cpu_of("question 1", costs.CEILING))
+    in_ceiling = "" if ceiling is None else f"; of one of question 1 in the ceiling: {_number(ceiling)}"
     rows = [*sides.items(), *((f"API process: {package}", us) for package, us in largest)]
     return "\n".join(
         [
             "## Where the time goes\n",
-            f"Processor time of a request, in µs; of one of {names[0]} in the ceiling: {_number(ceiling)}. Packages "
-            "are sampled by py-spy, without what they call in other packages; asyncio is the event loop. py-spy makes "
-            "functions that send, write or ask for a process id look larger than they are.\n",
+            f"Processor time of a request, in µs{in_ceiling}. Packages are sampled by py-spy, without what they call "
+            "in other packages; asyncio is the event loop. py-spy makes functions that send, write or ask for a "
+            "process id look larger than they are.\n",
             _markdown(["", *names], [(what, *map(_number, us)) for what, us in rows]),
         ]
     )

@@ -338,19 +338,20 @@ class Desk:
                 under_way.discard(live)
                 self.live_pool.unpin(live)
 
-        while True:
-            await asyncio.sleep(EXPIRY_WATCH_SECONDS)
-            for live in self.live_pool.expiring - under_way:
-                try:
-                    async with self.database.connection_for(live.tournament_id) as connection:
-                        now = await heads.now(connection)
-                except (TallybookError, PostgresError) as error:
-                    _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
-                    continue
-                if not live.dropped and live.boundaries[1] <= now:
-                    live.pins += 1
-                    under_way.add(live)
-                    self._means.tasks.create_task(expire(live))
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await asyncio.sleep(EXPIRY_WATCH_SECONDS)
+                for live in self.live_pool.expiring - under_way:
+                    try:
+                        async with self.database.connection_for(live.tournament_id) as connection:
+                            now = await heads.now(connection)
+                    except (TallybookError, PostgresError) as error:
+                        _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
+                        continue
+                    if not live.dropped and live.boundaries[1] <= now:
+                        live.pins += 1
+                        under_way.add(live)
+                        tasks.create_task(expire(live))
 
     async def sweep_expiry(self) -> None:
         """Runs until cancelled: after each boundary, expires points of the tournaments outside memory."""

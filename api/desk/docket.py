@@ -684,11 +684,11 @@ class Docket:
 
     async def _fail_unknown(self, taken: list[Case]) -> None:
         """Fails cases of a tournament that the log does not have: it was deleted, or an older log was restored."""
-        error: TallybookError = HistoryReplaced()
+        error: Exception = HistoryReplaced()
         try:
             await self._means.live_pool.refuse_deleted(self.live)
-        except TallybookError as reason:
-            error = reason
+        except Exception as reason:  # noqa: BLE001 - none of them is in the log
+            error = self._defective(reason)
         self._means.live_pool.drop(self.live)
         _fail(taken, error)
         self._be_free()

@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from engine.domain.judging import decide, decide_at
 from engine.domain.reversals import holds_others
 from engine.domain.terms import ActorId, CompetitionId, Sequence
 from engine.log import import_runs, reading
+from projections.board.board import Board
 from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 
@@ -116,12 +118,11 @@ def _foreseen(
     points: dict[Sequence, PointsAdded] = {}
     for command in commands:
         points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
+    judge: Callable[[Board, VoidCompetition | ReversePoints], Iterable[Event]] = decide
     if live.expires:
         given = {sequence: (recorded_at[sequence], its) for sequence, its in points.items()}
-        times = ExpiryTimes(now=live.boundaries[0], given=given)
-        decided = [event for command in commands for event in decide_at(board, command, times)]
-    else:
-        decided = [event for command in commands for event in decide(board, command)]
+        judge = partial(decide_at, times=ExpiryTimes(now=live.boundaries[0], given=given))
+    decided = [event for command in commands for event in judge(board, command)]
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
     totals = totals_after(board, points, Afterwards(sequences=points, counts=False), {})
     return tuple([_with_totals(event, totals) if isinstance(event, PointsReversed) else event for event in decided])

@@ -272,8 +272,11 @@ class Follower:
         return pieces
 
     def handing_out(self, pieces: "Pieces") -> Iterator[None]:
-        """Hands the events to each of the current listeners, one in each step."""
+        """Hands the events to each of the current listeners, one in each step, until somebody is erased."""
+        erased = self.erased
         for listener in list(self.current):
+            if self.erased != erased:
+                return  # they may have the name; who is behind reads again
             if listener in self.current and not listener.take(pieces):  # it may have ended meanwhile
                 self.current.pop(listener, None)
             yield

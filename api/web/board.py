@@ -65,11 +65,12 @@ from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, re
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from api.web.words import Words, words_for
-from engine.domain.errors import Fault, NotFound, Refusal, Unreadable
+from engine.domain.errors import Fault, NotFound, Refusal, Unacceptable, Unreadable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.past import explaining, moments
+from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can request at once."""
@@ -351,6 +352,10 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_of(board, competitor_id)
     on = arguments.get("on")
     if on is not None:
+        if sequence > TIMELINE_EVENTS_MAX:
+            raise Unacceptable(
+                f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events."
+            )
         explanation = await explaining.explanation_by_date(
             context.past,
             context.live.tournament_id,

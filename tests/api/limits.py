@@ -533,9 +533,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "not shown",
             ),
             (
-                "events; deltas of a ranking, for a slider by dates",
+                "events; deltas of a ranking, for a slider by dates and the explanation of a day's line",
                 f"{folds.TIMELINE_EVENTS_MAX:,}; {folds.TIMELINE_DELTAS_MAX:,}",
-                "a slider by events; a field for a day",
+                "a slider by events, a field for a day; 422 or 503",
             ),
             (
                 "totals (competitors times unities) added up in browsers",

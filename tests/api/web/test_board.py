@@ -666,6 +666,17 @@ async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championsh
     assert "France \N{EN DASH} England" not in page
 
 
+async def test_lines_of_a_day_are_not_explained_in_long_logs(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.web.board.TIMELINE_EVENTS_MAX", championship.live.head.sequence - 1)
+    below = f"/competitors/{championship.teams['France']}"
+    refused = await championship.get(f"{below}?on=2024-03-10")
+    assert (refused.status, refused.headers["Content-Type"]) == (422, "text/html; charset=utf-8")
+    assert "Lines of a day are explained in tournaments of at most" in refused.body.decode()
+    assert "changes of the total" in await page_of(championship, below)
+
+
 async def test_leaders_are_told_by_both_clocks(championship: Championship) -> None:
     assert '/leaders">Leaders</a>' in await page_of(championship)
     page = await page_of(championship, "/leaders")
