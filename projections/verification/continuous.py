@@ -139,6 +139,7 @@ class _Rounds:
                 await self._part(connection, found[0], progress)
             self._progress_file.keep(progress)
             if self._stop.is_set() and not progress.done:
+                self.count += progress.differences_count
                 return
         async with self._database.connection() as connection:
             await note_verified(connection, tournament_id, progress.sequence, progress.differences_count)

@@ -347,6 +347,7 @@ class TournamentVerification:
                 self._differ(
                     progress.sequence, "block.digest", "is not the one that had been verified before the pause"
                 )
+            await self._erase_since()
         checkpoint = await self._source.checkpoint()
         if checkpoint is None:  # then there must be no rows
             checkpoint = Checkpoint(heads.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
@@ -364,6 +365,14 @@ class TournamentVerification:
         self._set_next_stop()
         if progress.sequence >= self._next_stop:
             await self._compare()
+
+    async def _erase_since(self) -> None:
+        """Erases on the board those who were erased after it was folded, as they are in snapshots and tables since."""
+        competitors = self._checks.board.competitors
+        for one in await reading.erased_since(self._connection, self.progress.tournament_id, self.progress.sequence):
+            if one in competitors and competitors[one].erased is None:
+                erase(self._checks.board, one)
+                self.progress.lacking.setdefault(one, self.progress.sequence)
 
     def _start_over(self) -> None:
         """Starts again, because an event was set aside after it was folded. Keeps the differences found so far."""

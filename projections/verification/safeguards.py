@@ -46,7 +46,7 @@ _SETTING: Final = "SELECT current_setting($1)"
 _TRIGGERS: Final = """
     SELECT
         w.name, w.trigger, t.tgenabled,
-        t.tgtype::int & 59 = w.type AND t.tgqual IS NULL AND p.proname = w.function AS as_made
+        t.tgtype::int & 59 = w.type AND t.tgattr::text = '' AND t.tgqual IS NULL AND p.proname = w.function AS as_made
     FROM (
         VALUES ('tournament', 'append_only', 58, 'refuse_change'), ('event', 'append_only', 42, 'refuse_change'),
             ('event', 'only_erased', 19, 'refuse_all_but_erasure'), ('block', 'append_only', 58, 'refuse_change'),

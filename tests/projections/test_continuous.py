@@ -158,6 +158,28 @@ async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_ow
     assert moments >= 4
 
 
+async def test_what_was_found_counts_although_it_is_stopped_within_the_tournament(
+    database: Database, owner: asyncpg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
+    staged = await stage(database)
+    await tamper(
+        owner, "UPDATE block SET bytes = 5 WHERE tournament_id = $1 AND last_sequence = 1", staged.tournament_id
+    )
+    stop, keep = asyncio.Event(), ProgressFile.keep
+
+    def keeping(file: ProgressFile, progress: Any) -> None:
+        keep(file, progress)
+        if progress.differences_count:
+            stop.set()
+
+    monkeypatch.setattr(ProgressFile, "keep", keeping)
+    plan = Plan(mark_events=1, state=tmp_path / "state")
+    with capture_logs() as lines:
+        assert await verify_continuously(database, plan, share=ALL_THE_TIME, stop=stop) > 0
+    assert of(lines, "tournament_verified") == []
+
+
 async def test_what_was_begun_continues_after_a_restart(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

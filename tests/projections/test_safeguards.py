@@ -28,6 +28,14 @@ RULES: Final = {
     CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE ON tournament
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
     """: "trigger.tournament.append_only",
+    """
+    CREATE OR REPLACE TRIGGER only_erased BEFORE UPDATE OF actor ON event
+        FOR EACH ROW EXECUTE FUNCTION refuse_all_but_erasure()
+    """: "trigger.event.only_erased",
+    """
+    CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OF rules OR DELETE OR TRUNCATE ON block
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+    """: "trigger.block.append_only",
     "GRANT UPDATE ON event TO tallybook_service": "right.event",
     "GRANT INSERT ON block TO PUBLIC": "right.block",
     "GRANT DELETE ON refusal TO tallybook_service": "right.refusal",

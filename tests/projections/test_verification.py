@@ -53,6 +53,7 @@ from projections.tables.worker import Worker
 from projections.verification import all_tournaments, one_tournament, source, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
 from projections.verification.block_checks import hash_of_points
+from projections.verification.erasures import erase_in_log
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, Progress, ProgressFile, beginning
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
@@ -1399,6 +1400,19 @@ async def test_a_difference_that_was_found_before_an_interruption_is_reported_af
         ("", None, "trigger.event.append_only"),
         (staged.slug, 5, "block.bytes"),
     }
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("interrupted_at", [1, 4, 5, 9, 10, 12])
+async def test_an_erasure_during_an_interruption_is_no_difference(
+    database: Database, staged: Stage, tmp_path: Path, interrupted_at: int
+) -> None:
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=interrupted_at)
+    await erase_in_log(database, staged.tournament_id, staged.arena.competitors[0])
+    await Worker(database).catch_up()
+    assert (await verified(database, **plan)).differences == []
+    assert (await verified(database)).differences == []
 
 
 @pytest.mark.usefixtures("one_block_at_once")
