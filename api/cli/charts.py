@@ -7,6 +7,7 @@ day is that of the competition, not of the record: a season entered in one eveni
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
+from datetime import tzinfo
 from itertools import chain, cycle, groupby, repeat
 from pathlib import Path
 from typing import Any, Final
@@ -53,11 +54,12 @@ def draw(
     points: Items[SeriesPoint],
     competitors: Mapping[CompetitorId, Competitor],
     notation: Notation,
+    zone: tzinfo,
     file: Path,
 ) -> None:
-    """Writes the picture of `points`, at least one, as SVG. Raises OSError."""
+    """Writes the picture of `points`, at least one, as SVG, with the days of this zone. Raises OSError."""
     with mpl.rc_context(_STYLE):
-        points = _by_day(points)
+        points = _by_day(points, zone)
         named = list(points[-1].lines)[:LABELLED_MAX]
         names = cut_apart({one: competitors[one].name for one in named}, LABEL_CELLS_MAX)
         styles = _styles([competitors[one].color for one in named])
@@ -66,13 +68,13 @@ def draw(
         above, below = figure.subplots(2, 1, sharex=True)
         _panel(above, points, names, styles, "position", WHOLE)
         _panel(below, points, names, styles, "total", notation)
-        _dates(below, points)
+        _dates(below, points, zone)
         figure.savefig(file, format="svg", metadata={"Date": None})
 
 
-def _by_day(points: Items[SeriesPoint]) -> Items[SeriesPoint]:
+def _by_day(points: Items[SeriesPoint], zone: tzinfo) -> Items[SeriesPoint]:
     """The last point of each day, or all points if there are fewer than DAYS_MIN days."""
-    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: point.at.date())]
+    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: point.at.astimezone(zone).date())]
     return days if len(days) >= DAYS_MIN else points
 
 
@@ -175,7 +177,7 @@ def _apart(values: Items[float], gap: float) -> list[float]:
     return places
 
 
-def _dates(axes: Any, points: Items[SeriesPoint]) -> None:
+def _dates(axes: Any, points: Items[SeriesPoint], zone: tzinfo) -> None:
     last = len(points) - 1
     ticks = sorted({round(n * last / (TICKS - 1)) for n in range(TICKS)})
-    axes.set_xticks(ticks, [f"{points[n].at:%Y-%m-%d}\nevent {points[n].sequence}" for n in ticks])
+    axes.set_xticks(ticks, [f"{points[n].at.astimezone(zone):%Y-%m-%d}\nevent {points[n].sequence}" for n in ticks])

@@ -17,7 +17,7 @@ from api.interface.direction import isolated
 from api.interface.resources.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.classification import value_notations
 from projections.past.explaining import DatedPlace, Explanation
@@ -103,10 +103,10 @@ class ExplanationText:
     def _note_results(self, steps: Iterable[Step]) -> str | None:
         """Notes on which result the total stood at each step that did not change it. Returns that of the last; None:
         these steps do not tell."""
-        stands_on = None
+        stands_on, is_last = None, self._unity.counts is Counts.LAST
         for step in steps:
-            if step.before.total != step.after.total:
-                total = step.after.total
+            total = step.after.total
+            if step.before.total != total or (is_last and step.result == total):
                 given = None if step.result is None or step.result != total else timestamp(self._happened(step))
                 stands_on = given and f"{self._unity.notation.text(total)} of {given}"
             elif stands_on is not None:
@@ -144,9 +144,10 @@ class ExplanationText:
         gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
         passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
+        beaten = sum(step.before.total == step.after.total for step in results)
+        of_which = f", {beaten:,} of which did not improve the total" if self._unity.counts is Counts.BEST else ""
         counted = [
-            f"{_times(len(results), 'result')}, "
-            f"{sum(step.before.total == step.after.total for step in results):,} of which did not improve the total"
+            f"{_times(len(results), 'result')}{of_which}"
             if written.results is not None
             else f"{_times(len(deltas), 'change')} of the total ({written.text(gained)} gained, "
             f"{written.text(-lost)} lost, {signed(written, gained + lost)} in all)",
@@ -176,7 +177,7 @@ class ExplanationText:
         """Of a result, or of a reversal of results."""
         text, before, after = self._unity.notation.text, step.before.total, step.after.total
         given = "Results changed" if step.result is None else f"A result of {text(step.result)}"
-        if before == after:
+        if before == after and self._unity.counts is Counts.BEST:
             total = self._stood_on.get(step.recorded.sequence, text(before))
             return f"{given} {self._cause(step)}. It did not improve {total}, {_moved(step.before, step.after)}."
         return f"{given} {self._cause(step)}. Total {text(before)} → {text(after)}, {_moved(step.before, step.after)}."

@@ -33,6 +33,7 @@ from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
+from api.http.zones import zone_of
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
 from api.interface.questions import TableQuestion, days_in, with_days
@@ -365,8 +366,9 @@ async def chart(
                     advance(reached)
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
+    zone = zone_of(live.board.publication.presentation.zone)
     try:
-        charts.draw(title, points, live.board.competitors, notation, output)
+        charts.draw(title, points, live.board.competitors, notation, zone, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
     facts = {"file": str(output), "competitors": len(points[-1].lines)}

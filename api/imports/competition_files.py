@@ -277,7 +277,7 @@ def _number(text: str) -> Decimal:
 def _result(score: str, participants: tuple[CompetitorId, ...], faults: list[Fault]) -> Result | None:
     """The score; with more than two participants, the performance of each who has one."""
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return score
+        return score or None
     parts = _parts(score)
     if parts and len(parts) != len(participants):
         faults.append(Fault("score", "must have a performance for each participant, separated by |"))

@@ -53,8 +53,7 @@ class Names:
 
     def competition(self, text: str) -> CompetitionId:
         competitions = self._board.competitions
-        name = text.replace(" - ", BETWEEN)
-        return CompetitionId(_meant("competition", name, competitions, lambda: self._competitions))
+        return CompetitionId(_meant("competition", _with_dashes(text), competitions, lambda: self._competitions))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
         """Raises NotFound also for a ranking that is not there."""
@@ -79,8 +78,15 @@ class Names:
     @cached_property
     def _competitions(self) -> Mapping[str, list[CompetitionId]]:
         return _ids_by_name(
-            (i, name) for i, c in self._board.competitions.items() if (name := competition_name(self._board, c))
+            (i, _with_dashes(name))
+            for i, c in self._board.competitions.items()
+            if (name := competition_name(self._board, c))
         )
+
+
+def _with_dashes(name: str) -> str:
+    """The name of a competition, which may be written with hyphens. Names of participants may hold some, too."""
+    return name.replace(" - ", BETWEEN)
 
 
 def _ids_by_name(named: Iterable[tuple[_K, str]]) -> Mapping[str, list[_K]]:

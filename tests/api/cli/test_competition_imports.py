@@ -241,18 +241,20 @@ async def test_columns_give_points_of_their_unities(imported: Import) -> None:
         "2024-03-02, Ajax | Celtic ,6:4 3:6 7:5,+2|-1,|3",
         "2024-03-03,Celtic,won by default,,9",
         "2024-03-04,Ajax|Brest|Celtic,,,",
+        "2024-03-05,Brest,,,1",
     ]
-    assert await imported("\n".join(rows)) == "4 competitions imported"
+    assert await imported("\n".join(rows)) == "5 competitions imported"
     table = await imported.table()
     assert table["points"] == {"Dynamo": 25, "Brest": 15, "Ajax": 2, "Celtic": -1}
-    assert table["goals for"] == {"Celtic": 12, "Ajax": 0, "Brest": 0, "Dynamo": 0}
-    race, game, default, empty = await imported.listed()
+    assert table["goals for"] == {"Celtic": 12, "Brest": 1, "Ajax": 0, "Dynamo": 0}
+    race, game, default, empty, without = await imported.listed()
+    assert without["result"] is None
     names = {name: i for one in (race, game) for i, name in one["participants"].items()}
     assert race["result"] == {names["Dynamo"]: "1:02.3", names["Brest"]: "1:04.0"}
     assert [one["result"] for one in (game, default, empty)] == ["6:4 3:6 7:5", "won by default", None]
     assert {one["winner"] for one in (race, game, default, empty)} == {None}
     lines = await imported.tallybook.done("history", imported.slug, "Table", "--format", "ndjson")
-    assert len(lines.splitlines()) == 3 + 2 + 1 + 1
+    assert len(lines.splitlines()) == 3 + 2 + 1 + 1 + 1
 
 
 async def test_a_column_is_stronger_than_what_the_score_would_give(imported: Import) -> None:

@@ -134,6 +134,19 @@ async def test_a_name_that_nothing_has_is_refused(
     assert said.endswith(reason)
 
 
+async def test_names_of_participants_may_hold_hyphens(tallybook: Tallybook, season: Season) -> None:
+    slug, client = season.client.tournament, season.client
+    club, ben = await register(client, "Ajax - U19", "Brest")
+    both = "Ajax - U19 - Brest", "Ajax - U19 \N{EN DASH} Brest"
+    for participants, names in (f"{club},{ben}", both), (f"{club}", ("Ajax - U19",)):
+        form = {"group_id": 1, "participants": participants}
+        competition = (await client.post("competitions.json", form)).json["competition"]["id"]
+        for name in names:
+            changed = await tallybook("competition", "change", slug, name, "--location", name)
+            assert changed.code == 0, changed.err
+            assert (await client.get(f"competitions/{competition}.json")).json["competition"]["location"] == name
+
+
 async def test_a_number_is_an_id_before_it_is_a_name(tallybook: Tallybook, played: Season) -> None:
     slug, (ada, ben, _) = played.client.tournament, played.ids
     await register(played.client, str(ada), "777777")

@@ -6,11 +6,13 @@ import json
 import os
 import re
 import sys
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -24,7 +26,9 @@ from api.cli.times import plain
 from api.interface.cells import harmless
 from api.interface.resources.recent_results import LAST_MAX
 from api.interface.windows import WINDOW_LINES_MAX
+from engine.domain.terms import Sequence
 from projections.past import explanation
+from projections.past.series import SeriesPoint
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
 from tests.api.leagues import history
@@ -95,20 +99,34 @@ async def test_standings_at_a_moment_are_those_over_http(tallybook: Tallybook, p
     assert table.err == f"After event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
 
 
-async def test_an_explanation_says_on_which_result_a_total_stands(tallybook: Tallybook, season: Season) -> None:
+async def explained_results(tallybook: Tallybook, season: Season, counts: str, *given: tuple[str, int]) -> str:
+    """The explanation of Ada's place after these results, each with its day."""
     client, (ada, *_) = season.client, season.ids
     made = {"name": "Jumps", "main_unity_name": "height", "participants": listed(season.ids)}
-    ranking = (await client.post("rankings.json", made | {"main_unity_counts": "best"})).json["ranking"]
-    for day, result in ("2024-03-03", 1_240), ("2024-03-09", 1_180):
+    ranking = (await client.post("rankings.json", made | {"main_unity_counts": counts})).json["ranking"]
+    for day, result in given:
         held = {"group_id": 1, "started_at": f"{day} 15:00:00", "participants": ada}
         competition = (await client.post("competitions.json", held)).json["competition"]["id"]
         line = deltas((ada, ranking["unities"][0]["id"], result))
         form = {"participants_delta": line, "competition_id": competition}
         assert (await client.put(f"rankings/{ranking['id']}/add.json", form)).status == 200
-    told = await tallybook.done("explain", client.tournament, "Jumps", str(ada))
+    return await tallybook.done("explain", client.tournament, "Jumps", str(ada))
+
+
+async def test_an_explanation_says_on_which_result_a_total_stands(tallybook: Tallybook, season: Season) -> None:
+    told = await explained_results(tallybook, season, "best", ("2024-03-03", 1_240), ("2024-03-09", 1_180))
     assert "The total is the result 1240 of 2024-03-03 15:00:00." in told
     assert "It did not improve 1240 of 2024-03-03 15:00:00, still 1st." in told
     assert "2 results, 1 of which did not improve the total" in told
+
+
+async def test_the_last_result_counts_whether_it_is_better_or_not(tallybook: Tallybook, season: Season) -> None:
+    given = ("2024-03-03", 50), ("2024-03-09", 40), ("2024-03-16", 40)
+    told = await explained_results(tallybook, season, "last", *given)
+    assert "The total is the result 40 of 2024-03-16 15:00:00." in told
+    assert "In between: 3 results;" in told
+    assert "Total 40 \N{RIGHTWARDS ARROW} 40, still 1st." in told
+    assert "improve" not in told
 
 
 async def test_a_moment_that_is_not_there_is_refused(tallybook: Tallybook, played: Season) -> None:
@@ -597,3 +615,12 @@ async def test_without_matplotlib_it_says_what_is_missing(
     assert await tallybook.refused("chart", *of(played), "--output", "a.svg") == [
         "Charts need matplotlib: pip install 'tallybook[chart]'."
     ]
+
+
+def test_the_days_of_a_chart_are_those_of_the_tournament() -> None:
+    """In New York, it is half past eight in the evening, then the next afternoon."""
+    begun = datetime(2026, 5, 3, 0, 30, tzinfo=UTC)
+    at = [begun, begun.replace(hour=18), *(begun + timedelta(days=days) for days in range(2, 22))]
+    points = [SeriesPoint(Sequence(number), one, {}) for number, one in enumerate(at, start=1)]
+    assert charts()._by_day(points, ZoneInfo("America/New_York")) == points
+    assert charts()._by_day(points, UTC) == points[1:]
