@@ -1,6 +1,5 @@
 """Changes of a tournament through forms of the console: those of `changes.py`, points, and the classification."""
 
-import re
 from functools import partial
 from typing import Any, Final, cast
 
@@ -32,13 +31,12 @@ from api.web.console.classification_page import classification_page, closed_up, 
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
-from api.web.console.ranking_page import DELTAS_NAME, points_page
+from api.web.console.ranking_page import DELTAS_NAME, ENTRY, points_page
 from api.web.table import TableAsked, table_of
 from engine.domain.errors import Fault, TallybookError, Unacceptable, Unreadable
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId
 
-_ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 
 
@@ -210,7 +208,7 @@ def points_form(form: Form, unity_id: int, notation: Notation) -> Form:
     faults: list[Fault] = []
     rest: dict[str, str] = {}
     for name, text in form.items():
-        if (entry := _ENTRY.fullmatch(name)) is None:
+        if (entry := ENTRY.fullmatch(name)) is None:
             rest[name] = text
         elif text := text.strip():
             try:

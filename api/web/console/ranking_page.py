@@ -2,8 +2,10 @@
 same table, with a field in each line."""
 
 import re
+from collections.abc import Container
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from api.http.auth import Scope
@@ -17,13 +19,14 @@ from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import RankingId, UnityId
+from engine.domain.terms import CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
 _ADDED: Final = "added"
 """In the query: the event `done` added points."""
 POINTS: Final = "points[{competitor_id}]"
 """The field of a line for its points."""
+ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
 DELTAS_NAME: Final = "participants_delta"
 COMPETITIONS_SUGGESTED: Final = 50
 """Newest competitions that the form suggests."""
@@ -50,10 +53,11 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
     rows = [_line(venue, below, table, line, query) for line in table.lines]
+    undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
     return console_page(
         viewer,
         ranking.name,
-        done_message(query, venue.address(f"{below}/undo/{query['done']}") if _ADDED in query else None),
+        done_message(query, undo),
         None if ranking.description is None else element("p", ranking.description),
         element("p", f"{number_text(table.count)} competitors, {state_text(board, RankingId(table.ranking_id))}"),
         _columns(venue, below, table),
@@ -110,13 +114,15 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
     below = f"/rankings/{table.ranking_id}"
     unity = next(one for one in table.unities if one.id == table.unity_id)
     whose = faults_by_line(filling)
+    lines = [_Line(CompetitorId(line.competitor_id), line.name, line.color, line.values[0]) for line in table.lines]
+    lines += _elsewhere(board, {line.competitor_id for line in lines}, filling)
     shown = [field.name for field in ADD_POINTS.fields if field.name != DELTAS_NAME]
-    placed = {message for messages in whose.values() for message in messages}
+    placed = {message for line in lines for message in whose.get(line.competitor_id, [])}
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
     heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
     added = ranking.unities[UnityId(unity.id)]
     notation = added.notation
-    rows = [_entry(line, notation, filling, whose.get(line.competitor_id, [])) for line in table.lines]
+    rows = [_entry(line, notation, filling, whose.get(line.competitor_id, [])) for line in lines]
     tabs = [
         element(
             "li",
@@ -156,7 +162,27 @@ def _newest(board: Board) -> list[Option]:
     return [Option(str(one), competition_text(board, found)) for one, found in run][::-1]
 
 
-def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:
+class _Line(Struct, frozen=True):
+    """A line of the form. `total`: None for one who is not on this page of the table."""
+
+    competitor_id: CompetitorId
+    name: str
+    color: str
+    total: int | None
+
+
+def _elsewhere(board: Board, here: Container[CompetitorId], filling: Filling) -> list[_Line]:
+    """Lines for those who were given points in the form as it was sent, and are not `here` any more."""
+    found = []
+    for name, text in filling.given.items():
+        named = ENTRY.fullmatch(name)
+        one = CompetitorId(int(named[1])) if named and text.strip() else None
+        if one is not None and one not in here and one in board.competitors:
+            found.append(_Line(one, board.competitors[one].name, board.competitors[one].color, None))
+    return found
+
+
+def _entry(line: _Line, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:
     name = POINTS.format(competitor_id=line.competitor_id)
     said = "; ".join(wrong).replace(f"competitor {line.competitor_id}", isolated(line.name))
     entry = element(
@@ -171,10 +197,9 @@ def _entry(line: TableLine, notation: Notation, filling: Filling, wrong: list[st
         aria_describedby=f"fault-{line.competitor_id}" if wrong else None,
     )
     fault = element("p", f"{said}.", class_="fault", id=f"fault-{line.competitor_id}") if wrong else None
-    total = line.values[0]
     return [
         joined((dot(line.color), name_text(line.name))),
-        "" if total is None else number_text(total, notation),
+        "" if line.total is None else number_text(line.total, notation),
         joined((entry, fault)),
     ]
 

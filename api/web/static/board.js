@@ -207,9 +207,11 @@ const past = new Past({
   },
 });
 
-/** Keeps the moment in the address, and in all links to other tables. */
+/** Keeps the moment in the address, and in all links to other tables; leaders have no moment. */
 function keepAddress() {
-  for (const link of document.querySelectorAll(".tabs a, .ways a")) withMoment(new URL(link.href), (url) => (link.href = url));
+  for (const link of document.querySelectorAll(".tabs a, .ways a:not([href*='/leaders'])")) {
+    withMoment(new URL(link.href), (url) => (link.href = url));
+  }
   withMoment(new URL(location.href), (url) => history.replaceState(null, "", url));
 }
 

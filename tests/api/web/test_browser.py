@@ -197,6 +197,8 @@ async def test_the_slider_goes_through_the_matches_by_date_and_keeps_its_place(
         await one.shows([line["name"] for line in then["lines"]])
     await expect(page.locator("#moment")).to_contain_text("After Wales \N{EN DASH} Scotland, 3 February 2024")
     await page.wait_for_url("**at=2024-02-03**")
+    for link in await page.locator(".tabs a, .ways a").all():
+        assert (await page.request.get(str(await link.evaluate("link => link.href")))).status == 200
     await championship.give("Wales", 1)  # what comes meanwhile does not disturb
     await page.reload()
     await expect(slider).to_have_value("3")

@@ -322,6 +322,21 @@ async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Vis
     assert "fair play" in history
 
 
+async def test_points_that_were_typed_stay_though_the_competitor_is_not_on_the_page_any_more(
+    visitor: Visitor, season: Season
+) -> None:
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
+    gone, there = season.ids[:2]
+    form, action = form_of(await visitor.page(page))
+    await season.client.put(f"{season.path}/participants.json", {"remove": gone})
+    refused = await visitor.post(action, {**form, f"points[{gone}]": "3", f"points[{there}]": "1"})
+    assert refused.status == 422
+    again, _ = form_of(refused.body.decode())
+    assert (again[f"points[{gone}]"], again[f"points[{there}]"]) == ("3", "1")
+    assert "Ada is not in this ranking." in words(refused.body.decode())
+    assert (await visitor.get(at(season, f"/rankings/{season.ranking_id}?added=1"))).status == 200
+
+
 async def test_the_log_line_of_a_change_names_its_event(
     visitor: Visitor, season: Season, log_lines: BytesIO, log: Log
 ) -> None:
