@@ -122,7 +122,17 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
     ]
     words = site.words
     moment = words("as_of", time=words.time(table.recorded_at) if table.on is None else words.day(table.on))
-    return Pictured(site.name, _chosen(table), table.columns[0].name, moment, tuple(lines), table.count)
+    more = table.count - len(lines)
+    return Pictured(
+        tournament=site.name,
+        ranking=_chosen(table),
+        column=table.columns[0].name,
+        moment=moment,
+        lines=tuple(lines),
+        more=words("more", number=words.number(more)) if more > 0 else "",
+        nobody=words("no_competitors"),
+        numbered=words("numbered"),
+    )
 
 
 def _first_value(words: Words, table: ShownTable, line: TableLine) -> str:

@@ -73,7 +73,7 @@ def _head(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
 
 def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
     if not shown.lines:
-        _text(canvas, "No competitors yet", _LEFT, _TOP + 60, size=36, fill=_MUTED, width=_RIGHT - _LEFT)
+        _text(canvas, shown.nobody, _LEFT, _TOP + 60, size=36, fill=_MUTED, width=_RIGHT - _LEFT)
         return
     row = min((_BOTTOM - _TOP) / len(shown.lines), _ROW_MAX)
     size = int(row * 0.6)
@@ -88,15 +88,14 @@ def _lines(image: Image.Image, canvas: ImageDraw.ImageDraw, shown: Pictured) -> 
         if line.color != COLOR_DEFAULT:
             _dot(image, names - size * 0.75, middle, size * 0.28, line.color)
         value = _width(line.value, size, bold=True)
-        name = line.name if _drawable(line.name) else f"No. {line.competitor_id}"
+        name = line.name if _drawable(line.name) else shown.numbered.replace("{number}", str(line.competitor_id))
         _text(canvas, name, names, middle, size=size, fill=_INK, width=_RIGHT - value - size - names)
         _text(canvas, line.value, _RIGHT, middle, size=size, fill=_INK, bold=True, at_right=True)
 
 
 def _foot(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
-    more = shown.count - len(shown.lines)
-    if more > 0:
-        _text(canvas, f"and {more:,} more".replace(",", "\u202f"), _LEFT, 600, size=24, fill=_MUTED)
+    if shown.more:
+        _text(canvas, shown.more, _LEFT, 600, size=24, fill=_MUTED)
     _text(canvas, shown.moment, _RIGHT, 600, size=24, fill=_MUTED, at_right=True)
 
 

@@ -39,14 +39,18 @@ class PictureLine(Struct, frozen=True):
 
 
 class Pictured(Struct, frozen=True):
-    """What a picture shows: the first `lines` of `count`, with their values in this `column`, as of a `moment`."""
+    """What a picture shows: the first lines, with their values in this `column`, as of a `moment`. `more`: how many
+    others there are, in words; empty: none. `nobody` stands instead of lines if there are none, and `numbered`, with
+    the id in place of {number}, instead of a name that cannot be drawn."""
 
     tournament: str
     ranking: str
     column: str
     moment: str
     lines: tuple[PictureLine, ...]
-    count: int
+    more: str
+    nobody: str
+    numbered: str
 
 
 class Pictures:

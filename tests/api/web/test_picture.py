@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from api.http.errors import TooManyRequests
-from api.web import drawing, picture
+from api.web import board_page, drawing, picture
 from api.web.drawing import draw
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine, Pictures
 from engine.domain.commands import ChangePublication
@@ -28,9 +28,26 @@ def said_of(page: Answer) -> dict[str, str]:
     return {name: unescape(text) for name, text in found}
 
 
-def shown(*names: str, count: int | None = None, color: str = "169b62") -> Pictured:
+def shown(*names: str, more: str = "", color: str = "169b62") -> Pictured:
     lines = [PictureLine(place, place, name, color, str(30 - place)) for place, name in enumerate(names, start=1)]
-    return Pictured("Cup", "League", "points", "As of today", tuple(lines), len(names) if count is None else count)
+    return Pictured("Cup", "League", "points", "As of today", tuple(lines), more, "Nobody", "No. {number}")
+
+
+async def test_a_picture_is_in_the_language_of_its_address(
+    championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Pictured] = []
+
+    def drawing(one: Pictured) -> bytes:
+        drawn.append(one)
+        return b""
+
+    monkeypatch.setattr(picture, "_drawing", lambda: drawing)
+    monkeypatch.setattr(board_page, "PICTURE_LINES", 2)
+    assert (await championship.get("/picture.png?lang=de")).status == 200
+    assert [(one.more, one.nobody, one.numbered) for one in drawn] == [
+        ("4 weitere", "Noch niemand dabei", "Nr. {number}")
+    ]
 
 
 async def test_a_page_names_its_picture_and_says_what_it_shows(championship: Championship) -> None:
@@ -133,7 +150,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 @given(st.lists(_NAMES, max_size=PICTURE_LINES), _NAMES, st.text("0123456789abcdef", min_size=6, max_size=6))
 def test_whatever_the_names_are_there_is_a_picture(names: list[str], title: str, color: str) -> None:
     line = tuple(PictureLine(999_999, 7, name, color, "\u22129\u202f223\u202f372\u202f036") for name in names)
-    image = Image.open(BytesIO(draw(Pictured(title, title, title, title, line, 1_000_000))))
+    image = Image.open(BytesIO(draw(Pictured(title, title, title, title, line, title, title, title))))
     assert image.size == (WIDTH, HEIGHT)
     assert image.getpixel((WIDTH - 10, HEIGHT // 2)) == image.getpixel((10, HEIGHT // 2))  # nothing runs over the edge
 
@@ -183,4 +200,4 @@ def test_a_name_that_is_too_long_ends_in_an_ellipsis_and_its_points_are_there() 
 
 def test_a_colour_is_a_dot_that_is_seen_even_if_it_is_that_of_the_paper() -> None:
     assert len({pixels(shown("Ann", color=color)) for color in ("169b62", "fbfaf7", "000000")}) == 3
-    assert pixels(shown("Ann", count=20)) != pixels(shown("Ann"))
+    assert pixels(shown("Ann", more="19 more")) != pixels(shown("Ann"))
