@@ -663,12 +663,9 @@ class Docket:
                     case.sent = False
                 self._in_background(self._pass(taken, outcome.now), taken)
                 return
-            case NotAppended.UNKNOWN:
+            case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._in_background(self._fail_unknown(taken), taken)
                 return
-            case NotAppended.BUSY:
-                self._means.live_pool.drop(self.live)
-                _fail(taken, HistoryReplaced())
             case Rejected() if len(taken) > 1:
                 # One of them is bad. With a block for each, it does not hold up the others.
                 for case in taken:
