@@ -162,7 +162,7 @@ by_tests(
 async def sizes(trial: Trial) -> None:
     count = trial.times(1_000_000, least=10_000)
     command = [sys.executable, "-m", "benchmarks.million", "--competitors", str(count), "--scores", str(count)]
-    code, told = await _ran(command)
+    code, told = await _ran(command, dict(os.environ))
     trial.look("I1", code == 0, told)
     trial.deltas += count
     trial.tell(f"{count:,} competitors and scores")
