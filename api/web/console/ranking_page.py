@@ -163,7 +163,7 @@ def _newest(board: Board) -> list[Option]:
 
 
 class _Line(Struct, frozen=True):
-    """A line of the form. `total`: None for one who is not on this page of the table."""
+    """A line of the form. `total` is None if the competitor is not on this page of the table."""
 
     competitor_id: CompetitorId
     name: str
