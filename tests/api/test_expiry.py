@@ -6,8 +6,8 @@ competition is not voided, its competitor is not struck there, and it has not ex
 
 import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
@@ -167,7 +167,13 @@ class World:
     async def do(self, desk: int, command: Command) -> Any:
         return await submit(self.desks[desk], self.tournament_id, command)
 
-    async def begin(self) -> None:
+    @classmethod
+    async def begun(cls, desks: list[Desk], database: Database, clock: ToldClock) -> "World":
+        world = cls(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world._begin()
+        return world
+
+    async def _begin(self) -> None:
         for one in (ANN, BOB, CID):
             await self.do(0, commands.RegisterCompetitor(competitor_id=one, name=f"Number {one}"))
         for ranking, main, lasts, on in (
@@ -323,14 +329,23 @@ async def pass_time(clock: ToldClock, random: Random, boundaries: list[datetime]
         await clock.pass_by(minutes=random.choice([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
 
 
+@pytest.fixture
+async def clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> ToldClock:
+    return await told_clock(owner, monkeypatch)
+
+
+@asynccontextmanager
+async def world_at(dsn: str, database: Database, clock: ToldClock) -> AsyncIterator[World]:
+    async with desks_at(dsn) as desks:
+        yield await World.begun(desks, database, clock)
+
+
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 120))])
 async def test_what_counts_is_what_the_documentation_says(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+    dsn: str, database: Database, clock: ToldClock, seed: int
 ) -> None:
-    random, clock = Random(seed), await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    random = Random(seed)
+    async with world_at(dsn, database, clock) as world:
         for _ in range(60):
             with suppress(Refusal):
                 await a_step(world, random)
@@ -375,12 +390,9 @@ async def test_what_counts_is_what_the_documentation_says(
 
 
 async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         for _ in range(4):
             await asyncio.gather(*(world.add(desk, None, (who, HOURLY, 1)) for desk in (0, 1) for who in (ANN, BOB)))
             await clock.pass_by(minutes=30)
@@ -396,18 +408,16 @@ async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
 
 
 async def test_others_get_their_turns_however_many_points_expire(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+    turns = list[int]()
     take = Expiration.take
 
     def taking(self: Expiration, *points: Any) -> None:
         turns.append(next(number))
         take(self, *points)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
         await clock.pass_by(hours=24)
         monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
@@ -419,12 +429,9 @@ async def test_others_get_their_turns_however_many_points_expire(
 
 
 async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
         await clock.pass_by(minutes=60)
         await world.totals(1)  # nothing is due, and it knows that
@@ -441,13 +448,12 @@ async def test_a_clock_that_is_put_back_lets_nothing_expire_early_or_twice(
 
 
 async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_no_other(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, goes_on, look_up = await told_clock(owner, monkeypatch), asyncio.Event(), DuePoints.look_up
+    goes_on, look_up = asyncio.Event(), DuePoints.look_up
     async with desks_at(dsn) as desks:
-        slow, other = [World(desks, await open_new_tournament(database, actor=OPERATOR), clock) for _ in range(2)]
+        slow, other = [await World.begun(desks, database, clock) for _ in range(2)]
         for world in slow, other:
-            await world.begin()
             await world.add(0, None, (ANN, HOURLY, 5))
 
         async def held(points: DuePoints, live_pool: LivePool) -> None:
@@ -461,20 +467,20 @@ async def test_who_waits_for_an_expiry_that_takes_long_is_told_so_and_holds_up_n
         with pytest.raises(DatabaseUnavailable):
             await slow.totals(0)
 
-        async def has_expired() -> bool:
+        async def other_has_expired() -> bool:
             expired = "SELECT EXISTS (SELECT FROM event WHERE tournament_id = $1 AND kind = 'PointsExpired')"
             return bool(await owner.fetchval(expired, other.tournament_id))
 
-        await until(has_expired)
+        await until(other_has_expired)
         goes_on.set()
         monkeypatch.setattr(desk, "EXPIRY_SECONDS_MAX", 15.0)
         assert await slow.totals(0) == {}
 
 
 async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_what_is_due_since(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, taken, looks = await told_clock(owner, monkeypatch), list[Sequence](), list[int]()
+    taken, looks = list[Sequence](), list[int]()
     look_up, take = DuePoints.look_up, Expiration.take
 
     async def slowly(points: DuePoints, live_pool: LivePool) -> None:
@@ -488,9 +494,7 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
         taken.append(sequence)
         take(expiration, sequence, *rest)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         for minutes in (1, 1, 3):
             await world.add(0, None, (ANN, HOURLY, 5), (BOB, LATEST, 3))
             await clock.pass_by(minutes=minutes)
@@ -505,9 +509,9 @@ async def test_an_expiry_that_takes_longer_than_to_the_next_boundary_reads_only_
 
 
 async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_expire_early_or_twice(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, looks, look_up = await told_clock(owner, monkeypatch), list[DuePoints](), DuePoints.look_up
+    looks, look_up = list[DuePoints](), DuePoints.look_up
 
     async def putting_back(points: DuePoints, live_pool: LivePool) -> None:
         await look_up(points, live_pool)
@@ -515,9 +519,7 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
         if len(looks) == 1:
             await clock.pass_by(minutes=-30)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
         await clock.pass_by(minutes=31)
         await world.add(0, None, (BOB, HOURLY, 3))
@@ -535,17 +537,15 @@ async def test_a_clock_that_is_put_back_while_points_are_summed_lets_nothing_exp
 
 
 async def test_an_expiry_is_not_refused_for_having_waited(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, looks, look_up = await told_clock(owner, monkeypatch), list[DuePoints](), DuePoints.look_up
+    looks, look_up = list[DuePoints](), DuePoints.look_up
 
     async def counted(points: DuePoints, live_pool: LivePool) -> None:
         looks.append(points)
         await look_up(points, live_pool)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
         monkeypatch.setattr(DuePoints, "look_up", counted)
         monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", -1.0)  # everybody has waited too long
@@ -565,14 +565,9 @@ async def differences(database: Database) -> list[Difference]:
     return [difference for difference in found if difference.field != "function.append_block"]
 
 
-async def test_an_erasure_by_an_operator_hides_no_boundary(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_erasure_by_an_operator_hides_no_boundary(dsn: str, database: Database, clock: ToldClock) -> None:
     """It is appended to a tournament that is stopped, or while another process has not looked at the clock yet."""
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5), (ANN, PEAK, 7))
         await clock.pass_by(hours=2)
         await erase_in_log(database, world.tournament_id, BOB)
@@ -587,12 +582,9 @@ async def test_an_erasure_by_an_operator_hides_no_boundary(
 
 
 async def test_setting_an_expiry_aside_lets_the_points_expire_again(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
         await clock.pass_by(hours=2)
         assert await world.totals(0) == {}
@@ -615,9 +607,8 @@ async def test_setting_an_expiry_aside_lets_the_points_expire_again(
 
 
 async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
     looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
 
     async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
@@ -625,9 +616,7 @@ async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
         looked_up.set()
         await goes_on.wait()
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await clock.pass_by(minutes=28)
         await world.add(0, None, (ANN, HOURLY, 5))
         await world.do(0, commands.CloseRanking(ranking_id=RANKING))
@@ -647,13 +636,10 @@ async def test_a_reopening_expires_nothing_early_when_the_clock_is_put_back(
 
 
 async def test_an_expiry_is_summed_again_when_its_board_was_replaced(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tournament, "BEHIND_EVENTS_MAX", 10)
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, PEAK, 5))
 
         async def reading(live_pool: LivePool, live: LiveTournament, ranking_ids: list[RankingId]) -> None:
@@ -668,37 +654,40 @@ async def test_an_expiry_is_summed_again_when_its_board_was_replaced(
 
         replaced: list[object] = []
         monkeypatch.setattr(due, "read_results", reading)
-        async with desks[0].live_pool.pinned(world.tournament_id) as live:
+        live_pool = world.desks[0].live_pool
+        async with live_pool.pinned(world.tournament_id) as live:
             points = DuePoints(live, clock.now + timedelta(days=4))
-            await points.look_up(desks[0].live_pool)
+            await points.look_up(live_pool)
             assert not points.is_current
-            await points.look_up(desks[0].live_pool)
+            await points.look_up(live_pool)
             assert points.is_current
     (expired,) = points.events
     assert isinstance(expired, events.PointsExpired)
     assert [(total.competitor_id, total.unity_id, total.total) for total in expired.totals] == [(ANN, PEAK, None)]
 
 
+async def has_expired(owner: asyncpg.Connection) -> bool:
+    return await owner.fetchval("SELECT kind FROM event ORDER BY sequence DESC LIMIT 1") == "PointsExpired"
+
+
 @pytest.mark.parametrize("desk", [0, 1])
 async def test_a_tournament_that_nobody_asks_for_expires_too(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, desk: int
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, desk: int
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(desk, None, (ANN, HOURLY, 5))
         await clock.pass_by(minutes=91)
-
-        async def has_expired() -> bool:
-            return await owner.fetchval("SELECT kind FROM event ORDER BY sequence DESC LIMIT 1") == "PointsExpired"
-
-        await until(has_expired)
+        await until(lambda: has_expired(owner))
 
 
 @pytest.mark.parametrize("failures", [[], [QueryCanceledError("statement timeout"), DatabaseUnavailable()]])
 async def test_a_tournament_that_no_process_has_in_memory_expires_too(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, failures: list[Exception]
+    dsn: str,
+    owner: asyncpg.Connection,
+    database: Database,
+    clock: ToldClock,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: list[Exception],
 ) -> None:
     """Also if it cannot be loaded at first."""
     load, left = pool.load, [*failures]
@@ -708,21 +697,14 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
             raise left.pop()
         return await load(*given)
 
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await world.add(0, None, (ANN, HOURLY, 5))
     await Worker(database).catch_up()
     await clock.pass_by(minutes=91)
     monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
     monkeypatch.setattr(pool, "load", load_at_last)
     async with desks_at(dsn):
-
-        async def has_expired() -> bool:
-            return await owner.fetchval("SELECT kind FROM event ORDER BY sequence DESC LIMIT 1") == "PointsExpired"
-
-        await until(has_expired)
+        await until(lambda: has_expired(owner))
     assert not left
 
 
@@ -756,10 +738,7 @@ async def make_rolling(season: Season) -> tuple[str, UnityId, UnityId]:
     return path, made["unities"][0]["id"], peak
 
 
-async def test_windows_history_and_explanations_show_what_expired(
-    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = await told_clock(owner, monkeypatch)
+async def test_windows_history_and_explanations_show_what_expired(season: Season, clock: ToldClock) -> None:
     await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
     client, (ann, bob, *_) = season.client, season.ids
     path, unity, peak = await make_rolling(season)
@@ -803,9 +782,8 @@ async def test_windows_history_and_explanations_show_what_expired(
 
 
 async def test_what_is_to_defend_is_current_although_nothing_happens(
-    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
+    season: Season, clock: ToldClock, service: Service
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
     await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
     client, ann = season.client, season.ids[0]
     form = {"name": "Month", "main_unity_name": "points", "participants": listed(season.ids)}
@@ -823,9 +801,8 @@ async def test_what_is_to_defend_is_current_although_nothing_happens(
 
 
 async def test_the_public_sees_what_is_to_defend_at_the_public_end(
-    season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, service: Service
+    season: Season, clock: ToldClock, service: Service
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
     await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
     client, (ann, bob, *_) = season.client, season.ids
     path, unity, peak = await make_rolling(season)
