@@ -314,12 +314,12 @@ class Docket:
         """Expires the points due by `now`, or waits for an expiry that is under way. Raises the error with which a
         command fails."""
         if self._expiry is None or self._expiry.receipt.done():
-            self._expiry = self._expiring(now)
+            self._expiry = self._expiring(DuePoints(self.live, self._last_boundary(now)))
             self._in_background(self._look_up(self._expiry), [self._expiry])
         await asyncio.shield(self._expiry.receipt)
 
-    def _expiring(self, now: datetime) -> Case:
-        """A case that expires points. It takes as long as it takes; who waits for it does not."""
+    def _expiring(self, due: DuePoints) -> Case:
+        """A case that expires these points. It takes as long as it takes; who waits for it does not."""
         receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         case = Case(
             command=ExpirePoints(),
@@ -333,7 +333,7 @@ class Docket:
             condition=None,
             span=None,
             alone=True,
-            due=DuePoints(self.live, self._last_boundary(now)),
+            due=due,
         )
         receipt.add_done_callback(self._expiry_settled)
         return case
@@ -352,10 +352,14 @@ class Docket:
         """Puts cases that were judged before a boundary back in front, behind the expiry at that boundary."""
         if now < self.live.boundaries[0]:
             self.live.forget_checked()  # the clock was put back
-        expiry, others = (taken[0], []) if taken[0].due is not None else (self._expiring(now), taken)
+        # An expiry that took longer than to the next boundary reads only what is due since.
+        due = DuePoints(self.live, self._last_boundary(now), before=taken[0].due)
+        if taken[0].due is None:
+            expiry, others = self._expiring(due), taken
+        else:
+            expiry, others = taken[0], []
+            expiry.due = due
         try:
-            # An expiry that took longer than to the next boundary reads only what is due since.
-            due = expiry.due = DuePoints(self.live, self._last_boundary(now), before=expiry.due)
             await due.look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - none of them is in the log
             _fail([expiry, *others], self._defective(error))

@@ -465,7 +465,7 @@ class Streams:
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
         """Reads a chunk of the new events of each tournament, and hands it to the current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
-        erased = {follower: follower.erased for follower in followers}
+        erased_before = {follower: follower.erased for follower in followers}
         for follower in followers:
             try:
                 end = follower.end
@@ -495,17 +495,17 @@ class Streams:
             for follower in followers:
                 await self._round(node, [follower], work)
             return
-        await self.time_slices.work(work.timed(self._handing_out(erased, spans, found)))
+        await self.time_slices.work(work.timed(self._handing_out(erased_before, spans, found)))
 
     def _handing_out(
         self,
-        erased: Mapping[Follower, int],
+        erased_before: Mapping[Follower, int],
         spans: Mapping[TournamentId, tuple[Head, Sequence]],
         found: Mapping[TournamentId, list[undecoded.Stored]],
     ) -> Iterator[None]:
-        """Hands out the events found for each tournament, to one listener in each step. `erased`: the followers, each
-        with its count before it read."""
-        for follower, before in erased.items():
+        """Hands out the events found for each tournament, to one listener in each step. `erased_before`: each
+        follower's count of erasures before it read."""
+        for follower, before in erased_before.items():
             tournament_id = follower.live.tournament_id
             if tournament_id not in spans or not follower.listeners:
                 continue  # or it was closed meanwhile

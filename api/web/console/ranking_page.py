@@ -27,6 +27,7 @@ _ADDED: Final = "added"
 POINTS: Final = "points[{competitor_id}]"
 """The field of a line for its points."""
 ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
+"""The name of such a field; the group is the competitor's id."""
 DELTAS_NAME: Final = "participants_delta"
 COMPETITIONS_SUGGESTED: Final = 50
 """Newest competitions that the form suggests."""
