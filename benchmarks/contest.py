@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from benchmarks import costs, ledger
+from benchmarks import costs, hot_spots, ledger
 from benchmarks.costs import Costs
 from benchmarks.ledger import WrongAnswer, check_peer, peer_recorded
 from benchmarks.load import CONNECTIONS, Load
@@ -86,6 +86,17 @@ def add_to(findings: Findings, name: str, observed: list[Observed]) -> None:
     caught_up_ms = [one.caught_up_seconds * 1e3 for one in observed]
     findings.figure(f"{name}: tables caught up after it stopped", "ms", caught_up_ms)
     costs.add_to(findings, name, [one.costs for one in observed])
+
+
+async def profiled(setting: Setting, service: Service, name: str, load: Callable[..., Awaitable[Load]]) -> Findings:
+    """Where the processor time of a request goes under the load `name`: by process in one run, and by function of the
+    API process in another. `load(seconds=…)` makes the load for that long, `load()` for as long as it usually is."""
+    meter = await costs.started(service)
+    spent = await meter.spent((await load()).sent)
+    findings = Findings(profiles=await hot_spots.recorded(name, service.api, load, setting))
+    for side, us in spent.items():
+        findings.figure(costs.cpu_of(name, side), "µs", [us])
+    return findings
 
 
 async def peer(setting: Setting, url: str, token: str, requests: Path) -> Load:

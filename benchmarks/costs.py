@@ -27,7 +27,7 @@ _SIZES: Final = """
 
 
 class Costs(Struct, frozen=True, kw_only=True):
-    """The costs of one run: microseconds of processor time per add, by process; bytes per event and per block."""
+    """The costs of one run: microseconds of processor time per request, by process; bytes per event and per block."""
 
     cpu_us: dict[str, float]
     event_bytes: float
@@ -44,13 +44,17 @@ class Meter:
         self._ticks = ticks
         self._sizes = sizes
 
-    async def stopped(self, load: Load) -> Costs:
+    async def spent(self, requests: int) -> dict[str, float]:
+        """Microseconds of processor time per request so far, by process."""
         ticks = await _ticks(self._service)
+        return {side: _used(self._ticks.get(side, {}), now) / requests * 1e6 for side, now in ticks.items()}
+
+    async def stopped(self, load: Load) -> Costs:
         sizes = await _sizes(self._service)
         grown = {name: int(sizes[name] - self._sizes[name]) for name in sizes.keys()}  # noqa: SIM118 - a Record
         adds = load.adds_sent
         return Costs(
-            cpu_us={side: _used(self._ticks.get(side, {}), now) / adds * 1e6 for side, now in ticks.items()},
+            cpu_us=await self.spent(adds),
             event_bytes=grown["event_bytes"] / adds,
             block_bytes=grown["block_bytes"] / max(grown["blocks"], 1),
             wal_bytes=grown["wal_bytes"] / adds,
@@ -73,8 +77,8 @@ def add_to(findings: Findings, name: str, costs: list[Costs]) -> None:
 
 
 def cpu_of(name: str, side: str) -> str:
-    """The name of the figure for the time that `side` spends on an add under the load `name`."""
-    return f"{name}: processor time per add, {side}"
+    """The name of the figure for the time that `side` spends on a request under the load `name`."""
+    return f"{name}: processor time per request, {side}"
 
 
 async def _ticks(service: Service) -> dict[str, dict[int, float]]:

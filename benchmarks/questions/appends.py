@@ -60,6 +60,8 @@ async def measure(setting: Setting) -> Findings:
             contestants[ADDS] = await stack.enter_async_context(contest.question_1(setting, "appends"))
         rates = await interleaved(setting.rounds, contestants)
     findings = _findings(rates)
+    for name, samples in race.busy_us.items():
+        findings.figure(f"{name}: processor time of the process per event", "µs", samples)
     if race.recorder_rates:
         findings.figure(RECORDER, "a second", race.recorder_rates)
     return findings
@@ -71,6 +73,7 @@ class _Race:
 
     def __init__(self, setting: Setting, dsn: str, tournaments: list[Tournament]) -> None:
         self.recorder_rates: list[float] = []
+        self.busy_us: dict[str, list[float]] = {OURS: [], ZIPF: []}
         self._setting = setting
         self._dsn = dsn
         self._commits = setting.scaled(COMMITS, quick=QUICK_COMMITS)
@@ -85,11 +88,11 @@ class _Race:
 
     async def ours(self) -> float:
         self._tournament = self._unused.pop()
-        return await self._append([self._tournament], size=SIZE, commits=self._commits)
+        return await self._append(OURS, [self._tournament], size=SIZE, commits=self._commits)
 
     async def zipf(self, tournaments: list[Tournament]) -> float:
         commits = self._setting.scaled(ZIPF_COMMITS, quick=ZIPF_QUICK_COMMITS)
-        return await self._append(tournaments, size=ZIPF_SIZE, commits=commits)
+        return await self._append(ZIPF, tournaments, size=ZIPF_SIZE, commits=commits)
 
     async def copy(self) -> float:
         settings = {"database": self._dsn, "tournament_id": self._tournament.tournament_id, "size": SIZE}
@@ -117,9 +120,11 @@ class _Race:
             directory=self._setting.directory,
         )
 
-    async def _append(self, tournaments: list[Tournament], *, size: int, commits: int) -> float:
+    async def _append(self, name: str, tournaments: list[Tournament], *, size: int, commits: int) -> float:
         settings = {"database": self._dsn, "tournaments": tournaments, "size": size, "commits": commits}
-        return float((await self._setting.trial("append", settings))["events_per_second"])
+        figures = await self._setting.trial("append", settings)
+        self.busy_us[name].append(figures["busy_us"])
+        return float(figures["events_per_second"])
 
 
 def _findings(rates: dict[str, list[float]]) -> Findings:

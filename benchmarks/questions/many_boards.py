@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import ledger, traffic
+from benchmarks import contest, ledger, traffic
 from benchmarks.asking import Asker
 from benchmarks.ledger import WrongAnswer
 from benchmarks.load import Load
@@ -57,7 +57,8 @@ async def measure(setting: Setting) -> Findings:
     findings = Findings()
     boards = setting.scaled(BOARDS, quick=QUICK_BOARDS)
     for key, members in MEMBERS.items():
-        loads = await _measured(setting, boards, members)
+        loads, profiled = await _measured(setting, boards, members, key)
+        findings.add(profiled)
         for name, runs in loads.items():
             findings.figure(f"{boards:,} boards of {members:,}, {name}", "a second", [load.rate for load in runs])
         for name, runs in loads.items():
@@ -72,7 +73,8 @@ async def measure(setting: Setting) -> Findings:
     return findings
 
 
-async def _measured(setting: Setting, count: int, members: int) -> dict[str, list[Load]]:
+async def _measured(setting: Setting, count: int, members: int, key: str) -> tuple[dict[str, list[Load]], Findings]:
+    """The loads of each contestant, and where the time of the product goes."""
     name = f"boards_{members}"
     dsn = await setting.database(name)
     boards: list[Tournament] = []
@@ -105,7 +107,8 @@ async def _measured(setting: Setting, count: int, members: int) -> dict[str, lis
             sent = sum(load.adds_sent for load in loads[contestant])
             if not acknowledged <= recorded <= sent:
                 raise WrongAnswer(f"{contestant}: {sent} sent, {acknowledged} acknowledged, but {recorded} recorded")
-    return loads
+        profiled = await contest.profiled(setting, service, f"question {key}", runs[OURS])
+    return loads, profiled
 
 
 async def _warm_up(url: str, token: str, boards: list[Tournament]) -> None:

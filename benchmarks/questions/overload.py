@@ -13,7 +13,8 @@ p99 of its answers, and 23g that of a client that connects each time, from when 
 
 23h: how much more memory the process takes with 11,000 connections than with 64.
 
-The figures also have the ceiling, crud and Redis with 5,500 connections, by their answers.
+A full run has five rounds at least. The figures also have the ceiling, crud and Redis with 5,500 connections, by their
+answers.
 """
 
 import asyncio
@@ -28,6 +29,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from benchmarks import asking, ledger, load, machine
 from benchmarks.peers.serving import Settings
 from benchmarks.service import Service, owner
@@ -38,6 +41,7 @@ from benchmarks.world import Field, Tournament, open_tournaments, seeding
 
 NUMBERS: Final = (23,)
 NEEDS: Final = ("wrk",)
+ROUNDS: Final = 5
 FEW: Final = 64
 CROWDS: Final = (2_500, 5_500, 11_000)
 QUICK_CROWDS: Final = (250, 500, 1_000)
@@ -56,6 +60,8 @@ _HEAD: Final = "SELECT sequence FROM head WHERE tournament_id = $1"
 
 
 async def measure(setting: Setting) -> Findings:
+    if not setting.quick:
+        setting = replace(setting, rounds=max(setting.rounds, ROUNDS))
     dsn = await setting.database("overload")
     async with seeding(dsn) as connection:
         hot, calm = await open_tournaments(connection, "overload", 2, Field())

@@ -43,7 +43,8 @@ async def measure(setting: Setting) -> Findings:
                 contestants[f"{name}, ceiling"] = partial(setting.load, ceiling.url, requests)
                 contestants[f"{name}, ours"] = partial(contest.ours, setting, service, tournaments, requests)
             runs = await interleaved(setting.rounds, contestants)
-    findings = Findings()
+        mixed = partial(contest.ours, setting, service, tournaments, loads[MIXED])
+        findings = await contest.profiled(setting, service, "question 16", mixed)
     for name, run in runs.items():
         findings.figure(name, "a second", [load.rate for load in run])
     for key, name in _ROWS.items():

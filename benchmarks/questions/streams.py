@@ -132,10 +132,12 @@ class _Crowd:
         command = [sys.executable, "-m", "benchmarks.openloop"]
         return await figures_of(command, settings, log=self.setting.log("openloop"))
 
-    async def at_highest_rate(self, listeners: int) -> Load:
+    async def at_highest_rate(self, listeners: int, *, seconds: int | None = None) -> Load:
         """The adds to one tournament that are acknowledged while that many listen."""
         async with self.listening(listeners, looked_at=1):  # the listeners are not to take what the adds need
-            return await contest.ours(self.setting, self.service, self._tournaments[:1], self._requests[1])
+            return await contest.ours(
+                self.setting, self.service, self._tournaments[:1], self._requests[1], seconds=seconds
+            )
 
 
 async def _delays(findings: Findings, crowd: _Crowd, numbers: tuple[int, ...]) -> None:
@@ -165,6 +167,8 @@ async def _costs(findings: Findings, crowd: _Crowd, numbers: tuple[int, ...]) ->
         findings.figure(f"add.json with {int(listeners):,} listeners", "a second", [load.rate for load in runs])
     rates = {listeners: [load.rate for load in runs] for listeners, runs in loads.items()}
     findings.ratio("22a", rates[str(FEW)], rates["0"])
+    load = partial(crowd.at_highest_rate, FEW)
+    findings.add(await contest.profiled(crowd.setting, crowd.service, "question 22", load))
 
 
 async def _memory(findings: Findings, crowd: _Crowd, listeners: int) -> None:

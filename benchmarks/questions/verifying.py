@@ -54,6 +54,9 @@ async def measure(setting: Setting) -> Findings:
     for name, samples in rates.items():
         findings.figure(name, "events a second", samples)
     for name in VERIFY, VERIFY + LONE:
+        findings.figure(
+            f"{name}: processor time of the process per event", "µs", [run["busy_us"] for run in runs[name]]
+        )
         findings.figure(f"{name}: memory", "MiB", [run["memory_mib"] for run in runs[name]])
     findings.ratio("18a", rates[VERIFY], rates[SELECT])
     findings.ratio("18b", rates[VERIFY + LONE], rates[SELECT + LONE])

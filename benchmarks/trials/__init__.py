@@ -8,7 +8,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TypeVar
 
 import msgspec
@@ -27,16 +27,18 @@ def say(**figures: float) -> None:
 
 
 class Stopwatch:
-    """`seconds` that passed within `timing`."""
+    """`seconds` that passed within `timing`, and `busy_seconds` of processor time of this process."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.busy_seconds = 0.0
 
     @contextmanager
     def timing(self) -> Iterator[None]:
         """Hides all existing objects from the garbage collector, as the product's processes do."""
         gc.collect()
         gc.freeze()
-        started_at = perf_counter()
+        started_at, busy_before = perf_counter(), process_time()
         yield
         self.seconds += perf_counter() - started_at
+        self.busy_seconds += process_time() - busy_before
