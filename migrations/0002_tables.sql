@@ -237,6 +237,21 @@ $$;
 COMMENT ON FUNCTION expires_at IS
     'When points expire that took place at a time, in a unity with this lasts and expires_on. NULL: they do not.';
 
+-- Points expire before an event is judged, not before one that operators append (`judged` in engine/domain/events.py).
+CREATE VIEW expired_until AS
+SELECT p.tournament_id, h.recorded_at AS moment
+FROM checkpoint AS p
+CROSS JOIN LATERAL (
+    SELECT e.recorded_at
+    FROM event AS e
+    WHERE e.tournament_id = p.tournament_id AND e.sequence <= p.sequence
+        AND e.kind NOT IN ('CompetitorErased', 'EventSetAside')
+        AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
+    ORDER BY e.sequence DESC
+    LIMIT 1
+) AS h;
+COMMENT ON VIEW expired_until IS 'The time up to which all due points have expired in the tables.';
+
 -- Read from the log each time, because only some classifications need it.
 CREATE VIEW competition_sum AS
 SELECT tournament_id, ranking_id, unity_id, competitor_id, competition_id, sum(amount) AS sum
@@ -250,8 +265,7 @@ FROM (
         (d.delta ->> 2)::bigint AS amount
     FROM event AS e
     JOIN ranking AS r ON r.tournament_id = e.tournament_id AND r.ranking_id = (e.body::json ->> 'ranking_id')::bigint
-    JOIN checkpoint AS p ON p.tournament_id = e.tournament_id
-    JOIN event AS h ON h.tournament_id = e.tournament_id AND h.sequence = p.sequence
+    JOIN expired_until AS x ON x.tournament_id = e.tournament_id
     CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
     JOIN unity AS u ON u.tournament_id = e.tournament_id AND u.unity_id = (d.delta ->> 1)::bigint
     LEFT JOIN competition AS c
@@ -262,7 +276,7 @@ FROM (
         AND (u.lasts IS NULL OR (
             e.kind = 'PointsAdded' AND c.voided_at IS NULL
             AND expires_at(coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on)
-                > least(h.recorded_at, r.closed_at)
+                > least(x.moment, r.closed_at)
         ))
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
 ) AS given
@@ -314,12 +328,7 @@ BEGIN
             AND NOT coalesce(t.competitor_id = ANY (c.struck), false)
             AND (u.lasts IS NULL OR expires_at(
                 coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on
-            ) > least(r.closed_at, (
-                SELECT h.recorded_at
-                FROM checkpoint AS p
-                JOIN event AS h ON h.tournament_id = p.tournament_id AND h.sequence = p.sequence
-                WHERE p.tournament_id = p_tournament_id
-            )))
+            ) > least(r.closed_at, (SELECT x.moment FROM expired_until AS x WHERE x.tournament_id = p_tournament_id)))
             AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
     ) AS given
     WHERE given.is_total AND NOT given.is_before_another
@@ -562,4 +571,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE
     ON checkpoint, stopped, competitor, competition, participant, ranking, enrolment, unity, total, publication, snapshot,
     snapshot_part
     TO tallybook_service;
-GRANT SELECT ON standing, competition_sum, classification TO tallybook_service;
+GRANT SELECT ON standing, expired_until, competition_sum, classification TO tallybook_service;

@@ -21,11 +21,12 @@ from engine.domain.events import Event
 from engine.domain.terms import RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
+from projections.board.board import give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
+from projections.past.moments import PastBoard
 from projections.past.past import Past
-from projections.past.world_clock import WorldClock
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path. `path`, in the rows, is what follows it. `operation_id` is what clients that are
@@ -76,15 +77,21 @@ class RecallContext(Struct):
         if ranking_id in self.hidden:
             raise NotFound.of("ranking", ranking_id)
 
-    async def read_sums(
-        self, ranking_id: RankingId, sequence: Sequence, without: LeftOut, clock: WorldClock | None = None
-    ) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event, by `clock`, `without`
-        what was left out then. Raises as `Past`."""
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+        """Reads what the competitors of a ranking got in each competition up to an event, `without` what was left out
+        then. Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without, clock)
+        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without)
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         return sums
+
+    async def give_sums_then(self, ranking_id: RankingId, then: PastBoard) -> None:
+        """Gives the board what the competitors of a ranking had got in each competition. Raises as `Past`."""
+        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
+        at = then.board, then.sequence, then.clock
+        sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
+        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
+        give_sums(then.board, ranking_id, sums)
 
 
 class Recall(Struct, frozen=True):

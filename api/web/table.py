@@ -29,7 +29,7 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
-from projections.board.board import Board, Ranking, give_sums, left_out
+from projections.board.board import Board, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
@@ -547,8 +547,7 @@ async def _give_sums(context: RecallContext, then: PastBoard, ranking_id: Rankin
     if board is live.board:
         await live.followed_sums.follow(ranking_id, context.read_sums)
     elif board.rankings[ranking_id].competition_sums is None and then.sequence <= FORM_EVENTS_MAX:
-        without = left_out(board, ranking_id, then.expired_by)
-        give_sums(board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
+        await context.give_sums_then(ranking_id, then)
 
 
 async def _forms(

@@ -10,7 +10,7 @@ from engine.domain.events import Recorded
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.process.time_slices import in_time_slices
-from projections.board.board import give_sums, left_out
+from projections.board.board import give_sums
 from projections.past import folds, moments
 from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.moments import AtSequence
@@ -82,9 +82,8 @@ async def explanation(
             if _is_full(steps, most):
                 break
         if explainer.lacks_sums:
-            without = left_out(explainer.board, ranking_id, reached.recorded_at)
-            sums = await folds.folded_competition_sums(past, tournament_id, ranking_id, reached.sequence, without)
-            give_sums(explainer.board, ranking_id, sums)
+            at = explainer.board, reached.sequence
+            give_sums(explainer.board, ranking_id, await folds.folded_sums_then(past, tournament_id, ranking_id, *at))
         neighbours: list[Neighbours | None] = []
         await past.time_slices.work(_add_neighbours(explainer, neighbours))
     following = reached.sequence if reached.sequence < end else None

@@ -11,7 +11,7 @@ from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
 from engine.process.time_slices import in_time_slices
-from projections.board.board import Board, folding
+from projections.board.board import Board, folding, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.board.expiring import dated_between
 from projections.past import moments
@@ -32,29 +32,45 @@ LEADERS_EVENTS_MAX: Final = 1_000_000
 
 
 async def competition_sums(
-    past: Past,
-    tournament_id: TournamentId,
-    ranking_id: RankingId,
-    sequence: Sequence,
-    without: LeftOut,
-    clock: WorldClock | None = None,
+    past: Past, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, without: LeftOut
 ) -> CompetitionSums:
-    """As `folded_competition_sums`, for a request that is not admitted yet."""
-    async with past.admitted():
-        return await folded_competition_sums(past, tournament_id, ranking_id, sequence, without, clock)
-
-
-async def folded_competition_sums(
-    past: Past,
-    tournament_id: TournamentId,
-    ranking_id: RankingId,
-    sequence: Sequence,
-    without: LeftOut,
-    clock: WorldClock | None = None,
-) -> CompetitionSums:
-    """The sums that competitors of a ranking got in each competition up to this event, by `clock`, `without` the points
-    to leave out. Reads the log up to the event."""
+    """The sums that competitors of a ranking got in each competition up to this event, `without` the points to leave
+    out. Reads the log up to the event."""
     sums = CompetitionSums()
+    async with past.admitted():
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
+            await past.time_slices.work(counting(sums, ranking_id, events, without))
+    return sums
+
+
+async def sums_then(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    board: Board,
+    sequence: Sequence,
+    clock: WorldClock | None = None,
+) -> CompetitionSums:
+    """As `folded_sums_then`, for a request that is not admitted yet."""
+    async with past.admitted():
+        return await folded_sums_then(past, tournament_id, ranking_id, board, sequence, clock)
+
+
+async def folded_sums_then(
+    past: Past,
+    tournament_id: TournamentId,
+    ranking_id: RankingId,
+    board: Board,
+    sequence: Sequence,
+    clock: WorldClock | None = None,
+) -> CompetitionSums:
+    """The sums that competitors of a ranking got in each competition up to this event, by `clock`; `board`: the board
+    after it. Reads the log up to the event."""
+    now = None if clock is None else clock.on
+    if now is None and board.rankings[ranking_id].expires:
+        async with past.database.connection_for(tournament_id) as connection:
+            now = await reading.last_judged_at(connection, tournament_id, sequence)
+    without, sums = left_out(board, ranking_id, now), CompetitionSums()
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
         counted = events if clock is None else clock.shown(events)
         await past.time_slices.work(counting(sums, ranking_id, counted, without))

@@ -62,11 +62,6 @@ class PastBoard(Struct, frozen=True):
     def on(self) -> datetime | None:
         return None if self.clock is None else self.clock.on
 
-    @property
-    def expired_by(self) -> datetime:
-        """The time up to which due points have expired."""
-        return self.recorded_at if self.clock is None else self.clock.on
-
 
 class Range(Struct, frozen=True, kw_only=True):
     """A span of a log: from `first` and `since`, up to `last` and `until`, all inclusive. None: no bound."""

@@ -33,7 +33,7 @@ from engine.domain.events import (
 )
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
-from engine.log import digest, heads, reading
+from engine.log import heads, reading
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
@@ -591,9 +591,10 @@ class TournamentVerification:
 
     async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
         """The sums of competitions of a ranking up to this event."""
-        recorded_us = self.progress.recorded_us
-        now = None if recorded_us is None else digest.moment(recorded_us)
-        without = left_out(self._checks.board, ranking_id, now)
+        board, now = self._checks.board, None
+        if board.expiries:
+            now = await reading.last_judged_at(self._connection, self.progress.tournament_id, at)
+        without = left_out(board, ranking_id, now)
         sums = CompetitionSums()
         async for events in self._chunks(at):
             await in_time_slices(counting(sums, ranking_id, events, without))

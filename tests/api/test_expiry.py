@@ -21,6 +21,8 @@ from msgspec import Struct, field
 from api.cli.lines import told
 from api.desk import desk, docket
 from api.desk.desk import Desk
+from api.interface.questions import TableQuestion
+from api.interface.resources.classifications import ClassificationShape, answer_classification
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from api.web.words import ENGLISH
 from engine.database.pool import Database
@@ -45,7 +47,7 @@ from engine.log import appending, heads
 from engine.log.appending import Block, Request
 from engine.process import time_slices
 from engine.process.time_slices import in_time_slices
-from projections.board.board import give_sums, left_out
+from projections.board.board import give_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live import due, pool, tournament
@@ -375,10 +377,8 @@ async def test_what_counts_is_what_the_documentation_says(
                 unities = then.board.rankings[ranking].unities
                 found = {named: total for named, total in totals_of(then.board).items() if named[0] in unities}
                 assert found == {named: total for named, total in expected.items() if named[0] in unities}
-                sums = await folds.competition_sums(
-                    past, world.tournament_id, ranking, head, left_out(then.board, ranking, then.expired_by), then.clock
-                )
-                give_sums(then.board, ranking, sums)
+                at = then.board, head, then.clock
+                give_sums(then.board, ranking, await folds.sums_then(past, world.tournament_id, ranking, *at))
                 lines = await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking]))
                 values = await in_time_slices(lines.of([ANN, BOB, CID]))
                 best = world.naive.best_of(2, DAILY if ranking == RANKING else WEEKLY, clock.now, on)
@@ -834,3 +834,64 @@ async def test_the_public_sees_what_is_to_defend_at_the_public_end(
         assert await defended() == before
     await change(client, reveal="all")
     assert await defended() == dict.fromkeys(before, "0")
+
+
+async def best_then(world: World, ranking: RankingId, sequence: int) -> dict[CompetitorId, int | None]:
+    """The first values of the classification after this event."""
+    question = TableQuestion(ranking_id=ranking, at_sequence=Sequence(sequence))
+    async with world.desks[0].live_pool.pinned(world.tournament_id) as live:
+        shown = await told(world.desks[0], live, answer_classification, question, ClassificationShape)
+    return {CompetitorId(line.competitor_id): line.values[0] for line in shown.standings}
+
+
+async def add_days(world: World) -> None:
+    """Three competitions without a date, in which Ann and Bob get points that expire."""
+    for number, points in enumerate((5, 4, 3)):
+        one = CompetitionId(500 + number)
+        await world.do(0, commands.AddCompetition(competition_id=one, group_id=1))
+        world.naive.dates[one] = None
+        await world.add(0, one, (ANN, DAILY, points), (BOB, DAILY, 2), (ANN, PEAK, points))
+        await world.add(0, one, (ANN, WEEKLY, points), (BOB, WEEKLY, 2))
+
+
+async def test_what_an_operator_erases_after_a_boundary_is_shown_with_what_has_not_expired_yet(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In past moments and in the views of SQL, which all show what the events have taken."""
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await add_days(world)
+        erased = len(await world.events()) + 1
+    before = {RANKING: world.naive.best_of(2, DAILY, clock.now), OTHER: world.naive.best_of(2, WEEKLY, clock.now)}
+    nothing = {ANN: 0, BOB: 0, CID: 0}
+    assert before[RANKING] == {ANN: 9, BOB: 4, CID: 0}
+    reached = "SELECT competitor_id, sequence FROM reached($1, $2)"
+    first = next(sequence for sequence, one in world.naive.added.items() if (ANN, PEAK, 5) in one.lines)
+    await clock.pass_by(weeks=9)
+    await erase_in_log(database, world.tournament_id, CID)
+    await Worker(database).catch_up()
+    assert await best_in_tables(owner, world) == before
+    assert await owner.fetch(reached, world.tournament_id, PEAK) == [(ANN, first)]
+    assert await differences(database) == []
+    async with desks_at(dsn) as desks:
+        world.desks = desks
+        assert await world.totals(0) == {}
+        for ranking, values in before.items():
+            assert await best_then(world, ranking, erased) == values
+            assert await best_then(world, ranking, erased + 2) == nothing
+    await Worker(database).catch_up()
+    assert await best_in_tables(owner, world) == {RANKING: nothing, OTHER: nothing}
+    assert await owner.fetch(reached, world.tournament_id, PEAK) == []
+    assert await owner.fetch("SELECT FROM competition_sum") == []
+    assert await differences(database) == []
+
+
+async def best_in_tables(owner: asyncpg.Connection, world: World) -> dict[RankingId, dict[CompetitorId, int]]:
+    """The first values of the classifications, as the tables have them."""
+    found: dict[RankingId, dict[CompetitorId, int]] = {}
+    for ranking in (RANKING, OTHER):
+        lines = await owner.fetch("SELECT * FROM classified($1, $2)", world.tournament_id, ranking)
+        found[ranking] = {line["competitor_id"]: line["values"][0] for line in lines}
+    return found

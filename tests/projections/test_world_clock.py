@@ -101,8 +101,11 @@ async def test_a_table_on_a_date_has_what_had_taken_place_by_then(
                 without = left_out_in(whole[:sequence])
                 for event in clock.points(ranking_id, without=without.undone):
                     sums.count(Sequence(1), event, without.struck.get(event.competition_id, ()))
-                read = await folds.competition_sums(past, tournament_id, ranking_id, then.sequence, without, then.clock)
-                assert read == sums
+                at = then.board, then.sequence, then.clock
+                read = await folds.sums_then(past, tournament_id, ranking_id, *at)
+                for unity_id in ranking.unities:
+                    for competitor_id in board.competitors:
+                        assert read.of(unity_id, competitor_id) == sums.of(unity_id, competitor_id)
 
 
 async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
-from projections.board.board import Board, Ranking, give_sums, left_out
+from projections.board.board import Board, Ranking
 from projections.board.classification import Classified, in_force, lacks_sums, value_notations
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.selection import Selection
@@ -211,8 +211,7 @@ async def _compare(context: RecallContext, question: TableQuestion, head: Sequen
 async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
     """The lines of a board of the past. Raises what reading the log raises."""
     if lacks_sums(then.board.rankings[ranking_id]):
-        without = left_out(then.board, ranking_id, then.expired_by)
-        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
+        await context.give_sums_then(ranking_id, then)
     return await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 

@@ -16,7 +16,7 @@ from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.board.board import Board, give_sums, left_out
+from projections.board.board import Board
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.live.orders import made_in_time_slices
@@ -79,8 +79,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await moments.at(context.past, live.tournament_id, ranking_id, moment, live.head.sequence, question.on)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    without = left_out(then.board, ranking_id, then.expired_by)
-    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence, without, then.clock))
+    await context.give_sums_then(ranking_id, then)
     ranking = then.board.rankings[ranking_id]
     order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
     shape = await _form(then.board, question, unity_id, order)
