@@ -27,7 +27,7 @@ from engine.domain.events import (
     TournamentOpened,
     TournamentRenamed,
 )
-from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec
 from engine.log.rows import ASIDE, COLUMNS, event_of, events_of
 
@@ -59,6 +59,24 @@ _LAST_JUDGED_AT: Final = f"""
         AND sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
     ORDER BY sequence DESC
     LIMIT 1
+"""  # noqa: S608 # `ASIDE` is in `rows.py`
+# The events of the block that holds event $2, unless that is its last one. A request `begins` with each event that is
+# not an expiry, nor a later part of one request. An expiry that begins a block is alone in it.
+_BLOCK_WITH: Final = f"""
+    SELECT
+        e.sequence,
+        e.kind <> 'PointsExpired' AND coalesce(e.body::json -> 'part' ->> 0, '1') = '1' AS begins,
+        CASE WHEN e.kind = 'PointsExpired' THEN (e.body::json ->> 'ranking_id')::bigint END AS expires
+    FROM (
+        SELECT first_sequence, last_sequence
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= $2
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    JOIN event AS e ON e.tournament_id = $1 AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
+    WHERE b.last_sequence > $2 AND e.sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
+    ORDER BY e.sequence
 """  # noqa: S608 # `ASIDE` is in `rows.py`
 _UNJUDGED: Final = [kind.tag for kind in get_args(Event) if not kind.judged]
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
@@ -236,6 +254,22 @@ async def last_judged_at(connection: Connection, tournament_id: TournamentId, up
     if recorded_at is None:
         raise LogForked(tournament_id, upto)
     return recorded_at
+
+
+async def expiring_request(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence, ranking_id: RankingId
+) -> Sequence | None:
+    """The first event of the request to which the event `sequence` belongs, if points of the ranking expire with that
+    request, but after this event; None: they do not."""
+    begin = None
+    for row in await connection.fetch(_BLOCK_WITH, tournament_id, sequence):
+        if begin is None or row["begins"]:
+            if row["sequence"] > sequence:
+                break
+            begin = Sequence(row["sequence"])
+        elif row["sequence"] > sequence and row["expires"] == ranking_id:
+            return begin
+    return None
 
 
 async def request_at(

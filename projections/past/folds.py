@@ -65,15 +65,22 @@ async def folded_sums_then(
     clock: WorldClock | None = None,
 ) -> CompetitionSums:
     """The sums that competitors of a ranking got in each competition up to this event, by `clock`; `board`: the board
-    after it. Reads the log up to the event."""
-    now = None if clock is None else clock.on
+    after it. Reads the log up to the event. If points expire with the request that the event belongs to, but after the
+    event, only what had expired before the request is left out."""
+    settled, now = sequence, None if clock is None else clock.on
     if now is None and board.rankings[ranking_id].expires:
         async with past.database.connection_for(tournament_id) as connection:
-            now = await reading.last_judged_at(connection, tournament_id, sequence)
+            begin = await reading.expiring_request(connection, tournament_id, sequence, ranking_id)
+            settled = sequence if begin is None else Sequence(begin - 1)
+            now = await reading.last_judged_at(connection, tournament_id, settled)
+        if settled < sequence:
+            board = await past.board_at(tournament_id, settled)
     without, sums = left_out(board, ranking_id, now), CompetitionSums()
-    async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
+    async for events in past.chunks_read_ahead(tournament_id, Sequence(0), settled):
         counted = events if clock is None else clock.shown(events)
         await past.time_slices.work(counting(sums, ranking_id, counted, without))
+    async for events in past.chunks_read_ahead(tournament_id, settled, sequence):
+        await past.time_slices.work(counting(sums, ranking_id, events, LeftOut(first=without.first)))
     return sums
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from random import Random
 from typing import Any
 
@@ -895,3 +895,65 @@ async def best_in_tables(owner: asyncpg.Connection, world: World) -> dict[Rankin
         lines = await owner.fetch("SELECT * FROM classified($1, $2)", world.tournament_id, ranking)
         found[ranking] = {line["competitor_id"]: line["values"][0] for line in lines}
     return found
+
+
+async def test_a_moment_between_the_expiries_of_two_rankings_shows_what_each_has_lost_by_then(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await add_days(world)
+        before = {RANKING: world.naive.best_of(2, DAILY, clock.now), OTHER: world.naive.best_of(2, WEEKLY, clock.now)}
+        added = len(await world.events())
+        await clock.pass_by(weeks=9)
+        assert await world.totals(0) == {}
+        *_, one, other = await world.events()
+        assert isinstance(one, events.PointsExpired)
+        assert isinstance(other, events.PointsExpired)
+        nothing = {ANN: 0, BOB: 0, CID: 0}
+        for sequence, expired in (added, []), (added + 1, [one]), (added + 2, [one, other]):
+            gone = {event.ranking_id for event in expired}
+            for ranking, values in before.items():
+                assert await best_then(world, ranking, sequence) == (nothing if ranking in gone else values)
+
+
+async def test_a_moment_within_a_request_shows_what_the_request_has_changed_by_then(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that adds points too late, that changes a date, and that reopens a ranking: their expiry follows."""
+    clock = await told_clock(owner, monkeypatch)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await add_days(world)
+        shown = world.naive.best_of(2, DAILY, clock.now)
+
+        async def expiring(command: Command) -> int:
+            """The last event of this request before its expiry, which begins with the one of `RANKING`."""
+            await world.do(0, command)
+            told = await world.events()
+            expired = list(takewhile(lambda event: isinstance(event, events.PointsExpired), reversed(told)))
+            assert isinstance(expired[-1], events.PointsExpired)
+            assert expired[-1].ranking_id == RANKING
+            return len(told) - len(expired)
+
+        long_ago = MONDAY - timedelta(weeks=9)
+        await world.do(0, commands.AddCompetition(competition_id=CompetitionId(503), group_id=1, started_at=long_ago))
+        added = AddPoints(
+            ranking_id=RANKING, deltas=(Delta(ANN, DAILY, 9), Delta(BOB, DAILY, 1)), competition_id=CompetitionId(503)
+        )
+        sequence = await expiring(added)
+        assert await best_then(world, RANKING, sequence) == shown | {ANN: 14, BOB: 4}
+        assert await best_then(world, RANKING, sequence + 1) == shown
+        sequence = await expiring(commands.ChangeCompetition(competition_id=CompetitionId(500), started_at=long_ago))
+        assert await best_then(world, RANKING, sequence) == shown
+        shown = shown | {ANN: 7}
+        assert await best_then(world, RANKING, sequence + 1) == shown
+        await world.do(0, commands.CloseRanking(ranking_id=RANKING))
+        await clock.pass_by(weeks=9)
+        sequence = await expiring(commands.ReopenRanking(ranking_id=RANKING))
+        assert await best_then(world, RANKING, sequence) == shown
+        assert await best_then(world, RANKING, sequence + 1) == {ANN: 0, BOB: 0, CID: 0}
+        assert await differences(database) == []
