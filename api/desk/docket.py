@@ -201,11 +201,11 @@ class Case(Struct, eq=False, kw_only=True):
         match command:
             case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
                 raise LacksPoints
-            case ReopenRanking() if (
-                self.reopened is None or self.reopened.stale or self.reopened.until < live.boundaries[0]
-            ):
-                raise LacksPoints
-        return decide_at(live.board, command, times_of(live, command, self.caused, self.reopened))
+            case ReopenRanking():
+                if self.reopened is None or not self.reopened.is_current:
+                    raise LacksPoints
+                return *decide(live.board, command), *self.reopened.events
+        return decide_at(live.board, command, times_of(live, command, self.caused))
 
     def succeed(self, receipt: Receipt, now: float) -> None:
         """Answers, unless its time is over `now`."""
@@ -238,15 +238,10 @@ class Case(Struct, eq=False, kw_only=True):
             self.reopened.close()
 
 
-def times_of(
-    live: LiveTournament, command: Command, caused: CausedPointsFollower | None, reopened: ReopenedPoints | None = None
-) -> ExpiryTimes:
-    """What judging the command needs if points expire. `caused`, `reopened`: the points that it may make count or stop
-    counting."""
+def times_of(live: LiveTournament, command: Command, caused: CausedPointsFollower | None) -> ExpiryTimes:
+    """What judging the command needs if points expire. `caused`: the points that it may make count or stop counting."""
     given = {} if caused is None else caused.given()
-    if reopened is not None:
-        given = reopened.given
-    elif isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
+    if isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
         given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
     return ExpiryTimes(now=live.boundaries[0], given=given)
 
@@ -377,7 +372,7 @@ class Docket:
                 await case.caused.look_up(self._means.live_pool)
             elif isinstance(command, ReopenRanking):
                 case.let_go()
-                case.reopened = ReopenedPoints(self.live, command.ranking_id, self.live.boundaries[0])
+                case.reopened = ReopenedPoints(self.live, command.ranking_id)
                 await case.reopened.look_up(self._means.live_pool)
             else:
                 assert case.due is not None

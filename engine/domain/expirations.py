@@ -83,14 +83,6 @@ class Expiration:
         return self._sums.decided(self._until, Afterwards(now=self._until))
 
 
-def expired_since_closing(state: State, times: ExpiryTimes) -> tuple[Event, ...]:
-    """The expiry of those points in `times` that would have expired by now if their rankings had been open."""
-    expiration = Expiration(state, times.now, times.now)
-    for sequence, (recorded_at, points) in times.given.items():
-        expiration.take(sequence, recorded_at, points)
-    return finished(expiration.decided())
-
-
 def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
     """The events for points that expire, or count again, because the date of a competition changed.
 

@@ -19,7 +19,7 @@ from engine.domain.commands import Command
 from engine.domain.counting import ExpiryTimes
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result, Scored
-from engine.domain.expirations import expired_at_once, expired_since_closing, redated
+from engine.domain.expirations import expired_at_once, redated
 from engine.domain.faults import (
     circle_faults,
     color_faults,
@@ -151,7 +151,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
-    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it."""
+    """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it.
+    What expires with a reopening may be much, so `projections/live/due.py` sums it before."""
     match command:
         case commands.AddPoints() | commands.AddPointsToRankings():
             added = decide(state, command)
@@ -167,8 +168,6 @@ def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event
             return strike_competitors(state, command, times)
         case commands.ReversePoints():
             return reverse_points(state, command, times)
-        case commands.ReopenRanking():
-            return *decide(state, command), *expired_since_closing(state, times)
         case _:
             return decide(state, command)
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
 from engine.domain.counting import LacksResults, declared_date, now_of
-from engine.domain.events import CompetitionChanged, Event, PointsAdded, Recorded
+from engine.domain.events import CompetitionChanged, Event, PointsAdded, RankingReopened, Recorded
 from engine.domain.expirations import Expiration
 from engine.domain.terms import RankingId, Sequence
 from engine.log.heads import Head
@@ -41,7 +41,7 @@ class DuePoints:
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        live, time_slice = self._live, TimeSlice()
+        live = self._live
         head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
         before, self._before = self._before, None
@@ -51,37 +51,40 @@ class DuePoints:
         else:
             began, expiration = live.expired_until, Expiration(live.board, live.boundaries[0], self.until)
         self._expiration = expiration
-        async for recorded, points in _given_between(live, live_pool, began, self.until, open_ones):
-            expiration.take(recorded.sequence, recorded.recorded_at, points)
-            if time_slice.over:
-                await time_slice.give_way()
+        await _take(expiration, _given_between(live, live_pool, began, self.until, open_ones))
         while live.head == head:
-            try:
-                self.events = await in_time_slices(expiration.decided())
-            except LacksResults as lack:
-                await read_results(live_pool, live, lack.ranking_ids)
-            else:
-                self._head = head
+            if (decided := await _decided(expiration, live, live_pool)) is not None:
+                self.events, self._head = decided, head
                 return
 
 
 class ReopenedPoints:
-    """The points in a closed ranking that may be due by `until`, when it is reopened, kept current until `close`.
-    `stale`: a date has changed since `look_up`, so the points must be looked up again."""
+    """The expiry of all points of a closed ranking that are due, for when it is reopened. `events`: what to record with
+    the reopening; valid while `is_current`, until `close`. They stay valid longer than those of DuePoints: in a closed
+    ranking, no points start or stop counting, and only another date changes when they expire."""
 
-    def __init__(self, live: LiveTournament, ranking_id: RankingId, until: datetime) -> None:
-        self.until = until
-        self.given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
-        self.stale = False
+    def __init__(self, live: LiveTournament, ranking_id: RankingId) -> None:
+        self.events: tuple[Event, ...] = ()
         self._live = live
+        self._until = live.boundaries[0]
         self._ranking_id = ranking_id
+        self._stale = False
         live.followers.append(self._follow)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether `look_up` was about the present boundary, and nothing has changed since."""
+        return not self._stale and self._until == self._live.boundaries[0]
+
     async def look_up(self, live_pool: LivePool) -> None:
-        """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        began = self._live.expired_until
-        async for recorded, points in _given_between(self._live, live_pool, began, self.until, [self._ranking_id]):
-            self.given[recorded.sequence] = recorded.recorded_at, points
+        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        live = self._live
+        began, expiration = live.expired_until, Expiration(live.board, self._until, self._until)
+        await _take(expiration, _given_between(live, live_pool, began, self._until, [self._ranking_id]))
+        while not self._stale:
+            if (decided := await _decided(expiration, live, live_pool)) is not None:
+                self.events = decided
+                return
 
     def close(self) -> None:
         """Stops following. Idempotent."""
@@ -91,9 +94,27 @@ class ReopenedPoints:
     def _follow(self, recorded: Recorded) -> None:
         event = recorded.event
         if isinstance(event, CompetitionChanged):
-            self.stale = self.stale or event.structural
-        elif isinstance(event, PointsAdded) and event.ranking_id == self._ranking_id:
-            self.given[recorded.sequence] = recorded.recorded_at, event
+            self._stale = self._stale or event.structural
+        elif isinstance(event, RankingReopened):
+            self._stale = self._stale or event.ranking_id == self._ranking_id
+
+
+async def _take(expiration: Expiration, given: AsyncIterator[tuple[Recorded, PointsAdded]]) -> None:
+    """Passes all points to the expiration, with pauses for other work."""
+    time_slice = TimeSlice()
+    async for recorded, points in given:
+        expiration.take(recorded.sequence, recorded.recorded_at, points)
+        if time_slice.over:
+            await time_slice.give_way()
+
+
+async def _decided(expiration: Expiration, live: LiveTournament, live_pool: LivePool) -> tuple[Event, ...] | None:
+    """The events of the expiration; None: results were lacking and have been read, so it must be decided again."""
+    try:
+        return await in_time_slices(expiration.decided())
+    except LacksResults as lack:
+        await read_results(live_pool, live, lack.ranking_ids)
+        return None
 
 
 async def _given_between(

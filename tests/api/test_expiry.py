@@ -957,3 +957,69 @@ async def test_a_moment_within_a_request_shows_what_the_request_has_changed_by_t
         assert await best_then(world, RANKING, sequence) == shown
         assert await best_then(world, RANKING, sequence + 1) == {ANN: 0, BOB: 0, CID: 0}
         assert await differences(database) == []
+
+
+async def test_others_get_their_turns_however_many_points_expire_with_a_reopening(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+    take = Expiration.take
+
+    def taking(self: Expiration, *points: Any) -> None:
+        turns.append(next(number))
+        take(self, *points)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
+        await world.do(0, commands.CloseRanking(ranking_id=RANKING))
+        await clock.pass_by(hours=24)
+        await world.totals(0)
+        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        monkeypatch.setattr(Expiration, "take", taking)
+        async with turns_of_others() as number:
+            await world.do(0, commands.ReopenRanking(ranking_id=RANKING))
+        assert await world.totals(0) == {}
+    assert len(turns) == 80
+    assert all(later > earlier + 1 for earlier, later in pairwise(turns))
+
+
+@pytest.mark.parametrize("redated", [False, True])
+async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_looked_up(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, redated: bool
+) -> None:
+    """Another reopening has let it expire, or by another date it is no longer due."""
+    clock = await told_clock(owner, monkeypatch)
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
+
+    async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
+        await look_up(points, live_pool)
+        looked_up.set()
+        await goes_on.wait()
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        cause = CompetitionId(500)
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1, started_at=clock.now))
+        await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7))
+        await world.do(0, commands.CloseRanking(ranking_id=RANKING))
+        await clock.pass_by(hours=24)
+        await world.totals(0)
+        with monkeypatch.context() as hold:
+            hold.setattr(ReopenedPoints, "look_up", held)
+            reopening = asyncio.create_task(world.do(0, commands.ReopenRanking(ranking_id=RANKING)))
+            await looked_up.wait()
+        if redated:
+            await world.do(1, commands.ChangeCompetition(competition_id=cause, started_at=clock.now))
+            expected = {(HOURLY, ANN): 5, (LEAST, ANN): 7}
+        else:
+            await world.do(1, commands.ReopenRanking(ranking_id=RANKING))
+            await world.add(1, None, (BOB, HOURLY, 3))
+            await world.do(1, commands.CloseRanking(ranking_id=RANKING))
+            expected = {(HOURLY, BOB): 3}
+        goes_on.set()
+        await reopening
+        assert await world.totals(0) == expected
+        assert await differences(database) == []
