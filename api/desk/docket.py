@@ -82,7 +82,7 @@ from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
 from engine.process.tracing import RequestSpan
 from projections.live.caused import CausedPointsFollower
-from projections.live.due import DuePoints, ReopenedPoints
+from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -146,9 +146,9 @@ class Case(Struct, eq=False, kw_only=True):
     its judging and its append. `alone`: it needs a separate block, as an exact command always does. `withdrawn`: the
     client was told that it was not applied, so it must never be. `condition`: an additional condition: the client's on
     the state of the resource, or the operator's on use. `caused`: the points of the competition that the command voids
-    or unvoids, or whose date it changes, kept current until the case is settled, which may be later than its answer;
-    `reopened`: likewise, the points that expire with the reopening. `due`: the points that it expires. `needs_head`:
-    its command receives the head of the log. `span`: that of the request, if it is traced.
+    or unvoids, kept current until the case is settled, which may be later than its answer; `expiring`: likewise, what
+    expires with another date or a reopening. `due`: the points that it expires. `needs_head`: its command receives the
+    head of the log. `span`: that of the request, if it is traced.
     """
 
     command: Command
@@ -170,7 +170,7 @@ class Case(Struct, eq=False, kw_only=True):
     caused: CausedPointsFollower | None = None
     needs_head: bool = False
     due: DuePoints | None = None
-    reopened: ReopenedPoints | None = None
+    expiring: RedatedPoints | ReopenedPoints | None = None
 
     def judge(self, live: LiveTournament) -> None:
         """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints,
@@ -179,8 +179,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.condition.refuse_unless_met(live.board)
         command = self.command
         if self.caused is not None:
-            if not isinstance(command, ChangeCompetition):
-                command = msgspec.structs.replace(command, caused=self.caused.now())
+            command = msgspec.structs.replace(command, caused=self.caused.now())
         elif self.needs_head:
             command = msgspec.structs.replace(command, head=live.head.sequence)
         if live.expires:
@@ -198,13 +197,12 @@ class Case(Struct, eq=False, kw_only=True):
             if not self.due.events:
                 raise NothingDue
             return self.due.events
-        match command:
-            case ChangeCompetition() if command.started_at is not UNSET and self.caused is None:
+        if isinstance(command, ReopenRanking) or (
+            isinstance(command, ChangeCompetition) and command.started_at is not UNSET
+        ):
+            if self.expiring is None or not self.expiring.is_current:
                 raise LacksPoints
-            case ReopenRanking():
-                if self.reopened is None or not self.reopened.is_current:
-                    raise LacksPoints
-                return *decide(live.board, command), *self.reopened.events
+            return *decide(live.board, command), *self.expiring.events
         return decide_at(live.board, command, times_of(live, command, self.caused))
 
     def succeed(self, receipt: Receipt, now: float) -> None:
@@ -213,7 +211,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.time_out()
         elif not self.receipt.done():
             self.receipt.set_result(receipt)
-        if self.caused is not None or self.reopened is not None:
+        if self.caused is not None or self.expiring is not None:
             self.let_go()
 
     def fail(self, error: Exception) -> None:
@@ -234,8 +232,16 @@ class Case(Struct, eq=False, kw_only=True):
         """Releases what judging needs: the case will not be judged any more."""
         if self.caused is not None:
             self.caused.close()
-        if self.reopened is not None:
-            self.reopened.close()
+        if self.expiring is not None:
+            self.expiring.close()
+
+
+def _expiring_with(live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> RedatedPoints | ReopenedPoints:
+    """What expires with the command."""
+    if isinstance(command, ReopenRanking):
+        return ReopenedPoints(live, command.ranking_id)
+    assert command.started_at is not UNSET
+    return RedatedPoints(live, command.competition_id, command.started_at)
 
 
 def times_of(live: LiveTournament, command: Command, caused: CausedPointsFollower | None) -> ExpiryTimes:
@@ -367,13 +373,10 @@ class Docket:
         """Reads the points without which the case cannot be judged. The case is judged next."""
         command = case.command
         try:
-            if isinstance(command, ChangeCompetition):
-                case.caused = CausedPointsFollower(self.live, command.competition_id)
-                await case.caused.look_up(self._means.live_pool)
-            elif isinstance(command, ReopenRanking):
+            if isinstance(command, ChangeCompetition | ReopenRanking):
                 case.let_go()
-                case.reopened = ReopenedPoints(self.live, command.ranking_id)
-                await case.reopened.look_up(self._means.live_pool)
+                case.expiring = _expiring_with(self.live, command)
+                await case.expiring.look_up(self._means.live_pool)
             else:
                 assert case.due is not None
                 await case.due.look_up(self._means.live_pool)

@@ -6,8 +6,6 @@ Pure. Each ranking gets one PointsExpired.
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 
-from msgspec import UNSET
-
 from engine.domain import events
 from engine.domain.counting import (
     AS_NOW,
@@ -83,31 +81,39 @@ class Expiration:
         return self._sums.decided(self._until, Afterwards(now=self._until))
 
 
-def redated(state: State, changed: events.CompetitionChanged, times: ExpiryTimes) -> tuple[Event, ...]:
-    """The events for points that expire, or count again, because the date of a competition changed.
+class Redating:
+    """The points that expire, or count again, when a competition gets the date `started_at`; None: none is declared. In
+    the state, everything due by `now` has expired."""
 
-    Raises Conflict if such points are in a closed ranking.
-    """
-    if changed.started_at is UNSET:
-        return ()
-    date = changed.started_at
-    if date == state.competitions[changed.competition_id].created_at:
-        date = None  # means that none is declared
-    sums = _Sums(state)
-    for sequence, (recorded_at, points) in times.given.items():
-        ranking = state.rankings[points.ranking_id]
+    def __init__(self, state: State, competition_id: CompetitionId, started_at: datetime | None, now: datetime) -> None:
+        competition = state.competitions.get(competition_id)
+        if competition is not None and started_at == competition.created_at:
+            started_at = None  # it means that none is declared
+        self._state, self._competition_id, self._date, self._now = state, competition_id, started_at, now
+        self._sums = _Sums(state)
+
+    def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
+        """Takes an event's points of the competition."""
+        ranking = self._state.rankings[points.ranking_id]
         if sequence not in ranking.undone:
-            now = now_of(ranking, times.now)
-            before = over_by(ranking, took_place_at(state, recorded_at, points.competition_id), now)
-            after = over_by(ranking, date or recorded_at, now)
-            sums.start(sequence, points, before - after)
-            sums.stop(points, after - before)
-    if closed := closed_among(state, sums.rankings):
-        raise Conflict(
-            f"By another date, points of competition {changed.competition_id} would count otherwise in closed "
-            f"rankings; have them reopened first: {closed}."
-        )
-    return finished(sums.decided(times.now, Afterwards(now=times.now, dates={changed.competition_id: date})))
+            now = now_of(ranking, self._now)
+            before = over_by(ranking, took_place_at(self._state, recorded_at, self._competition_id), now)
+            after = over_by(ranking, self._date or recorded_at, now)
+            self._sums.start(sequence, points, before - after)
+            self._sums.stop(points, after - before)
+
+    def refuse_closed(self) -> None:
+        """Raises Conflict if such points are in a closed ranking."""
+        if closed := closed_among(self._state, self._sums.rankings):
+            raise Conflict(
+                f"By another date, points of competition {self._competition_id} would count otherwise in closed "
+                f"rankings; have them reopened first: {closed}."
+            )
+
+    def decided(self) -> Steps[tuple[Event, ...]]:
+        """The events. Raises LacksResults."""
+        afterwards = Afterwards(now=self._now, dates={self._competition_id: self._date})
+        return self._sums.decided(self._now, afterwards)
 
 
 class _Sums:

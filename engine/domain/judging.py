@@ -19,7 +19,7 @@ from engine.domain.commands import Command
 from engine.domain.counting import ExpiryTimes
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result, Scored
-from engine.domain.expirations import expired_at_once, redated
+from engine.domain.expirations import expired_at_once
 from engine.domain.faults import (
     circle_faults,
     color_faults,
@@ -152,14 +152,11 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 def decide_at(state: State, command: Command, times: ExpiryTimes) -> tuple[Event, ...]:
     """As `decide`, where points expire: points that the command expires, or makes count again, are recorded with it.
-    What expires with a reopening may be much, so `projections/live/due.py` sums it before."""
+    What expires with another date or a reopening may be much, so `projections/live/due.py` sums it before."""
     match command:
         case commands.AddPoints() | commands.AddPointsToRankings():
             added = decide(state, command)
             return *added, *expired_at_once(state, command.competition_id, added, times)
-        case commands.ChangeCompetition():
-            changed = _change_competition(state, command)
-            return changed, *redated(state, changed, times)
         case commands.VoidCompetition():
             return void_competition(state, command, times)
         case commands.UnvoidCompetition():

@@ -5,33 +5,67 @@ ever voided, so they are looked up in the log. From then on, the live passes on 
 the voiding may still be judged, even if its client has disconnected.
 """
 
+from abc import ABC, abstractmethod
 from datetime import datetime
 
 from engine.domain.commands import CausedPoints
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, Sequence
+from engine.process.time_slices import TimeSlice
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 
-class CausedPointsFollower:
-    """The points that a competition has caused up to the live's head, kept current until `close`."""
+class PointsFollower(ABC):
+    """Takes the points that a competition has caused up to the live's head, and later ones until `close`."""
 
     def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
         self.competition_id = competition_id
         self._live = live
-        self._points: dict[Sequence, PointsAdded] = {}
-        self._recorded_at: dict[Sequence, datetime] = {}
         self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        time_slice = TimeSlice()
         async for recorded in live_pool.points_of(self._live, self.competition_id):
-            self._take(recorded)
+            self._look_at(recorded)
+            if time_slice.over:
+                await time_slice.give_way()
+        self._look_at_since()
+
+    def close(self) -> None:
+        """Stops following. Idempotent."""
+        if self._follow in self._live.followers:
+            self._live.followers.remove(self._follow)
+
+    def _follow(self, recorded: Recorded) -> None:
+        if self._since is None:
+            self._look_at(recorded)
+        else:
+            self._since.append(recorded)
+
+    def _look_at_since(self) -> None:
         since, self._since = self._since or [], None
         for recorded in since:
-            self._take(recorded)
+            self._look_at(recorded)
+
+    def _look_at(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, PointsAdded) and event.competition_id == self.competition_id:
+            self._take(recorded, event)
+
+    @abstractmethod
+    def _take(self, recorded: Recorded, points: PointsAdded) -> None: ...
+
+
+class CausedPointsFollower(PointsFollower):
+    """Keeps these points, for a voiding or a striking."""
+
+    def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
+        super().__init__(live, competition_id)
+        self._points: dict[Sequence, PointsAdded] = {}
+        self._recorded_at: dict[Sequence, datetime] = {}
 
     def now(self) -> CausedPoints:
         """A new dictionary of the points up to the live's head. Call `look_up` first."""
@@ -42,19 +76,6 @@ class CausedPointsFollower:
         """As `now`, with the time when each was recorded."""
         return {sequence: (self._recorded_at[sequence], points) for sequence, points in self._points.items()}
 
-    def close(self) -> None:
-        """Stops following. Idempotent."""
-        if self._follow in self._live.followers:
-            self._live.followers.remove(self._follow)
-
-    def _follow(self, recorded: Recorded) -> None:
-        if self._since is None:
-            self._take(recorded)
-        else:
-            self._since.append(recorded)
-
-    def _take(self, recorded: Recorded) -> None:
-        event = recorded.event
-        if isinstance(event, PointsAdded) and event.competition_id == self.competition_id:
-            self._points[recorded.sequence] = event
-            self._recorded_at[recorded.sequence] = recorded.recorded_at
+    def _take(self, recorded: Recorded, points: PointsAdded) -> None:
+        self._points[recorded.sequence] = points
+        self._recorded_at[recorded.sequence] = recorded.recorded_at

@@ -9,12 +9,14 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
 from engine.domain.counting import LacksResults, declared_date, now_of
-from engine.domain.events import CompetitionChanged, Event, PointsAdded, RankingReopened, Recorded
-from engine.domain.expirations import Expiration
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.events import CompetitionChanged, Event, PointsAdded, RankingClosed, RankingReopened, Recorded
+from engine.domain.expirations import Expiration, Redating
+from engine.domain.steps import finished
+from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.expiring import dated_between
+from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -51,7 +53,7 @@ class DuePoints:
         else:
             began, expiration = live.expired_until, Expiration(live.board, live.boundaries[0], self.until)
         self._expiration = expiration
-        await _take(expiration, _given_between(live, live_pool, began, self.until, open_ones))
+        await _take_all(expiration, _given_between(live, live_pool, began, self.until, open_ones))
         while live.head == head:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events, self._head = decided, head
@@ -80,7 +82,7 @@ class ReopenedPoints:
         """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
         live = self._live
         began, expiration = live.expired_until, Expiration(live.board, self._until, self._until)
-        await _take(expiration, _given_between(live, live_pool, began, self._until, [self._ranking_id]))
+        await _take_all(expiration, _given_between(live, live_pool, began, self._until, [self._ranking_id]))
         while not self._stale:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events = decided
@@ -99,7 +101,54 @@ class ReopenedPoints:
             self._stale = self._stale or event.ranking_id == self._ranking_id
 
 
-async def _take(expiration: Expiration, given: AsyncIterator[tuple[Recorded, PointsAdded]]) -> None:
+class RedatedPoints(PointsFollower):
+    """What expires, or counts again, when a competition gets another date: `events`. Valid while `is_current`, until
+    `close`."""
+
+    def __init__(self, live: LiveTournament, competition_id: CompetitionId, started_at: datetime | None) -> None:
+        super().__init__(live, competition_id)
+        self._until = live.boundaries[0]
+        self._redating = Redating(live.board, competition_id, started_at, self._until)
+        self._decided: tuple[Head, tuple[Event, ...]] | None = None
+        self._stale = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether `look_up` was about the present boundary, and only points have been added since."""
+        return not self._stale and self._until == self._live.boundaries[0]
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What to record with the new date. Takes long only if the live has folded points since `look_up`. Raises
+        Conflict and LacksResults."""
+        self._redating.refuse_closed()
+        if self._decided is None or self._decided[0] != self._live.head:
+            self._decided = self._live.head, finished(self._redating.decided())
+        return self._decided[1]
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        await super().look_up(live_pool)
+        self._since = []  # or the sums would change while they are being read
+        while self._decided is None:
+            head = self._live.head
+            if (decided := await _decided(self._redating, self._live, live_pool)) is not None:
+                self._decided = head, decided
+        self._look_at_since()
+
+    def _follow(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, RankingClosed | RankingReopened) or (
+            event.structural and getattr(event, "competition_id", None) == self.competition_id
+        ):
+            self._stale = True
+        super()._follow(recorded)
+
+    def _take(self, recorded: Recorded, points: PointsAdded) -> None:
+        self._redating.take(recorded.sequence, recorded.recorded_at, points)
+
+
+async def _take_all(expiration: Expiration, given: AsyncIterator[tuple[Recorded, PointsAdded]]) -> None:
     """Passes all points to the expiration, with pauses for other work."""
     time_slice = TimeSlice()
     async for recorded, points in given:
@@ -108,7 +157,9 @@ async def _take(expiration: Expiration, given: AsyncIterator[tuple[Recorded, Poi
             await time_slice.give_way()
 
 
-async def _decided(expiration: Expiration, live: LiveTournament, live_pool: LivePool) -> tuple[Event, ...] | None:
+async def _decided(
+    expiration: Expiration | Redating, live: LiveTournament, live_pool: LivePool
+) -> tuple[Event, ...] | None:
     """The events of the expiration; None: results were lacking and have been read, so it must be decided again."""
     try:
         return await in_time_slices(expiration.decided())

@@ -26,12 +26,14 @@ from api.interface.resources.classifications import ClassificationShape, answer_
 from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from api.web.words import ENGLISH
 from engine.database.pool import Database
-from engine.domain import commands, events
+from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
-from engine.domain.errors import DatabaseUnavailable, QueueFull, Refusal
+from engine.domain.counting import over_by
+from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull, Refusal
 from engine.domain.events import Criterion, Delta
 from engine.domain.expirations import Expiration
 from engine.domain.expiry import ExpiresOn
+from engine.domain.state import RankingState
 from engine.domain.terms import (
     OPERATOR,
     CompetitionId,
@@ -51,7 +53,7 @@ from projections.board.board import give_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live import due, pool, tournament
-from projections.live.due import DuePoints, ReopenedPoints
+from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -1022,4 +1024,102 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
         goes_on.set()
         await reopening
         assert await world.totals(0) == expected
+        assert await differences(database) == []
+
+
+async def test_others_get_their_turns_however_many_points_expire_with_another_date(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+
+    def asked(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
+        turns.append(next(number))
+        return over_by(ranking, took_place, now)
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        cause = CompetitionId(500)
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
+        await asyncio.gather(*(world.add(0, cause, (who, HOURLY, 2), (who, LEAST, 5)) for who in (ANN, BOB) * 20))
+        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        monkeypatch.setattr(expirations, "over_by", asked)
+        async with turns_of_others() as number:
+            await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1)))
+        assert await world.totals(0) == {}
+    assert len(turns) == 80
+    assert all(later > earlier + 1 for earlier, later in pairwise(turns[::2]))  # it asks twice about each event
+
+
+@pytest.mark.parametrize("what", ["added", "undone", "struck", "better", "closed"])
+async def test_another_date_expires_what_is_due_whatever_happened_while_that_was_looked_up(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    clock = await told_clock(owner, monkeypatch)
+    looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), RedatedPoints.look_up
+
+    async def held(points: RedatedPoints, live_pool: LivePool) -> None:
+        await look_up(points, live_pool)
+        looked_up.set()
+        await goes_on.wait()
+
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        cause, long_ago = CompetitionId(500), MONDAY - timedelta(days=1)
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
+        world.naive.dates[cause] = None
+        await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7), (BOB, HOURLY, 4), (BOB, DAILY, 1))
+        (given,) = world.naive.added
+        with monkeypatch.context() as hold:
+            hold.setattr(RedatedPoints, "look_up", held)
+            changed = commands.ChangeCompetition(competition_id=cause, started_at=long_ago)
+            redating = asyncio.create_task(world.do(0, changed))
+            await looked_up.wait()
+        match what:
+            case "added":
+                await world.add(1, cause, (ANN, HOURLY, 3), (CID, LEAST, 2))
+            case "undone":
+                await world.do(1, commands.ReversePoints(ranking_id=RANKING, sequence=given))
+                world.naive.added[given].undone = True
+            case "struck":
+                await world.do(1, commands.StrikeCompetitors(competition_id=cause, competitors=(BOB,)))
+                world.naive.struck.add((cause, BOB))
+            case "better":
+                await world.add(1, None, (ANN, LEAST, 6))
+            case "closed":
+                await world.do(1, commands.CloseRanking(ranking_id=RANKING))
+        goes_on.set()
+        if what == "closed":
+            with pytest.raises(Conflict, match="would count otherwise in closed rankings"):
+                await redating
+        else:
+            await redating
+            world.naive.dates[cause] = long_ago
+        assert await world.totals(0) == world.naive.totals(clock.now)
+        assert await differences(database) == []
+
+
+async def test_points_that_are_added_while_what_expires_with_another_date_is_summed_expire_too(
+    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, cause, long_ago = await told_clock(owner, monkeypatch), CompetitionId(500), MONDAY - timedelta(days=1)
+    async with desks_at(dsn) as desks:
+        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
+        await world.begin()
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
+        world.naive.dates[cause] = None
+        await world.add(0, cause, (ANN, HOURLY, 5), (BOB, HOURLY, 4))
+
+        async def interrupted(steps: Any) -> Any:
+            next(steps)
+            await world.add(1, cause, (ANN, HOURLY, 2), (CID, HOURLY, 3), (CID, LEAST, 1))
+            assert len(await world.totals(0)) == 4
+            return await in_time_slices(steps)
+
+        with monkeypatch.context() as within:
+            within.setattr(due, "in_time_slices", interrupted)
+            await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=long_ago))
+        world.naive.dates[cause] = long_ago
+        assert await world.totals(0) == world.naive.totals(clock.now) == {}
         assert await differences(database) == []
