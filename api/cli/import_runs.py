@@ -66,6 +66,10 @@ async def undo(
         return
     if not planned.commands:
         printing.say(f"nothing to do: nothing of import {name} counts")
+    elif not planned.events:
+        printing.say(
+            f"nothing of import {name} counted any more; now that it is undone, its file can be imported again"
+        )
     else:
         voided = printing.count(len(planned.voided), "competition")
         printing.say(f"{voided} voided, points of {printing.count(planned.points, 'event')} taken back")

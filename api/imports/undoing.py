@@ -2,7 +2,8 @@
 
 The competitions that it added are voided, unless they hold points of others. Its points elsewhere are undone. Each is a
 separate request, judged by what counts at that moment. So an interrupted undoing continues when it runs again, and a
-completed one finds nothing to do. What an organiser has already voided or undone stays as it is.
+completed one finds nothing to do. What an organiser has already voided or undone stays as it is; if that is all, one
+request still records in the log that the import was undone.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from api.desk.desk import Desk
 from api.http.forms import fingerprint
 from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
-from engine.domain.commands import CausedPoints, NamedEvent, ReversePoints, VoidCompetition
+from engine.domain.commands import CausedPoints, ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Afterwards, ExpiryTimes, LacksResults, TotalsOfResults, totals_after
 from engine.domain.errors import Forbidden, NotFound, TallybookError
 from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed
@@ -29,14 +30,17 @@ from projections.board.board import Board
 from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 
+_TakingBack = VoidCompetition | ReversePoints
+
 
 class Undoing(Struct, frozen=True, kw_only=True):
     """The effects of undoing the import `name`: its `commands`, judged as `events`. `voided`: the competitions that it
     voids. `kept`: those that the import added, and that hold points of others. `points`: the number of the import's
-    events with points that it takes back."""
+    events with points that it takes back. If nothing counts, the only command is a change that changes nothing, but
+    records that the import was undone; without commands, that is recorded."""
 
     name: str
-    commands: tuple[VoidCompetition | ReversePoints, ...]
+    commands: tuple[_TakingBack | ChangeCompetition, ...]
     events: tuple[Event, ...]
     voided: tuple[CompetitionId, ...]
     kept: tuple[CompetitionId, ...]
@@ -96,14 +100,11 @@ async def _planned(desk: Desk, live: LiveTournament, name: str, added: _Added) -
         and points.competition_id is not None
         and board.competitions[points.competition_id].voided_at is None
     ]
-    if not voids and not reversals and counting and not await _is_undone(desk, live, name):
-        # Everything was voided one by one. Undoing one of its events records in the log that the import was undone.
-        reversals = [_reversal(*next(iter(counting.items())))]
-    commands: tuple[VoidCompetition | ReversePoints, ...] = (*reversals, *voids)
+    taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
     return Undoing(
         name=name,
-        commands=commands,
-        events=_foreseen(live, commands, recorded_at),
+        commands=taking_back or await _record(desk, live, name, added),
+        events=_foreseen(live, taking_back, recorded_at),
         voided=tuple([void.competition_id for void in voids]),
         kept=tuple(kept),
         points=len(reversals) + sum(points.competition_id in voided for points in counting.values()),
@@ -111,14 +112,14 @@ async def _planned(desk: Desk, live: LiveTournament, name: str, added: _Added) -
 
 
 def _foreseen(
-    live: LiveTournament, commands: Iterable[VoidCompetition | ReversePoints], recorded_at: Mapping[Sequence, datetime]
+    live: LiveTournament, commands: Iterable[_TakingBack], recorded_at: Mapping[Sequence, datetime]
 ) -> tuple[Event, ...]:
     """The events that the commands lead to, one after the other. Raises LacksResults, and as `decide`."""
     board = live.board
     points: dict[Sequence, PointsAdded] = {}
     for command in commands:
         points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
-    judge: Callable[[Board, VoidCompetition | ReversePoints], Iterable[Event]] = decide
+    judge: Callable[[Board, _TakingBack], Iterable[Event]] = decide
     if live.expires:
         given = {sequence: (recorded_at[sequence], its) for sequence, its in points.items()}
         judge = partial(decide_at, times=ExpiryTimes(now=live.boundaries[0], given=given))
@@ -172,20 +173,24 @@ async def undo_import(
 async def _submit(
     desk: Desk,
     live: LiveTournament,
-    command: VoidCompetition | ReversePoints,
+    command: _TakingBack | ChangeCompetition,
     name: str,
     head: Sequence,
     actor: ActorId,
 ) -> None:
     """Submits a command. Its key differs for each undoing, because an organiser may have made it count again in
     between."""
-    what = command.competition_id if isinstance(command, VoidCompetition) else command.sequence
+    what = command.sequence if isinstance(command, ReversePoints) else command.competition_id
     form = {"import": name, "command": type(command).__name__, "of": str(what), "planned at": str(head)}
     said = fingerprint("UNDO", "import", form)
-    filled_in = replace(command, caused=None) if isinstance(command, VoidCompetition) else replace(command, named=None)
+    match command:  # the desk looks up what they need
+        case VoidCompetition():
+            command = replace(command, caused=None)
+        case ReversePoints():
+            command = replace(command, named=None)
     await desk.submit(
         live,
-        filled_in,
+        command,
         actor=actor,
         idempotency_key=f"undo-{said.hex()}",
         fingerprint=import_runs.undoing_fingerprint_of(said, name),
@@ -235,6 +240,11 @@ async def _caused(
     return {one: dict(sorted(points.items())) for one, points in caused.items()}
 
 
-async def _is_undone(desk: Desk, live: LiveTournament, name: str) -> bool:
+async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) -> tuple[ChangeCompetition, ...]:
+    """The command that records that the import was undone, unless that is recorded."""
     async with desk.database.connection() as connection:
-        return bool(await import_runs.undone_among(connection, live.tournament_id, [name]))
+        if await import_runs.undone_among(connection, live.tournament_id, [name]):
+            return ()
+    of_points = [points.competition_id for points in added.points.values() if points.competition_id is not None]
+    competitions = sorted({*added.competitions, *of_points})
+    return tuple([ChangeCompetition(competition_id=one) for one in competitions[:1]])

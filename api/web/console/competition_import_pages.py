@@ -183,21 +183,22 @@ def _undo(viewer: Viewer, venue: Venue, run: Run) -> Html | None:
 
 def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, previewed: Html, filling: Filling) -> bytes:
     """The effects of undoing an import, and the button that undoes it."""
-    voided = _count(len(undoing.voided), "competition")
-    said = (
-        f"{voided} would be voided, and the points of {_count(undoing.points, 'event')} taken back. The log keeps all. "
-        "The corrected file can be imported afterwards."
-    )
+    voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
+    said = "Nothing of it counts any more."
+    if undoing.events:
+        said = f"{voided} would be voided, and the points of {points} taken back. The log keeps all."
+    if undoing.commands:
+        said += " The corrected file can be imported afterwards."
     address = venue.address(f"/imports/{undoing.name}/undo")
     return console_page(
         viewer,
         f"Undo import {undoing.name}",
-        element("p", said, class_="warning") if undoing.commands else element("p", "Nothing of it counts any more."),
+        element("p", said, class_="warning" if undoing.events else None),
         _listed("They would be voided", board, undoing.voided),
         _listed("They stay, because they hold points of others", board, undoing.kept),
-        previewed if undoing.commands else None,
+        previewed if undoing.events else None,
         complaint(filling, []),
-        form(filling, address, "Undo it", dangerous=True) if undoing.commands else None,
+        form(filling, address, "Undo it", dangerous=bool(undoing.events)) if undoing.commands else None,
         ways(way("Leave it as it is", venue.address("/imports"))),
         venue=venue,
     )

@@ -544,6 +544,37 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert unknown.err == "This tournament has no import 'nothing'; `tallybook import list` shows them.\n"
 
 
+@pytest.mark.parametrize("by_hand", ["voided", "voided, and their points undone", "voided, and never had points"])
+async def test_an_import_that_was_taken_back_by_hand_can_be_undone_and_the_corrected_file_counts(
+    imported: Import, owner: asyncpg.Connection, by_hand: str
+) -> None:
+    slug, command = imported.slug, imported.tallybook
+    wrong = "date,participants,score,points\n2024-03-01,Ajax|Brest,{0},{1}\n2024-03-02,Celtic|Dynamo,{0},{1}\n"
+    await imported(wrong.format("0:9", "" if by_hand.endswith("never had points") else "0|3"))
+    if by_hand.endswith("undone"):
+        for given in await owner.fetch("SELECT sequence FROM tallybook.event WHERE kind = 'PointsAdded'"):
+            await command.done("points", "undo", slug, "Table", str(given["sequence"]))
+    for match in await imported.listed():
+        await command.done("void", slug, str(match["id"]))
+    undo = ("import", "undo", slug, *imported.names, "--database-url", command.dsn)
+    before = await imported.events()
+    assert (await asyncio.to_thread(said, *undo, "--dry-run")).code == 0
+    assert await imported.events() == before
+    undone = await asyncio.to_thread(said, *undo)
+    (name,) = imported.names
+    assert (undone.out, undone.err) == (
+        "",
+        f"nothing of import {name} counted any more; now that it is undone, its file can be imported again\n",
+    )
+    assert [one["undone"] for one in await command.json("import", "list", slug)] == [True]
+    events = await imported.events()
+    assert (await asyncio.to_thread(said, *undo)).err == f"nothing to do: nothing of import {name} counts\n"
+    assert await imported.events() == events
+    assert await imported(wrong.format("2:1", "3|0")) == "2 competitions imported"
+    assert (await imported.table())["points"] == {"Ajax": 3, "Brest": 0, "Celtic": 3, "Dynamo": 0}
+    assert [one["voided_at"] is None for one in await imported.listed()] == [False, False, True, True]
+
+
 @pytest.mark.parametrize(
     ("options", "kept", "expected"),
     [

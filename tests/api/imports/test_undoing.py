@@ -155,11 +155,7 @@ class Naive(Struct):
             match.voided = True
         for one in reversed_:
             one.undone = True
-        if voided or reversed_ or name in self.undone:
-            self.undone.add(name)
-        elif points:
-            self.undone.add(name)
-            points[0][1].undone = True
+        self.undone.add(name)
 
     def totals(self) -> dict[RankingId, dict[CompetitorId, int]]:
         found = {ranking_id: Counter[CompetitorId]() for ranking_id in RANKINGS}
@@ -335,6 +331,11 @@ class Played:
         Import(RANKINGS[1], {1: 1}),
     ]
 )
+# All that an import added was voided by hand, or undone by hand, before the import was undone.
+@example([Import(RANKINGS[0], {1: 0}), Void(0), UndoImport(0), Import(RANKINGS[0], {1: 1})])
+@example([Import(RANKINGS[0], {1: 0}), Reverse(0), Void(0), UndoImport(0), Import(RANKINGS[0], {1: 1})])
+@example([Import(RANKINGS[0], {1: 0}), Add(RANKINGS[0], 0), Reverse(0), UndoImport(0), Import(RANKINGS[0], {1: 0})])
+@example([Import(RANKINGS[0], {1: 0}), Import(RANKINGS[1], {1: 0}), Void(0), UndoImport(1), UndoImport(0)])
 async def test_what_counts_after_imports_that_were_undone_is_what_a_naive_model_says(
     desk: Desk, asked: list[Ask]
 ) -> None:

@@ -700,6 +700,25 @@ async def test_competitions_are_imported_after_a_look_and_taken_back_after_anoth
     assert "1 would be imported." in words((await visitor.fill(page, {"csv": MATCH})).body.decode())
 
 
+async def test_an_import_that_was_voided_by_hand_can_be_undone_and_imported_again(
+    visitor: Visitor, season: Season
+) -> None:
+    page = at(season, f"/rankings/{season.ranking_id}/import")
+    corrected = {"csv": MATCH.replace("2:1", "0:0")}
+    form, action = form_of((await visitor.fill(page, {"csv": MATCH})).body.decode())
+    await visitor.post(action, form)
+    refused = words((await visitor.fill(page, corrected)).body.decode())
+    (imported,) = re.findall(r"as competition ([0-9]+), .*undo that import first", refused)
+    assert (await visitor.fill(at(season, f"/competitions/{imported}/void"), {})).status == 303
+    (name,) = re.findall(r"/imports/([a-z0-9]+)/undo", await visitor.page(at(season, "/imports")))
+    undo = await visitor.page(at(season, f"/imports/{name}/undo"))
+    assert "Nothing of it counts any more. The corrected file can be imported afterwards." in words(undo)
+    form, action = form_of(undo)
+    assert (await visitor.post(action, form)).status == 303
+    assert "Undo it" not in await visitor.page(at(season, f"/imports/{name}/undo"))
+    assert "1 would be imported." in words((await visitor.fill(page, corrected)).body.decode())
+
+
 async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season: Season, log: Log) -> None:
     """The participants are chosen by name."""
     page, before = at(season, f"/competitions/{season.competition_id}/strike"), await log.length()
