@@ -1,9 +1,15 @@
 // Makes the pages of the console live: what is shown is fetched again when the stream reports an event. Fields that can
 // be filled in are never replaced. Everything also works without scripts.
 
+import { Stream } from "./stream.js";
+
 const PAUSE = 1000; // milliseconds between two fetches
 
 const told = document.body.dataset;
+const stream = new Stream(() => {
+  refresh(); // to sign in, if the session has ended; and the stream may have no room for us
+  listen();
+});
 const said = document.getElementById("said");
 let wanted = false;
 let fetching = false;
@@ -48,11 +54,21 @@ function replace(part, now) {
 }
 
 function listen() {
-  const source = new EventSource(`${told.events}?after=${told.after}`);
-  for (const kind of told.kinds.split(" ")) source.addEventListener(kind, refresh);
-  source.addEventListener("reset", () => location.reload());
-  source.addEventListener("caught-up", () => tell(true));
-  source.addEventListener("error", () => tell(false));
+  const heard = {
+    reset: () => location.reload(),
+    "caught-up": () => tell(true),
+    error: () => {
+      tell(false);
+      stream.tryAgain();
+    },
+  };
+  for (const kind of told.kinds.split(" ")) {
+    heard[kind] = ({ lastEventId }) => {
+      told.after = lastEventId;
+      refresh();
+    };
+  }
+  stream.open(`${told.events}?after=${told.after}`, heard);
 }
 
 function tell(listens) {

@@ -1,8 +1,9 @@
 // Keeps a page current: when the public stream reports an event, the view is fetched again. Without events, nothing is
 // requested. A hidden page does not listen, because a browser has few connections for all pages.
 
-const PAUSE = 1000; // milliseconds between two fetches, and before the connection is tried again
-const PAUSE_MAX = 10000;
+import { Stream } from "./stream.js";
+
+const PAUSE = 1000; // milliseconds between two fetches
 
 export class Present {
   #kinds;
@@ -12,9 +13,7 @@ export class Present {
   #passed;
   #told;
   #held;
-  #source = null;
-  #timer = 0;
-  #pause = PAUSE;
+  #stream = new Stream(() => this.look());
   #running = false;
   #looking = false;
   #wanted = false;
@@ -32,7 +31,7 @@ export class Present {
     this.#passed = passed;
     this.#told = told;
     this.#held = held;
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.look()));
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#stream.close() : this.look()));
     addEventListener("online", () => this.look());
     addEventListener("offline", () => this.#lose());
   }
@@ -44,7 +43,7 @@ export class Present {
 
   stop() {
     this.#running = false;
-    this.#close();
+    this.#stream.close();
   }
 
   /** Fetches the view now. */
@@ -77,46 +76,33 @@ export class Present {
   }
 
   #listen() {
-    if (this.#source || !this.#running || document.hidden) return;
-    const source = (this.#source = new EventSource(this.#address()));
+    if (this.#stream.isOpen || !this.#running || document.hidden) return;
     let listens = false;
-    source.addEventListener("caught-up", ({ data }) => {
-      if (this.#held(JSON.parse(data).frozen === true)) this.#look();
-      listens = true;
-      this.#pause = PAUSE;
-    });
+    const heard = {
+      "caught-up": ({ data }) => {
+        if (this.#held(JSON.parse(data).frozen === true)) this.#look();
+        listens = true;
+      },
+      erased: () => (listens ? location.reload() : this.#look()), // at first: of earlier
+      reset: () => this.#stream.tryAgain(),
+      error: () => {
+        if (listens) this.#lose();
+        else this.#stream.tryAgain(); // the stream has no room for us: look from time to time
+      },
+    };
     for (const kind of [...this.#kinds, "other"]) {
-      source.addEventListener(kind, ({ data, lastEventId }) => {
+      heard[kind] = ({ data, lastEventId }) => {
         this.#passed(parseInt(lastEventId, 10));
         if (kind !== "other" && this.#concerns(data)) this.#look();
-      });
+      };
     }
-    source.addEventListener("CompetitorErased", () => location.reload());
-    source.addEventListener("erased", () => (listens ? location.reload() : this.#look())); // at first: of earlier
-    source.addEventListener("reset", () => this.#tryAgain());
-    source.addEventListener("error", () => {
-      if (listens) this.#lose();
-      else this.#tryAgain(); // the stream has no room for us: look from time to time
-    });
+    heard.CompetitorErased = () => location.reload();
+    this.#stream.open(this.#address(), heard);
   }
 
   #lose() {
     if (!this.#running || document.hidden) return;
     this.#told(false);
-    this.#tryAgain();
-  }
-
-  /** Looks and listens again after a pause, each time a longer one. The pause varies, so that pages do not all return
-   * at once. */
-  #tryAgain() {
-    this.#close();
-    this.#timer = setTimeout(() => this.look(), this.#pause * (0.5 + Math.random()));
-    this.#pause = Math.min(this.#pause * 2, PAUSE_MAX);
-  }
-
-  #close() {
-    clearTimeout(this.#timer);
-    this.#source?.close();
-    this.#source = null;
+    this.#stream.tryAgain();
   }
 }

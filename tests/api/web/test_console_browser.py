@@ -9,6 +9,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 
 from api.http.auth import Scope
 from api.interface.competition_names import BETWEEN
+from api.stream import followers
 from tests.api.service import make_token
 from tests.api.web.browser import CHROMIUM
 from tests.api.web.browsing import AXE, NOTED, REORDERED, SECONDS, VIOLATIONS
@@ -71,6 +72,23 @@ async def test_a_referee_gives_points_while_others_watch(signed_in: SignIn, cham
     await expect(watcher.get_by_role("link", name="Add points")).to_have_count(0)
     await referee.get_by_role("link", name="History").click()
     await expect(referee.locator("tbody tr").first).to_contain_text("a day of theirs")
+
+
+async def test_a_page_whose_stream_was_refused_says_so_stays_current_and_listens_when_there_is_room(
+    signed_in: SignIn, championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(followers, "LISTENERS_OF_TOURNAMENT_MAX", 0)
+        page = await signed_in()
+        await page.goto(championship.service.url + at(championship, f"/rankings/{championship.ranking_id}"))
+        first = page.locator("tbody .name").first
+        await expect(page.locator("body.lost")).to_be_visible(timeout=SECONDS)
+        await championship.give("Wales", 20)
+        await expect(first).to_have_text("Wales", timeout=SECONDS)
+        await expect(page.locator("body.lost")).to_be_visible()
+    await expect(page.locator(LISTENS)).to_be_visible(timeout=SECONDS)
+    await championship.give("Wales", -20)
+    await expect(first).to_have_text("Ireland", timeout=SECONDS)
 
 
 @pytest.mark.long
@@ -150,9 +168,7 @@ async def test_a_page_that_is_open_goes_to_the_signing_in_when_its_session_ends(
     await expect(page.locator(LISTENS)).to_be_visible(timeout=SECONDS)
     await (await page.context.new_page()).goto(f"{championship.service.url}/console/sessions")
     await page.context.pages[-1].get_by_role("button", name="Sign out").click()
-    await expect(page.locator("body.lost")).to_be_visible(timeout=SECONDS)
-    await page.reload()
-    await expect(page.get_by_label("Token")).to_be_visible()
+    await expect(page.get_by_label("Token")).to_be_visible(timeout=SECONDS)
 
 
 async def test_a_script_of_the_page_cannot_read_the_cookie(signed_in: SignIn) -> None:
