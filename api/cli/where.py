@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Final
 
 from asyncpg import Connection
@@ -98,7 +99,7 @@ async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]
 async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[LiveTournament]:
     """Yields the tournament as it is now. Raises NotFound."""
     async with desk.live_pool.pinned(await known(desk.database, slug)) as live:
-        await desk.live_pool.make_current(live, is_read=True)
+        await desk.live_pool.make_current(live, read_at=monotonic())
         yield live
 
 

@@ -313,12 +313,13 @@ class Desk:
             self._settled.set()
 
     async def watch(self) -> None:
-        """Runs until cancelled: answers commands that have waited too long, and updates the figures of pending commands
-        and of memory. Doing either for every command would take longer than judging it."""
+        """Runs until cancelled: answers commands and reads that have waited too long, and updates the figures of
+        pending commands and of memory. Doing either for every command would take longer than judging it."""
         while True:
             now = monotonic()
             for case in [case for case in self._under_way if case.until <= now]:
                 case.time_out()
+            self.live_pool.time_out(now)
             WAITING_REQUESTS.set(len(self._under_way))
             self.live_pool.show_size()
             telemetry.settle()
@@ -331,7 +332,7 @@ class Desk:
 
         async def expire(live: LiveTournament) -> None:
             try:
-                await self.live_pool.make_current(live, is_read=True)
+                await self.live_pool.make_current(live, read_at=monotonic())
             except (TallybookError, PostgresError) as error:
                 _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
             finally:
@@ -371,7 +372,7 @@ class Desk:
                     continue
                 try:
                     async with self.live_pool.pinned(tournament_id) as live:
-                        await self.live_pool.make_current(live, is_read=True)
+                        await self.live_pool.make_current(live, read_at=monotonic())
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
                     if not isinstance(error, TournamentStopped):

@@ -15,6 +15,7 @@ from api.stream.tickets import use_ticket
 from engine.database.pool import Database
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
 from engine.domain.terms import TournamentId
+from projections.live.pool import in_time
 
 SESSIONS_KNOWN_MAX: Final = 10_000
 """Sessions that a process knows at once. Beyond them it forgets all of them, which are then like any new one."""
@@ -61,8 +62,9 @@ class Access:
     async def looked_up(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId]:
         """The token of the request, of at least this `scope`, and the tournament of its path. Raises as `authenticated`
         and `tournament`."""
-        token = await self.authenticated(incoming, scope)
-        return token, await self.tournament(incoming, token)
+        async with in_time(incoming.taken_at):
+            token = await self.authenticated(incoming, scope)
+            return token, await self.tournament(incoming, token)
 
     async def token_of(self, incoming: IncomingRequest, authorization: str | None) -> Token:
         """Returns the good token in an Authorization header, and counts the request. Raises Unauthenticated,

@@ -70,6 +70,7 @@ from engine.domain.errors import (
 )
 from engine.domain.terms import TournamentId
 from engine.process.time_slices import in_time_slices
+from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.past import Past
@@ -129,7 +130,8 @@ class Handlers:
             return await self.access.tournament(incoming, token)
 
         slug = incoming.parameters["tournament"]
-        return await pin_named(self._live_pool, self.access.slugs, slug, tournament_id, again)
+        async with in_time(incoming.taken_at):
+            return await pin_named(self._live_pool, self.access.slugs, slug, tournament_id, again)
 
     @asynccontextmanager
     async def _pinned(
@@ -169,7 +171,7 @@ class Handlers:
             if live is None:
                 live = await self._pin(incoming, token, tournament_id)
             try:
-                await self._live_pool.make_current(live, is_read=True)
+                await self._live_pool.make_current(live, read_at=incoming.taken_at)
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.time_slices, question)
                 if not live.nested_sets.ready:
@@ -214,7 +216,7 @@ class Handlers:
     ) -> AsyncIterator[RecallContext]:
         """The sources of answers about the past. Whether the log still has the data read is checked at the end."""
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._live_pool.make_current(live, is_read=True)
+            await self._live_pool.make_current(live, read_at=incoming.taken_at)
             head = live.head
             context = RecallContext(live, self._past, self._outgoing.time_slices, self._outgoing.begun)
             yield context
@@ -410,7 +412,7 @@ class Handlers:
         form = format_of(request)
         start = start_of(request, question)
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._live_pool.make_current(live, is_read=True)
+            await self._live_pool.make_current(live, read_at=incoming.taken_at)
             refuse_unknown_ranking(live, question)
             self._streams.refuse_more(tournament_id, WHOLE_LOG, opener)
             head = live.head

@@ -16,7 +16,7 @@ event loop. A new read that would wait too long is refused.
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from itertools import chain, islice
@@ -66,6 +66,9 @@ from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.sizes import MEMORY_BYTES
 
+READ_SECONDS_MAX: Final = 14.9
+"""Seconds after a read came in until it fails, if it is still waiting for the database. Its answer may then wait
+ROOM_SECONDS_MAX for room."""
 READERS_MAX: Final = 5
 """Connections of a process that read logs on one node at the same time. The others are for appends and barriers."""
 STOPPED_SECONDS: Final = 1.0
@@ -88,8 +91,9 @@ class _TimedHead(Struct, frozen=True):
 
 
 _Ask = Callable[[Connection, list[TournamentId]], Awaitable[Mapping[TournamentId, Head | _TimedHead]]]
-_Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
-"""The waiting tasks of one tournament: tasks that continue immediately, and reads."""
+_Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
+"""The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
+in."""
 
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
@@ -120,6 +124,7 @@ class LivePool:
         self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._loop = asyncio.get_running_loop()
         self._reads: dict[LiveTournament, _Reads] = {}  # of more than go on at once
+        self._late: dict[asyncio.Future[None], float] = {}  # reads that do not go on at once
         self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
@@ -255,35 +260,51 @@ class LivePool:
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
     def make_current(
-        self, live: LiveTournament, node: "_Node | None" = None, *, is_read: bool = False
+        self, live: LiveTournament, node: "_Node | None" = None, *, read_at: float | None = None
     ) -> Awaitable[None]:
         """Returns an awaitable that is done when `live` shows everything that any process acknowledged before the call.
-        `is_read`: for a client's read, which queues with all reads of the tournament.
+        `read_at`: for a client's read, which queues with all reads of the tournament: when it came in, by the monotonic
+        clock.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read also QueueFull, if
         it would wait too long.
         """
-        if is_read and live in self._reads and (seconds := self._reads[live].late_seconds()):
+        if read_at is not None and live in self._reads and (seconds := self._reads[live].late_seconds()):
             raise QueueFull(seconds, self._reads[live].late_seconds)
         if node is None:
             node = self._only
             if node is None:
-                return self._make_current_by_node(live, is_read=is_read)
+                return self._make_current_by_node(live, read_at)
         current: asyncio.Future[None] = self._loop.create_future()
         if live in node.waiting:
-            node.waiting[live][is_read].append(current)
+            at_once, reads = node.waiting[live]
+            if read_at is None:
+                at_once.append(current)
+            else:
+                reads[current] = read_at
         else:
-            node.waiting[live] = ([], [current]) if is_read else ([current], [])
+            node.waiting[live] = ([current], {}) if read_at is None else ([], {current: read_at})
             if not node.resting.done():
                 node.resting.set_result(None)
         return current
 
-    async def _make_current_by_node(self, live: LiveTournament, *, is_read: bool) -> None:
+    async def _make_current_by_node(self, live: LiveTournament, read_at: float | None) -> None:
         if not self._closed:
             node = await self._node_of(live.tournament_id)
         if self._closed:
             raise ShuttingDown
-        await self.make_current(live, node, is_read=is_read)
+        await self.make_current(live, node, read_at=read_at)
+
+    def time_out(self, now: float) -> None:
+        """Fails the reads that have waited too long by `now`, whatever they wait for. Call it often: a deadline of its
+        own for every read would take longer than the read."""
+        for node in self._nodes.values():
+            for _, reads in chain(node.asked.values(), node.waiting.values()):
+                self._late.update(reads)
+        self._late = {read: read_at for read, read_at in self._late.items() if not read.done()}
+        for read, read_at in self._late.items():
+            if now >= read_at + READ_SECONDS_MAX:
+                read.set_exception(DatabaseUnavailable())
 
     def open(self) -> None:
         """Starts barriers."""
@@ -320,7 +341,7 @@ class LivePool:
         """As `_reach`, for a live in which points expire: first expires the points that are due."""
         at_once, reads = waiters
         current: asyncio.Future[None] = self._loop.create_future()
-        await self._reach(live, stood_at, seen.head, ([*at_once, current], []))
+        await self._reach(live, stood_at, seen.head, ([*at_once, current], {}))
         try:
             await current
             if reads and self.expire_points is not None and live.boundaries[1] <= seen.now:
@@ -333,6 +354,7 @@ class LivePool:
     async def _reach(
         self, live: LiveTournament, stood_at: Head, head: Head | _TimedHead | None, waiters: _Waiters
     ) -> None:
+        self._late.update(waiters[1])
         if isinstance(head, _TimedHead):
             await self._reach_expiring(live, stood_at, head, waiters)
             return
@@ -349,16 +371,16 @@ class LivePool:
         else:
             if live.expires and not expired:  # no caller asked for the time
                 at_once, reads = waiters
-                waiters = at_once, []
-                for read in reads:
-                    self._tasks.create_task(self._read_again(live, read))
+                waiters = at_once, {}
+                for read, read_at in reads.items():
+                    self._tasks.create_task(self._read_again(live, read, read_at))
             self._release(live, waiters)
 
-    async def _read_again(self, live: LiveTournament, read: "asyncio.Future[None]") -> None:
+    async def _read_again(self, live: LiveTournament, read: "asyncio.Future[None]", read_at: float) -> None:
         try:
-            await self.make_current(live, is_read=True)
+            await self.make_current(live, read_at=read_at)
         except Exception as error:  # noqa: BLE001 - it waits for this task
-            _fail(([], [read]), error)
+            _fail(([read], {}), error)
         else:
             _wake([read])
 
@@ -567,6 +589,15 @@ class LivePool:
 
 
 @asynccontextmanager
+async def in_time(read_at: float) -> AsyncIterator[None]:
+    """Raises DatabaseUnavailable if what is awaited within lasts longer than a read may that came in at `read_at`, by
+    the monotonic clock."""
+    with unavailable():
+        async with asyncio.timeout(read_at + READ_SECONDS_MAX - time.monotonic()):
+            yield
+
+
+@asynccontextmanager
 async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
@@ -578,12 +609,14 @@ async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -
 
 class _Node:
     """Reading from one node of the database (a plain database is one node): `readers` bounds concurrent reads of logs.
-    `waiting`: the tasks that wait for the next barrier. `resting`: not done while no barrier is under way."""
+    `waiting`: the tasks that wait for the next barrier; `asked`: those that the last one was for. `resting`: not done
+    while no barrier is under way."""
 
     def __init__(self, pool: LivePool, database: Database) -> None:
         self.database = database
         self.readers = asyncio.Semaphore(READERS_MAX)
         self.waiting: dict[LiveTournament, _Waiters] = {}
+        self.asked: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.ask: _Ask = pool.ask_with_time if pool.expiring else heads.current
         self._pool = pool
@@ -591,17 +624,17 @@ class _Node:
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
 
     async def _run(self) -> None:
-        waiting: dict[LiveTournament, _Waiters] = {}
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 if not self.waiting:
-                    self.resting = asyncio.get_running_loop().create_future()
+                    self.resting = loop.create_future()
                     await self.resting
-                waiting, self.waiting = self.waiting, {}
-                await self._barrier(waiting)
+                self.asked, self.waiting = self.waiting, {}
+                await self._barrier(self.asked)
         finally:
             self._pool.close()
-            for waiters in (*waiting.values(), *self.waiting.values()):
+            for waiters in (*self.asked.values(), *self.waiting.values()):
                 _fail(waiters, ShuttingDown())
             await self._kept.close()
 
@@ -650,7 +683,7 @@ class _Reads:
     def some_wait(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, waiters: list[asyncio.Future[None]]) -> None:
+    def put(self, waiters: Iterable[asyncio.Future[None]]) -> None:
         now = time.monotonic()
         self._waiting.extend([(waiter, now) for waiter in waiters])
 
@@ -683,7 +716,7 @@ class _Reads:
         self._waiting.clear()
 
 
-def _wake(waiters: list[asyncio.Future[None]]) -> None:
+def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
     for waiter in waiters:
         if not waiter.done():
             waiter.set_result(None)

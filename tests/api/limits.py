@@ -98,7 +98,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a write; a read",
-                f"{_seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS)}; 20 s",
+                f"{_seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS)}; "
+                f"{_seconds(pool.READ_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS + outgoing.ROOM_SECONDS_MAX)}",
                 "see [RELIABILITY](RELIABILITY.md#the-contract)",
             ),
             ("waiting for expiring points", _seconds(desk.EXPIRY_SECONDS_MAX), "503"),

@@ -25,6 +25,7 @@ from api.service.app import make_front
 from engine.database.pool import Database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
+from projections.live import pool
 from tests.api.asking import (
     ACCEPTED,
     ASKED,
@@ -41,6 +42,7 @@ from tests.api.asking import (
     refused,
     with_points,
 )
+from tests.api.public_boards import Board
 from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.tournaments import open_new_tournament
@@ -210,6 +212,24 @@ async def test_a_wrong_checksum_costs_no_query(service: Service, client: Client,
         for n in range(200):
             guess = service.client(client.tournament, f"tb_{n:036}")
             assert (await guess.get("rankings.json")).status == 401
+
+
+async def test_look_ups_take_their_time_from_that_of_the_read(
+    dsn: str, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read that has no time left waits for no token that is unknown, and for no tournament that is not in memory."""
+    async with serve(dsn) as fresh:
+        slug, live_pool = season.client.tournament, fresh.desk.live_pool
+        first, second = [fresh.client(slug, await make_token(fresh.database)) for _ in range(2)]
+        assert (await first.get("rankings.json")).status == 200
+        with monkeypatch.context() as over:
+            over.setattr(pool, "READ_SECONDS_MAX", -1.0)
+            assert (await second.get("rankings.json")).status == 503
+            for live in [*live_pool._tournaments.values()]:
+                live_pool.drop(live)
+            assert (await first.get("rankings.json")).status == 503
+            assert (await Board(fresh, slug).get("tournament.json")).status == 503
+        assert (await second.get("rankings.json")).status == 200
 
 
 def test_what_is_kept_of_a_token_is_found_by_its_hash_alone() -> None:

@@ -229,7 +229,7 @@ class World:
     async def totals(self, desk: int) -> dict[tuple[UnityId, CompetitorId], int]:
         """What a read shows."""
         async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
-            await self.desks[desk].live_pool.make_current(live, is_read=True)
+            await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
             head = live.head.sequence
             shown = totals_of(live.board)
         self.moments.append((head, shown))
@@ -239,7 +239,7 @@ class World:
         """The totals that are left at that time."""
         ranking = OTHER if unity == WEEKLY else RANKING
         async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
-            await self.desks[desk].live_pool.make_current(live, is_read=True)
+            await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
             question = ExpiringQuestion(ranking_id=ranking, unity_id=unity, until=until)
             shown = await told(self.desks[desk], live, answer_expiring, question, ExpiringShape)
         return {(unity, CompetitorId(one.competitor_id)): one.total_then for one in shown.competitors if one.total_then}
@@ -252,7 +252,7 @@ class World:
             return await folds.competition_sums(past, self.tournament_id, ranking_id, sequence, without)
 
         async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
-            await self.desks[desk].live_pool.make_current(live, is_read=True)
+            await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
             async with live.classifications.lines(ranking, read) as lines:
                 found = await in_time_slices(lines.of([ANN, BOB, CID]))
         return {one: line.values[0] for one, line in found.items() if line is not None}

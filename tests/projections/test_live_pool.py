@@ -6,6 +6,7 @@ import gc
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
+from time import monotonic
 
 import asyncpg
 import pytest
@@ -49,7 +50,9 @@ async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None
     await record(connection, arena.tournament_id, points)
 
 
-def waiting_in(pool: LivePool) -> dict[LiveTournament, tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]]:
+def waiting_in(
+    pool: LivePool,
+) -> dict[LiveTournament, tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]]:
     """Who waits for the next query, whichever node it is of."""
     return {live: waiters for node in pool._nodes.values() for live, waiters in node.waiting.items()}
 
@@ -116,15 +119,15 @@ async def test_hundreds_of_reads_of_one_tournament_continue_in_their_order_and_h
         hot, calm = [await pins.enter_async_context(pool.pinned(arena.tournament_id)) for arena in arenas]
         went_on: list[str] = []
 
-        async def read(name: str, live: LiveTournament, *, is_read: bool) -> None:
-            await pool.make_current(live, is_read=is_read)
+        async def read(name: str, live: LiveTournament, *, read_at: float | None) -> None:
+            await pool.make_current(live, read_at=read_at)
             went_on.append(name)
 
         names = [str(n) for n in range(300)]
         await asyncio.gather(
-            *(read(name, hot, is_read=True) for name in names),
-            read("calm", calm, is_read=True),
-            read("what appends to it", hot, is_read=False),
+            *(read(name, hot, read_at=monotonic()) for name in names),
+            read("calm", calm, read_at=monotonic()),
+            read("what appends to it", hot, read_at=None),
         )
         assert [name for name in went_on if name in names] == names
         assert went_on.index("calm") <= WOKEN_AT_ONCE + 1
@@ -137,10 +140,74 @@ async def test_a_read_that_has_waited_too_long_for_its_turn_is_refused_and_the_n
     monkeypatch.setattr(pool_module, "WAITED_SECONDS_MAX", -1.0)
     arena = await open_arena(database)
     async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
-        reads = [pool.make_current(live, is_read=True) for _ in range(WOKEN_AT_ONCE + 1)]
+        reads = [pool.make_current(live, read_at=monotonic()) for _ in range(WOKEN_AT_ONCE + 1)]
         outcomes = await asyncio.gather(*reads, pool.make_current(live), return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [QueueFull] * (WOKEN_AT_ONCE + 1) + [type(None)]
-        await pool.make_current(live, is_read=True)
+        await pool.make_current(live, read_at=monotonic())
+
+
+async def test_a_read_has_one_deadline_for_all_that_it_waits_for(dsn: str, owner: asyncpg.Connection) -> None:
+    """The clock is told. One read waits for a query, the next for that and its own, the last also for the events that
+    its own has found. What is no read has no such deadline."""
+    seconds = pool_module.READ_SECONDS_MAX
+    async with (
+        proxy(dsn) as between,
+        open_database(between.dsn, name="test") as database,
+        open_live_pool(database) as pool,
+        AsyncExitStack() as query,
+        AsyncExitStack() as next_query,
+        AsyncExitStack() as events,
+    ):
+        arena = await open_arena(database)
+        live = await pool.pin(arena.tournament_id)
+        asked = await query.enter_async_context(between.holding_answers(HEADS))
+        reads = [asyncio.ensure_future(pool.make_current(live, read_at=100.0))]
+        await asked.wait()
+        reads += [asyncio.ensure_future(pool.make_current(live, read_at=at)) for at in (101.0, 102.0)]
+        other = asyncio.ensure_future(pool.make_current(live))
+        await add(owner, arena, 5)
+        pool.time_out(100.0 + seconds)
+        assert [read.done() for read in reads] == [True, False, False]
+
+        asked = await next_query.enter_async_context(between.holding_answers(HEADS))
+        await query.aclose()
+        await asked.wait()
+        pool.time_out(101.0 + seconds)
+        assert [read.done() for read in reads] == [True, True, False]
+
+        asked = await events.enter_async_context(between.holding_answers("FROM event"))
+        await next_query.aclose()
+        await asked.wait()
+        pool.time_out(102.0 + seconds)
+        outcomes = await asyncio.gather(*reads, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * 3
+        assert not other.done()
+        await events.aclose()
+        await other
+        assert total(live, arena) == 5
+
+
+async def test_a_read_that_waits_for_events_keeps_its_deadline_while_others_ask_for_heads(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with (
+        proxy(dsn) as between,
+        open_database(between.dsn, name="test") as database,
+        open_live_pool(database) as pool,
+    ):
+        behind, other = [await open_arena(database) for _ in range(2)]
+        async with pool.pinned(behind.tournament_id) as live, pool.pinned(other.tournament_id) as others:
+            await add(owner, behind, 5)
+            async with between.holding_answers("FROM event") as asked:
+                slow = asyncio.ensure_future(pool.make_current(live, read_at=100.0))
+                await asked.wait()
+                await pool.make_current(others)
+                pool.time_out(100.0 + pool_module.READ_SECONDS_MAX)
+                assert slow.done()
+                with pytest.raises(DatabaseUnavailable):
+                    await slow
+            await pool.make_current(live, read_at=monotonic())
+            assert total(live, behind) == 5
 
 
 async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it(

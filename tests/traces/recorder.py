@@ -213,14 +213,14 @@ def _wrap_barrier(recorder: Recorder) -> None:
     """Of the barrier, reads by clients; whether it holds for refusals shows where they are judged again."""
     make_current = LivePool.make_current
 
-    def making_current(self: LivePool, live: LiveTournament, node: Any = None, *, is_read: bool = False) -> Any:
-        if not is_read:
+    def making_current(self: LivePool, live: LiveTournament, node: Any = None, *, read_at: float | None = None) -> Any:
+        if read_at is None:
             return make_current(self, live, node)
         if _opens.get():
             recorder.write(live.tournament_id, Did.OPENED)
-            return make_current(self, live, node, is_read=True)
+            return make_current(self, live, node, read_at=read_at)
         recorder.write(live.tournament_id, Did.READ)
-        return showing(live, make_current(self, live, node, is_read=True))
+        return showing(live, make_current(self, live, node, read_at=read_at))
 
     async def showing(live: LiveTournament, current: Awaitable[None]) -> None:
         try:

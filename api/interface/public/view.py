@@ -9,6 +9,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from time import monotonic
 from typing import Final, TypeVar
 from weakref import ref
 
@@ -22,6 +23,7 @@ from api.interface.resources.tournaments import pin_named
 from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.heads import Head
+from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.past import moments
 from projections.past.past import Past
@@ -66,9 +68,10 @@ class PublicViews:
         Raises the same NotFound if there is no such tournament, if it is not published and if it has stopped;
         HistoryReplaced, DatabaseUnavailable, QueueFull, and what `render` raises.
         """
-        async with self._pinned(slug) as live:
+        read_at = monotonic()
+        async with self._pinned(slug, read_at) as live:
             while True:
-                await self._live_pool.make_current(live, is_read=True)
+                await self._live_pool.make_current(live, read_at=read_at)
                 publication, head = live.board.publication, live.head
                 end = publication.public_end(head.sequence)
                 if end is None:
@@ -102,8 +105,9 @@ class PublicViews:
     @asynccontextmanager
     async def published(self, slug: str) -> AsyncIterator[tuple[LiveTournament, Sequence]]:
         """The common live, made current, and the public end of its log. Raises as `answer`."""
-        async with self._pinned(slug) as live:
-            await self._live_pool.make_current(live, is_read=True)
+        read_at = monotonic()
+        async with self._pinned(slug, read_at) as live:
+            await self._live_pool.make_current(live, read_at=read_at)
             end = live.board.publication.public_end(live.head.sequence)
             if end is None:
                 raise NotFound(NO_TOURNAMENT)
@@ -126,10 +130,11 @@ class PublicViews:
         return sorted(found, key=lambda one: one[1].casefold())
 
     @asynccontextmanager
-    async def _pinned(self, slug: str) -> AsyncIterator[LiveTournament]:
+    async def _pinned(self, slug: str, read_at: float) -> AsyncIterator[LiveTournament]:
         try:
-            found = await self._tournament_id(slug)
-            live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
+            async with in_time(read_at):
+                found = await self._tournament_id(slug)
+                live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
             try:
                 yield live
             except Exception as error:
