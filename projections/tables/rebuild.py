@@ -3,11 +3,12 @@
 The log is folded in memory, up to the head of the tables. Then one transaction that holds the checkpoint compares both.
 If they differ, or come from different folds, the new rows replace the old ones. Reads and appends continue meanwhile;
 workers skip the tournament while its checkpoint is held. A rebuild that is killed changes nothing except snapshots,
-which are the same for every writer.
+which are the same for every writer. A name that is erased meanwhile is in none of them: a snapshot is written while the
+checkpoint is held, without the names that the log has forgotten by then, and who folds the erasure later sees it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
@@ -16,11 +17,11 @@ from msgspec import Struct, field
 
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogForked
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import CompetitorId, Sequence, TournamentId
 from engine.log import heads, reading, tails
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice
-from projections.board.board import FOLD_VERSION, Board, folding
+from projections.board.board import FOLD_VERSION, Board, erase, folding
 from projections.board.differences import differences
 from projections.tables import snapshots, tables
 from projections.tables.snapshots import Snapshot
@@ -53,7 +54,8 @@ async def rebuild(
     """
     async with database.connection_for(tournament_id) as connection:
         await tables.create_checkpoints(connection, {tournament_id: heads.beginning(tournament_id)})
-    folded = _Folded(tournament_id, progress)
+        began_at = await _goal(connection, tournament_id)
+    folded = _Folded(tournament_id, began_at.sequence, progress)
     for _ in range(CLAIMS_MAX):
         async with database.connection_for(tournament_id) as connection:
             await folded.reach(connection, await _goal(connection, tournament_id), snapshots_too=True)
@@ -90,6 +92,8 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
         return None
     await tables.take_time(connection)
     await folded.reach(connection, goal)
+    erased_later = await reading.erased_since(connection, tournament_id, goal.sequence)
+    _forget(folded.board, erased_later)
     checkpoint = claimed[tournament_id]
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
     found: list[str] = []
@@ -97,6 +101,7 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
         found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
+        _forget(stored, erased_later)
         found += await asyncio.to_thread(_told, folded.board, stored)
     if found or not of_this_fold:
         await tables.clear(connection, [tournament_id])
@@ -109,6 +114,14 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 
+def _forget(board: Board, competitor_ids: Iterable[CompetitorId]) -> None:
+    """Erases on the board those whom later events erase: the log has forgotten their names already."""
+    for competitor_id in competitor_ids:
+        competitor = board.competitors.get(competitor_id)
+        if competitor is not None and competitor.erased is None:
+            erase(board, competitor_id)
+
+
 def _told(expected: Board, found: Board) -> list[str]:
     """The first REBUILD_DIFFERENCES_MAX differences. Call it in a thread: it takes long, and these boards do not
     change."""
@@ -116,13 +129,15 @@ def _told(expected: Board, found: Board) -> list[str]:
 
 
 class _Folded:
-    """A board folded from the beginning of the log."""
+    """A board folded from the beginning of the log. `began_at`: the log was read after the erasures up to there, so it
+    has given no name that they erased."""
 
-    def __init__(self, tournament_id: TournamentId, progress: Callable[[Sequence], None]) -> None:
+    def __init__(self, tournament_id: TournamentId, began_at: Sequence, progress: Callable[[Sequence], None]) -> None:
         self.tournament_id = tournament_id
         self.board = Board()
         self.head = heads.beginning(tournament_id)
         self.snapshots: list[Sequence] = []
+        self._began_at = began_at
         self._progress = progress
 
     async def reach(self, connection: Connection, goal: Head, *, snapshots_too: bool = False) -> None:
@@ -138,8 +153,15 @@ class _Folded:
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
             if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):
-                await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
-                self.snapshots.append(self.head.sequence)
+                async with connection.transaction():
+                    await self._save_snapshot(connection)
+
+    async def _save_snapshot(self, connection: Connection) -> None:
+        """Within a transaction. Leaves it to a later time if the checkpoint is held elsewhere."""
+        if await tables.claim(connection, [self.tournament_id]):
+            _forget(self.board, await reading.erased_since(connection, self.tournament_id, self._began_at))
+            await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
+            self.snapshots.append(self.head.sequence)
 
     @property
     def last_snapshot(self) -> Sequence:

@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from engine.database import pool
 from engine.database.pool import Database, open_database
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogUnreadable
-from engine.domain.events import Event, PointsAdded, PointsReversed
-from engine.domain.terms import Sequence
+from engine.domain.events import CompetitorErased, Event, PointsAdded, PointsReversed
+from engine.domain.terms import Sequence, TournamentId
 from engine.log import tails
+from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
+from projections.verification.erasures import erase_in_log
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
 from tests.projections.written import (
@@ -160,6 +162,59 @@ async def test_one_that_is_killed_halfway_leaves_everything_as_it_was(
             await rebuilding
     assert await in_tables(database, arena.tournament_id) == before
     assert (await rebuild(database, arena.tournament_id)).replaced
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_one_that_is_killed_leaves_no_name_that_was_erased_meanwhile(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is erased, and a worker has folded that, when the first snapshot with it has been written."""
+    tail, save, erased = tails.tail, snapshots.save, arena.competitors[0]
+    saved: list[tuple[Sequence, str]] = []
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 4)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    monkeypatch.setattr(tails, "TAIL_EVENTS_MAX", 1)
+    for _ in range(8):
+        await point(database, arena)
+    await Worker(database).catch_up()
+
+    async def erasing(connection: asyncpg.Connection, tournament_id: TournamentId, after: Head) -> tails.Tail:
+        if after.sequence == 4:
+            with monkeypatch.context() as of_others:
+                of_others.setattr(snapshots, "save", save)
+                await erase_in_log(database, tournament_id, erased)
+                await Worker(database).catch_up()
+        return await tail(connection, tournament_id, after)
+
+    async def saving(connection: asyncpg.Connection, boards: dict[TournamentId, snapshots.Snapshot]) -> None:
+        ((tournament_id, snapshot),) = boards.items()
+        saved.append((snapshot.head.sequence, snapshot.board.competitors[erased].name))
+        async with database.connection() as other, other.transaction():
+            assert await tables.claim(other, [tournament_id]) == {}  # or a worker could erase in all but this one
+        await save(connection, boards)
+
+    async def killed(*_: object) -> None:
+        raise DatabaseUnavailable
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(tails, "tail", erasing)
+        meanwhile.setattr(snapshots, "save", saving)
+        meanwhile.setattr(rebuild_module, "_switch", killed)
+        with pytest.raises(DatabaseUnavailable):
+            await rebuild(database, arena.tournament_id)
+    assert saved == [(4, "Ann"), (8, f"#{erased}"), (12, f"#{erased}")]  # each once, so the work is linear
+    async with database.connection() as connection:
+        for sequence in await snapshots.sequences(connection, arena.tournament_id):
+            snapshot = await snapshots.nearest(connection, arena.tournament_id, sequence)
+            assert snapshot is not None
+            assert snapshot.board.competitors[erased].name == f"#{erased}"
+
+
+async def test_an_erasure_that_the_tables_do_not_show_yet_is_no_difference(database: Database, arena: Arena) -> None:
+    async with database.connection() as connection:
+        await record(connection, arena.tournament_id, CompetitorErased(competitor_id=arena.competitors[0]))
+    assert not (await rebuild(database, arena.tournament_id)).replaced
+    await Worker(database).catch_up()
     await assert_tables_show_the_log(database, arena.tournament_id)
 
 
