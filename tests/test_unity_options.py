@@ -1,26 +1,61 @@
-"""An option of a unity has many places. One that lacks it fails here."""
+"""Whatever has the options of a unity inherits them. So a new one has three places: `engine/domain/options.py`, its row
+in `api/interface/options.py`, and its column. `tests/projections/test_columns.py` fails if the column is forgotten, and
+this file if another place is. It also makes sure that every option reaches all that keep or show it.
+"""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 import pytest
+from msgspec import Struct
 
 from api.cli import rankings as command_line
 from api.interface.declarations import Write
+from api.interface.options import ROWS
 from api.interface.public.reads import PublicUnityShape
 from api.interface.resources import rankings
-from api.interface.resources.rankings import ListedUnityShape
+from api.interface.resources.rankings import unity_shape
 from api.stream import public_frames
-from engine.domain import commands, events
+from engine.domain import events
+from engine.domain.expiry import ExpiresOn
+from engine.domain.options import MAIN_UNITY, OPTIONS, MainUnityOptions, UnityOptions, as_main_unity, options_of
+from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board import parts
-from projections.board.board import Unity
-from projections.live.held import HeldUnity
+from projections.board.board import Board, Revisions, Unity, fold
+from projections.live.held import HeldBoard, HeldUnity
+from projections.live.nested_sets import Bounds
 from projections.tables import columns
 from tallybook_client import Client, shapes
 
-OPTIONS: Final = {*events.UnityAdded.__struct_fields__} - {"ranking_id", "unity_id", "name"}
-_PREFIX: Final = "main_unity_"
+GIVEN: Final = UnityOptions(decimals=1, time="ms", counts=Counts.BEST, lasts="P1D", expires_on=ExpiresOn.DAY)
+"""Each option has another value than its default. (The judge would refuse some of them together.)"""
+RANKING: Final = RankingId(1)
+MAIN, OTHER = UnityId(1), UnityId(2)
+NOW: Final = datetime(2024, 3, 9, tzinfo=UTC)
+
+
+def test_each_option_is_given() -> None:
+    assert [name for name, value in options_of(GIVEN).items() if value == getattr(UnityOptions(), name)] == []
+
+
+def test_a_main_unity_has_the_same_options() -> None:
+    def declared(kind: type[Struct]) -> list[tuple[str, object, object]]:
+        return [(one.name.removeprefix(MAIN_UNITY), one.type, one.default) for one in msgspec.structs.fields(kind)]
+
+    assert declared(MainUnityOptions) == declared(UnityOptions)
+
+
+def test_people_can_give_every_option() -> None:
+    assert [row.name for row in ROWS] == [*OPTIONS]
+    assert {*OPTIONS} <= {*fields("addUnity")}
+    assert {*as_main_unity(GIVEN)} <= {*fields("createRanking")}
+    for command in (command_line.add_unity, command_line.create_ranking):
+        (taken,) = [one.annotation for one in inspect.signature(command).parameters.values() if one.name == "options"]
+        assert [*inspect.signature(taken).parameters] == [*OPTIONS]
 
 
 def fields(operation_id: str) -> list[str]:
@@ -28,51 +63,76 @@ def fields(operation_id: str) -> list[str]:
     return [field.name for field in found.fields]
 
 
-def parameters(of: Callable[..., Any]) -> list[str]:
-    return [*inspect.signature(of).parameters]
+def recorded(sequence: int, event: events.Event) -> events.Recorded:
+    return events.Recorded(Sequence(sequence), NOW, ActorId(1), None, event)
 
 
-def shape(kind: type) -> list[str]:
-    shown: type = public_frames._SHAPES[kind.__name__]
-    return [*inspect.signature(shown).parameters]
+@pytest.fixture
+def board() -> Board:
+    """One with a ranking that has two unities with all options."""
+    created = events.RankingCreated(
+        ranking_id=RANKING,
+        name="Cup",
+        participants=(CompetitorId(1),),
+        main_unity_id=MAIN,
+        main_unity_name="Best",
+        **as_main_unity(GIVEN),
+    )
+    added = events.UnityAdded(ranking_id=RANKING, unity_id=OTHER, name="Laps", **options_of(GIVEN))
+    made = Board()
+    for sequence, event in enumerate((created, added), start=1):
+        fold(made, Revisions(), recorded(sequence, event))
+    return made
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        pytest.param(commands.AddUnity.__struct_fields__, id="command"),
-        pytest.param([column.name for column in columns.UNITY.columns], id="columns"),
-        pytest.param(fields("addUnity"), id="form"),
-        pytest.param(ListedUnityShape.__struct_fields__, id="shape"),
-        pytest.param(PublicUnityShape.__struct_fields__, id="public shape"),
-        pytest.param(shape(events.UnityAdded), id="public frame"),
-        pytest.param(parameters(command_line.add_unity), id="command line"),
-        pytest.param(parameters(command_line.create_ranking), id="command line, main unity"),
-        pytest.param(parameters(Client.add_unity), id="client"),
-        pytest.param(shapes.Unity.__struct_fields__, id="client's shape"),
-    ],
-)
-def test_every_place_has_every_option_of_a_unity(named: Iterable[str]) -> None:
-    assert {*named} >= OPTIONS
+def given_to(unity: UnityOptions) -> bool:
+    return options_of(unity) == options_of(GIVEN)
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        pytest.param(events.RankingCreated.__struct_fields__, id="event"),
-        pytest.param(commands.CreateRanking.__struct_fields__, id="command"),
-        pytest.param(fields("createRanking"), id="form"),
-        pytest.param(shape(events.RankingCreated), id="public frame"),
-        pytest.param(parameters(Client.create_ranking), id="client"),
-    ],
-)
-def test_every_place_of_a_main_unity_has_every_option(named: Iterable[str]) -> None:
-    has = {name.removeprefix(_PREFIX) for name in named if name.startswith(_PREFIX)}
-    assert has - {"id", "name"} == OPTIONS
+def test_a_fold_keeps_every_option(board: Board) -> None:
+    assert [unity_id for unity_id, unity in board.rankings[RANKING].unities.items() if given_to(unity)] == [MAIN, OTHER]
 
 
-def test_what_keeps_a_unity_keeps_all_of_it() -> None:
-    """But for the totals, which are kept apart, and the version of one that a long answer shows."""
-    own = [*Unity.__struct_fields__]
-    assert [*parts._Unity.__struct_fields__] == ["unity_id", *[name for name in own if name != "totals"]]
-    assert [*HeldUnity.__struct_fields__] == [name for name in own if name not in ("totals", "version")]
+def test_a_snapshot_keeps_every_option(board: Board) -> None:
+    again = Board()
+    for part in parts.parts_of(board):
+        deque(parts.take_part(part, again))
+    assert again == board
+
+
+def test_a_row_keeps_every_option(board: Board) -> None:
+    for unity_id, unity in board.rankings[RANKING].unities.items():
+        values = columns.UNITY.arrays([(1, unity_id, RANKING, unity)])
+        row = {column.name: value for column, (value,) in zip(columns.UNITY.columns, values, strict=True)}
+        assert columns.unity_of(msgspec.to_builtins(row), unity.totals) == unity
+
+
+def test_what_is_held_for_a_long_answer_has_every_option_and_what_is_made_of_them(board: Board) -> None:
+    held = HeldBoard(board, Bounds(None), 0)
+    held.note(events.RankingClosed(ranking_id=RANKING))
+    for unity_id, unity in held.ranking(RANKING).unities.items():
+        assert isinstance(unity, HeldUnity)
+        was = board.rankings[RANKING].unities[unity_id]
+        assert all(getattr(unity, name) == getattr(was, name) for name in HeldUnity.__struct_fields__)
+    assert {*Unity.__struct_fields__} - {*HeldUnity.__struct_fields__} == {"totals", "version"}
+
+
+def test_an_answer_shows_every_option_to_the_public_too(board: Board) -> None:
+    shown = unity_shape(OTHER, board.rankings[RANKING].unities[OTHER])
+    assert given_to(shown)
+    assert given_to(msgspec.convert(shown, PublicUnityShape, from_attributes=True))
+
+
+@pytest.mark.parametrize("event", [events.UnityAdded, events.RankingCreated])
+def test_a_stream_shows_every_option_to_the_public(event: type[Struct]) -> None:
+    options = {*options_of(GIVEN)} if event is events.UnityAdded else {*as_main_unity(GIVEN)}
+    assert options <= {*public_frames._SHAPES[event.__name__].__struct_fields__}
+
+
+def test_the_client_has_every_option() -> None:
+    def parameters(of: Callable[..., Any]) -> set[str]:
+        return {*inspect.signature(of).parameters}
+
+    assert {*OPTIONS} <= parameters(Client.add_unity)
+    assert {*as_main_unity(GIVEN)} <= parameters(Client.create_ranking)
+    assert {*OPTIONS} <= {*shapes.Unity.__struct_fields__}

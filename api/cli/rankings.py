@@ -1,12 +1,12 @@
 """Commands about rankings: their lists of competitors, their unities, and points."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from dataclasses import make_dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from api.cli import printing
 from api.cli.changes import changed
@@ -17,6 +17,7 @@ from api.imports.templates import TEMPLATES, Kind, Template
 from api.interface.direction import isolated
 from api.interface.lookup import ranking_of
 from api.interface.names import Names
+from api.interface.options import ROWS
 from engine.domain.commands import (
     AddPoints,
     AddUnity,
@@ -30,14 +31,24 @@ from engine.domain.commands import (
 )
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
-from engine.domain.expiry import ExpiresOn
-from engine.domain.notation import DECIMALS_MAX, Notation, TimeUnit
-from engine.domain.terms import OPERATOR, Counts, RankingId, Sort, UnityId
+from engine.domain.notation import Notation
+from engine.domain.options import OPTIONS, UnityOptions, options_of
+from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
 from projections.board.board import Ranking
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
-_Decimals = Annotated[int, Parameter(validator=Number(gte=0, lte=DECIMALS_MAX))]
 NewName = Annotated[str, Parameter(help="The new name.")]
+
+if TYPE_CHECKING:
+    _Options = UnityOptions
+else:  # cyclopts makes options of the command line from the fields of a dataclass
+    _DECLARED: Final = {option.name: option for option in fields(UnityOptions)}
+    _FIELDS: Final = [
+        (row.name, Annotated[_DECLARED[row.name].type, Parameter(help=row.help)], _DECLARED[row.name].default)
+        for row in ROWS
+    ]
+    _Options = Parameter(name="*")(make_dataclass("_Options", _FIELDS, namespace={"__module__": __name__}))
+_NONE_GIVEN: Final = _Options()
 
 
 async def create_ranking(
@@ -50,11 +61,7 @@ async def create_ranking(
     like: Kind | None = None,
     unity: str = "points",
     sort: Literal["ASC", "DESC"] = "DESC",
-    decimals: _Decimals = 0,
-    time: TimeUnit | None = None,
-    counts: Literal["sum", "best", "last"] = "sum",
-    lasts: str | None = None,
-    expires_on: Literal["minute", "day", "week"] | None = None,
+    options: _Options = _NONE_GIVEN,
     description: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -63,38 +70,17 @@ async def create_ranking(
     Parameters
     ----------
     like
-        Kind of ranking to make, with its unities, sorts and criteria, instead of the five options that follow. The
-        criteria and further unities are events after the creation.
+        Kind of ranking to make, with its unities, sorts and criteria, instead of options about unities; only --lasts
+        and --expires-on can be added. The criteria and further unities are events after the creation.
     unity
         Name of its main unity.
     sort
         Which totals are better in the main unity: higher ones (DESC) or lower ones (ASC).
-    decimals
-        Its points have this many decimals, such as 1 for half points. Over HTTP they are whole numbers of the smallest
-        unit: 5 for 0.5.
-    time
-        Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
-    counts
-        What a total is: the sum of all points, the best result or the last one. It never changes.
-    lasts
-        Points of its main unity expire at this age, such as P52W, P90D or PT1H30M. It never changes.
-    expires_on
-        They expire at the next boundary of this unit, in UTC; a week begins on Monday.
     description
         A description, of any number of lines.
     """
-    template = Template({unity: Sort(sort)}, decimals=decimals, time=time, counts=Counts(counts))
-    if like is not None:
-        if template != Template({"points": Sort.DESC}):
-            raise Unacceptable(
-                "--like decides all about unities; leave out --unity, --sort, --decimals, --time and --counts."
-            )
-        template = TEMPLATES[like]
-    template = replace(
-        template,
-        lasts=template.lasts if lasts is None else lasts,
-        expires_on=template.expires_on if expires_on is None else ExpiresOn(expires_on),
-    )
+    given = Template({unity: Sort(sort)}, **options_of(options))
+    template = given if like is None else _of_kind(like, given)
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         participants = Names(live.board).competitors(competitors) if competitors else tuple(live.board.competitors)
         created, _ = await templates.create_ranking(
@@ -104,6 +90,19 @@ async def create_ranking(
         printing.json({"id": created.ranking_id, "name": created.name, "unity_id": created.main_unity_id})
     else:
         printing.line(str(created.ranking_id))
+
+
+def _of_kind(kind: Kind, given: Template) -> Template:
+    """The template of this kind, with the lifetime of points that was given. Raises Unacceptable if more was given."""
+    if replace(given, lasts=None, expires_on=None) != Template({"points": Sort.DESC}):
+        *others, last = [f"--{name}" for name in ("unity", "sort", *OPTIONS) if name not in ("lasts", "expires_on")]
+        raise Unacceptable(f"--like decides all about unities; leave out {', '.join(others)} and {last}.")
+    template = TEMPLATES[kind]
+    return replace(
+        template,
+        lasts=template.lasts if given.lasts is None else given.lasts,
+        expires_on=given.expires_on or template.expires_on,
+    )
 
 
 async def rename_ranking(
@@ -160,11 +159,7 @@ async def add_unity(
     /,
     *,
     sort: Literal["ASC", "DESC"] = "DESC",
-    decimals: _Decimals = 0,
-    time: TimeUnit | None = None,
-    counts: Literal["sum", "best", "last"] = "sum",
-    lasts: str | None = None,
-    expires_on: Literal["minute", "day", "week"] | None = None,
+    options: _Options = _NONE_GIVEN,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -173,16 +168,6 @@ async def add_unity(
     ----------
     sort
         Which totals are better: higher ones (DESC) or lower ones (ASC).
-    decimals
-        Its points have this many decimals. Over HTTP they are whole numbers of the smallest unit: 5 for 0.5.
-    time
-        Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).
-    counts
-        What a total is: the sum of all points, the best result or the last one. It never changes.
-    lasts
-        Its points expire at this age, such as P52W, P90D or PT1H30M. It never changes.
-    expires_on
-        They expire at the next boundary of this unit, in UTC; a week begins on Monday.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
@@ -192,11 +177,7 @@ async def add_unity(
             unity_id=unity_id,
             name=name,
             sort=Sort(sort),
-            decimals=decimals,
-            time=time,
-            counts=Counts(counts),
-            lasts=lasts,
-            expires_on=None if expires_on is None else ExpiresOn(expires_on),
+            **options_of(options),
         )
         await desk.submit(live, command, actor=OPERATOR)
     if json:

@@ -7,14 +7,14 @@ An import fills its unities from scores.
 from itertools import count
 from typing import Final, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
 from engine.domain.events import Criterion, RankingCreated, UnityAdded
 from engine.domain.expiry import ExpiresOn
-from engine.domain.notation import TimeUnit
+from engine.domain.options import UnityOptions, as_main_unity
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from projections.live.tournament import LiveTournament
 
@@ -30,18 +30,13 @@ class By(Struct, frozen=True):
     among_tied: bool = False
 
 
-class Template(Struct, frozen=True):
-    """`unities`: the main one first. `criteria`: of the classification. `decimals`, `time`, `counts`, `lasts` and
-    `expires_on` are the main unity's. `scoring`: what scores of two numbers give, by the fields of `Scoring`."""
+class Template(UnityOptions, frozen=True):
+    """`unities`: the main one first, which has the options. `criteria`: of the classification. `scoring`: what scores
+    of two numbers give, by the fields of `Scoring`."""
 
     unities: dict[str, Sort]
     criteria: tuple[By, ...] = ()
-    scoring: dict[str, str] = {}
-    decimals: int = 0
-    time: TimeUnit | None = None
-    counts: Counts = Counts.SUM
-    lasts: str | None = None
-    expires_on: ExpiresOn | None = None
+    scoring: dict[str, str] = field(default_factory=dict)
 
 
 _GOALS: Final = {"goal difference": Sort.DESC, "goals for": Sort.DESC, "goals against": Sort.ASC}
@@ -105,11 +100,7 @@ async def create_ranking(
             participants=participants,
             description=description,
             main_unity_sort=sort,
-            main_unity_decimals=template.decimals,
-            main_unity_time=template.time,
-            main_unity_counts=template.counts,
-            main_unity_lasts=template.lasts,
-            main_unity_expires_on=template.expires_on,
+            **as_main_unity(template),
         )
     )
     created = cast("RankingCreated", receipt.event)

@@ -87,6 +87,7 @@ def described() -> Document:
     types += public.values()
     types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
+    schemas = _typed(schemas)
     for schema in schemas.values():
         if "description" in schema:  # a docstring, with the line breaks of the source
             schema["description"] = " ".join(schema["description"].split())
@@ -174,6 +175,14 @@ def _body_of(name: str, answer: Answer) -> Any:
 def _answer_name(operation_id: str, more: str = "") -> str:
     """What the whole body of a 200 is called."""
     return f"{operation_id[0].upper()}{operation_id[1:]}Answer{more}"
+
+
+def _typed(value: Any) -> Any:
+    """`value` with enumerations as those of strings: generators name a bare one by its values."""
+    if isinstance(value, dict):
+        typed = {key: _typed(of_key) for key, of_key in value.items()}
+        return typed | {"type": "string"} if "enum" in typed else typed
+    return list(map(_typed, value)) if isinstance(value, list | tuple) else value
 
 
 def _without_suffix(value: Any) -> Any:

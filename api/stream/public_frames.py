@@ -1,8 +1,9 @@
 """Events as the public gets them: those up to the public end, in shapes of their own.
 
-Pure. A shape names every field that it shows. Other data of an event, present or future, is not public until somebody
-adds it here. An event with nothing public is sent as `other`, so that a client sees that none is missing; so is every
-event of a hidden ranking. Competitions appear by their ids, as the causes of points.
+Pure. A shape names every field that it shows, except the options of a unity, which are all public. Other data of an
+event, present or future, is not public until somebody adds it here. An event with nothing public is sent as `other`, so
+that a client sees that none is missing; so is every event of a hidden ranking. Competitions appear by their ids, as the
+causes of points.
 
 An id reveals nothing of the log that the public does not know. The digest of a block would depend on keys and senders,
 and, if the public end is within a block, on events beyond it. So the id has digits of the time in place of the digest.
@@ -17,6 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.http.times import instant
 from engine.domain import events
+from engine.domain.options import MainUnityOptions, UnityOptions
 from engine.domain.terms import RankingId, Sequence
 from engine.log.digest import microseconds
 from engine.log.heads import Head
@@ -60,18 +62,16 @@ class _OfRanking(_Public):
     ranking_id: int
 
 
-class _RankingCreated(_OfRanking):
+class _RankingCreated(MainUnityOptions, frozen=True):
+    sequence: int
+    recorded_at: str
+    ranking_id: int
     name: str
     participants: tuple[int, ...]
     main_unity_id: int
     main_unity_name: str
     description: str | None | UnsetType = UNSET
     main_unity_sort: str | UnsetType = UNSET
-    main_unity_decimals: int | UnsetType = UNSET
-    main_unity_time: str | UnsetType = UNSET
-    main_unity_counts: str | UnsetType = UNSET
-    main_unity_lasts: str | UnsetType = UNSET
-    main_unity_expires_on: str | UnsetType = UNSET
 
 
 class _RankingModified(_OfRanking):
@@ -91,15 +91,13 @@ class _ParticipantsChanged(_OfRanking):
     removed: tuple[int, ...] | None | UnsetType = UNSET
 
 
-class _UnityAdded(_OfRanking):
+class _UnityAdded(UnityOptions, frozen=True):
+    sequence: int
+    recorded_at: str
+    ranking_id: int
     unity_id: int
     name: str
     sort: str | None | UnsetType = UNSET
-    decimals: int | UnsetType = UNSET
-    time: str | UnsetType = UNSET
-    counts: str | UnsetType = UNSET
-    lasts: str | UnsetType = UNSET
-    expires_on: str | UnsetType = UNSET
 
 
 class _UnityChanged(_OfRanking):
@@ -151,7 +149,7 @@ class _OfCompetitors(_OfCompetition):
     competitors: tuple[int, ...]
 
 
-_SHAPES: Final[dict[str, type[_Public]]] = {
+_SHAPES: Final[dict[str, type[Struct]]] = {
     events.TournamentOpened.tag: _TournamentNamed,
     events.TournamentRenamed.tag: _TournamentNamed,
     events.CompetitorRegistered.tag: _CompetitorRegistered,

@@ -16,9 +16,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain import events
 from engine.domain.events import Criterion, Delta, Event, PointsAdded, Result
-from engine.domain.expiry import ExpiresOn
-from engine.domain.notation import TimeUnit
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
+from engine.domain.options import MainUnityOptions, UnityOptions
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
 class CommandBase(Struct, frozen=True, kw_only=True):
@@ -94,7 +93,7 @@ class ExpirePoints(CommandBase, frozen=True, kw_only=True):
     """Expires the points that are due in open rankings."""
 
 
-class CreateRanking(CommandBase, frozen=True, kw_only=True):
+class CreateRanking(CommandBase, MainUnityOptions, frozen=True, kw_only=True):
     makes = events.RankingCreated
     ranking_id: RankingId
     main_unity_id: UnityId
@@ -103,11 +102,6 @@ class CreateRanking(CommandBase, frozen=True, kw_only=True):
     participants: tuple[CompetitorId, ...]
     description: str | None = None
     main_unity_sort: Sort = Sort.DESC
-    main_unity_decimals: int = 0
-    main_unity_time: TimeUnit | None = None
-    main_unity_counts: Counts = Counts.SUM
-    main_unity_lasts: str | None = None
-    main_unity_expires_on: ExpiresOn | None = None
 
 
 class ModifyRanking(CommandBase, frozen=True, kw_only=True):
@@ -133,17 +127,12 @@ class ChangeParticipants(CommandBase, frozen=True, kw_only=True):
     removed: tuple[CompetitorId, ...] = ()
 
 
-class AddUnity(CommandBase, frozen=True, kw_only=True):
+class AddUnity(CommandBase, UnityOptions, frozen=True, kw_only=True):
     makes = events.UnityAdded
     ranking_id: RankingId
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
-    decimals: int = 0
-    time: TimeUnit | None = None
-    counts: Counts = Counts.SUM
-    lasts: str | None = None
-    expires_on: ExpiresOn | None = None
 
 
 class ChangeUnity(CommandBase, frozen=True, kw_only=True):

@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
-from engine.domain.notation import DECIMALS_MAX, TimeUnit
+from engine.domain.options import MainUnityOptions, UnityOptions
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
@@ -24,7 +23,6 @@ from engine.domain.terms import (
     ActorId,
     CompetitionId,
     CompetitorId,
-    Counts,
     RankingId,
     Sequence,
     Sort,
@@ -37,8 +35,6 @@ _Competition = Annotated[CompetitionId, _ID]
 _Ranking = Annotated[RankingId, _ID]
 _Unity = Annotated[UnityId, _ID]
 
-Lasts = Annotated[str, Meta(pattern=LASTS_PATTERN)]
-Decimals = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
 Result = str | dict[_Competitor, str]
 """The score of a competition. With more than two participants, the performance of each."""
 
@@ -183,8 +179,8 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
         return self.started_at is not UNSET
 
 
-class RankingCreated(EventBase, frozen=True, kw_only=True):
-    """Structural so that RANKINGS_MAX holds exactly."""
+class RankingCreated(EventBase, MainUnityOptions, frozen=True):
+    """Structural so that RANKINGS_MAX holds exactly. The options of its main unity are the last of its fields."""
 
     tag = "RankingCreated"
     touches = ("ranking",)
@@ -197,11 +193,6 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     main_unity_name: str
     description: str | None = None
     main_unity_sort: Sort = Sort.DESC
-    main_unity_decimals: Decimals = 0
-    main_unity_time: TimeUnit | None = None
-    main_unity_counts: Counts = Counts.SUM
-    main_unity_lasts: Lasts | None = None
-    main_unity_expires_on: ExpiresOn | None = None
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
@@ -240,8 +231,9 @@ class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
     removed: tuple[_Competitor, ...] = ()
 
 
-class UnityAdded(EventBase, frozen=True, kw_only=True):
-    """Structural because the names of a ranking's unities are unique, and so that UNITIES_MAX holds exactly."""
+class UnityAdded(EventBase, UnityOptions, frozen=True):
+    """Structural because the names of a ranking's unities are unique, and so that UNITIES_MAX holds exactly. Its
+    options are the last of its fields."""
 
     tag = "UnityAdded"
     touches = ("ranking", "unity")
@@ -251,11 +243,6 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     unity_id: _Unity
     name: str
     sort: Sort = Sort.DESC
-    decimals: Decimals = 0
-    time: TimeUnit | None = None
-    counts: Counts = Counts.SUM
-    lasts: Lasts | None = None
-    expires_on: ExpiresOn | None = None
 
 
 class UnityChanged(EventBase, frozen=True, kw_only=True):

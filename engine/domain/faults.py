@@ -15,8 +15,6 @@ from msgspec import UNSET, UnsetType
 
 from engine.domain.errors import Fault, Impossible, Unacceptable
 from engine.domain.events import Result
-from engine.domain.expiry import ExpiresOn, duration
-from engine.domain.notation import DECIMALS_MAX, TimeUnit
 from engine.domain.state import RankingState, State
 from engine.domain.terms import (
     PARTICIPANTS_MAX,
@@ -64,26 +62,6 @@ def taken_faults(
         return []
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
     return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
-
-
-def notation_faults(prefix: str, decimals: int, time: TimeUnit | None) -> list[Fault]:
-    if not 0 <= decimals <= DECIMALS_MAX:
-        return [Fault(f"{prefix}decimals", f"must be from 0 to {DECIMALS_MAX}")]
-    if decimals and time is not None:
-        return [Fault(f"{prefix}time", f"must not be sent with {prefix}decimals: a time has its own")]
-    return []
-
-
-def lasts_faults(prefix: str, lasts: str | None, expires_on: ExpiresOn | None) -> list[Fault]:
-    faults: list[Fault] = []
-    if lasts is not None and duration(lasts) is None:
-        about = "must be a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
-        faults.append(Fault(f"{prefix}lasts", about))
-    if lasts is not None and expires_on is None:
-        faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))
-    if lasts is None and expires_on is not None:
-        faults.append(Fault(f"{prefix}lasts", f"must be sent with {prefix}expires_on"))
-    return faults
 
 
 def description_faults(description: str | None) -> list[Fault]:

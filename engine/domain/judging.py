@@ -25,11 +25,9 @@ from engine.domain.faults import (
     color_faults,
     description_faults,
     judged_result,
-    lasts_faults,
     list_faults,
     location_faults,
     name_faults,
-    notation_faults,
     parent_faults,
     participant_faults,
     refuse_if_any,
@@ -41,6 +39,7 @@ from engine.domain.faults import (
     winner_faults,
     within,
 )
+from engine.domain.options import MAIN_UNITY, option_faults, options_of_main_unity
 from engine.domain.presentation import accent_fault, language_fault, logo_fault, zone_fault
 from engine.domain.reversals import reverse_points, strike_competitors, unvoid_competition, void_competition
 from engine.domain.state import PublicationState, RankingState, State
@@ -400,8 +399,7 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
         *name_faults("main_unity_name", command.main_unity_name),
         *list_faults(state, command.participants),
         *description_faults(command.description),
-        *notation_faults("main_unity_", command.main_unity_decimals, command.main_unity_time),
-        *lasts_faults("main_unity_", command.main_unity_lasts, command.main_unity_expires_on),
+        *option_faults(options_of_main_unity(command), MAIN_UNITY),
     ]
     refuse_if_any(faults)
     _refuse_taken(command.ranking_id, state.rankings)
@@ -484,8 +482,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
     faults = [
         *name_faults("name", command.name),
         *taken_faults("name", command.name, ranking),
-        *notation_faults("", command.decimals, command.time),
-        *lasts_faults("", command.lasts, command.expires_on),
+        *option_faults(command),
     ]
     refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)

@@ -30,9 +30,10 @@ from engine.domain import events
 from engine.domain.counting import now_of, of_lines, over_by, took_place_at
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
-from engine.domain.expiry import ExpiresOn, Expiry
+from engine.domain.expiry import Expiry
 from engine.domain.marks import mark_after
-from engine.domain.notation import WHOLE, Notation, TimeUnit
+from engine.domain.notation import WHOLE, Notation
+from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.publication import Publication
@@ -40,7 +41,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 7
+FOLD_VERSION: Final = 8
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
 
@@ -101,20 +102,19 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
         return self.started_at != self.created_at
 
 
-class Unity(Struct, kw_only=True):
+class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a mutable one inherits a frozen one
     """`totals` holds the totals of all competitors that were ever in the ranking's list.
 
     Points change `totals` and `version` in place. A new name or sort replaces the unity, and the new one keeps both. So
-    a reference to the old one still shows its old name and sort. `notation`: how totals are shown to people. If the
-    unity counts results, `totals` has marks (`engine/domain/marks.py`), and the notation converts them to results.
-    `expiry`: how long its points count; None: permanently.
+    a reference to the old one still shows its old name and sort. `notation` and `expiry` are made of its options
+    (`unity_with`), because they are often read. If the unity counts results, `totals` has marks
+    (`engine/domain/marks.py`), and the notation converts them to results.
     """
 
     number: int
     name: str
     sort: Sort
     notation: Notation = WHOLE
-    counts: Counts = Counts.SUM
     expiry: Expiry | None = None
     version: int = 1
     totals: Totals
@@ -625,15 +625,11 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
 
 def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:
     enrolment = Enrolment(event.participants)
-    main = Unity(
+    main = unity_with(
+        options_of_main_unity(event),
         number=1,
         name=event.main_unity_name,
         sort=event.main_unity_sort,
-        notation=notation_of(
-            event.main_unity_decimals, event.main_unity_time, event.main_unity_counts, event.main_unity_sort
-        ),
-        counts=event.main_unity_counts,
-        expiry=expiry_of(event.main_unity_lasts, event.main_unity_expires_on),
         totals=Totals(enrolment),
     )
     board.rankings[event.ranking_id] = Ranking(
@@ -705,13 +701,11 @@ def _information(
 def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> None:
     _revise(board, event.ranking_id, recorded)
     ranking = board.rankings[event.ranking_id]
-    ranking.unities[event.unity_id] = Unity(
+    ranking.unities[event.unity_id] = unity_with(
+        event,
         number=len(ranking.unities) + 1,
         name=event.name,
         sort=event.sort,
-        notation=notation_of(event.decimals, event.time, event.counts, event.sort),
-        counts=event.counts,
-        expiry=expiry_of(event.lasts, event.expires_on),
         totals=Totals(ranking.participants),
     )
     note_expiry(board, event.ranking_id, event.unity_id)
@@ -723,9 +717,18 @@ def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> No
         )
 
 
-def notation_of(decimals: int, time: TimeUnit | None, counts: Counts, sort: Sort) -> Notation:
-    """The notation of a unity with this declaration."""
-    return Notation(decimals, time, None if counts is Counts.SUM else sort)
+def unity_with(options: UnityOptions, *, number: int, name: str, sort: Sort, version: int = 1, totals: Totals) -> Unity:
+    """A unity with these options."""
+    return Unity(
+        number=number,
+        name=name,
+        sort=sort,
+        notation=notation_of(options, sort),
+        expiry=expiry_of(options),
+        version=version,
+        totals=totals,
+        **options_of(options),
+    )
 
 
 def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
@@ -736,11 +739,6 @@ def counting_results(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
 def special(unities: Mapping[UnityId, Unity]) -> frozenset[UnityId]:
     """The unities that count results, or whose points expire."""
     return frozenset([u for u, unity in unities.items() if unity.counts is not Counts.SUM or unity.expiry is not None])
-
-
-def expiry_of(lasts: str | None, expires_on: ExpiresOn | None) -> Expiry | None:
-    """The expiry of a unity with this declaration; None: its points do not expire."""
-    return None if lasts is None or expires_on is None else Expiry(lasts, expires_on)
 
 
 def note_expiry(board: Board, ranking_id: RankingId, unity_id: UnityId) -> None:

@@ -15,19 +15,18 @@ from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from engine.domain.events import Criterion
-from engine.domain.expiry import Expiry
-from engine.domain.notation import Notation
+from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
 from projections.board.board import (
     Board,
     Competition,
     Competitor,
     Ranking,
-    Unity,
     counting_results,
     note_expiry,
     note_struck,
     special,
+    unity_with,
 )
 from projections.board.publication import Presentation, Publication
 from projections.columns.enrolment import Enrolment, Totals
@@ -78,14 +77,11 @@ class _Places(Struct, tag="places", array_like=True):
     places: bytes
 
 
-class _Unity(Struct, tag="unity", array_like=True):
+class _Unity(UnityOptions, tag="unity", array_like=True, frozen=True):
     unity_id: UnityId
     number: int
     name: str
     sort: Sort
-    notation: Notation
-    counts: Counts
-    expiry: Expiry | None
     version: int
 
 
@@ -148,16 +144,7 @@ def _runs(board: Board) -> Iterator[_Run]:
         for start in range(0, len(places), _RUN_NUMBERS):
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
-            yield _Unity(
-                unity_id,
-                unity.number,
-                unity.name,
-                unity.sort,
-                unity.notation,
-                unity.counts,
-                unity.expiry,
-                unity.version,
-            )
+            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.version, **options_of(unity))
             column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
@@ -212,17 +199,15 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                 _last(board.rankings).participants.append_places(_as_numbers(run.places))
             case _Unity():
                 ranking = _last(board.rankings)
-                ranking.unities[run.unity_id] = Unity(
+                ranking.unities[run.unity_id] = unity_with(
+                    run,
                     number=run.number,
                     name=run.name,
                     sort=run.sort,
-                    notation=run.notation,
-                    counts=run.counts,
-                    expiry=run.expiry,
                     version=run.version,
                     totals=Totals(ranking.participants),
                 )
-                if run.counts is not Counts.SUM or run.expiry is not None:
+                if run.counts is not Counts.SUM or run.lasts is not None:
                     ranking_id = next(reversed(board.rankings))
                     board.rankings[ranking_id] = msgspec.structs.replace(
                         ranking, of_results=counting_results(ranking.unities), special=special(ranking.unities)

@@ -12,7 +12,8 @@ from msgspec import Struct
 from engine.domain.events import CompetitorChanged, CompetitorErased, Event, RankingsOrdered
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, Counts, RankingId, Sort, UnityId
+from engine.domain.options import UnityOptions, options_of
+from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity, forgotten
 from projections.board.hierarchy import NestedSetBounds
 from projections.columns.enrolment import HeldList
@@ -23,14 +24,13 @@ _COMPETITOR_BYTES: Final = 760
 _RANKING_BYTES: Final = 4_000
 
 
-class HeldUnity(Struct, frozen=True):
+class HeldUnity(UnityOptions, frozen=True):
     """The fixed fields of a unity, and its name."""
 
     number: int
     name: str
     sort: Sort
     notation: Notation
-    counts: Counts
     expiry: Expiry | None
 
 
@@ -112,7 +112,7 @@ class HeldBoard:
 
 def _held(ranking: Ranking) -> HeldRanking:
     unities = {
-        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation, unity.counts, unity.expiry)
+        u: HeldUnity(unity.number, unity.name, unity.sort, unity.notation, unity.expiry, **options_of(unity))
         for u, unity in ranking.unities.items()
     }
     return HeldRanking(ranking, ranking.participants.held(), unities)

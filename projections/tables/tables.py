@@ -41,7 +41,7 @@ from projections.tables.columns import (
     UNITY,
     Table,
     competition_of,
-    competitor_of,
+    packed_competitor,
     publication_of,
     ranking_of,
     unity_of,
@@ -468,7 +468,7 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
     async with aclosing(_chunks(connection, _COMPETITORS, boards)) as chunks:
         async for rows in chunks:
             for row in rows:
-                boards[row[0]].competitors.put(row[1], packed(competitor_of(row)))
+                boards[row[0]].competitors.put(row[1], packed_competitor(row))
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:

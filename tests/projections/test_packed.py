@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
+from projections.board import parts
 from projections.board.board import FOLD_VERSION, Competition, Competitor
 from projections.columns import packed
 from projections.columns.packed import RECENT_MAX, Packed
@@ -68,16 +69,17 @@ def test_what_is_held_stays_as_it_was(
 
 
 STORED: Final[dict[tuple[int, type[Struct]], str]] = {
-    (7, Competitor): "number name tags color parent_id created_at updated_at revised erased",
-    (7, Competition): (
+    (8, Competitor): "number name tags color parent_id created_at updated_at revised erased",
+    (8, Competition): (
         "number group_id started_at location participants result winner_id voided_at created_at updated_at revised "
         "struck"
     ),
+    (8, parts._Unity): "unity_id number name sort version decimals time counts lasts expires_on",
 }
-"""The fields of packed structs, which snapshots store as arrays, when a version of the fold began."""
+"""The fields of structs that snapshots store as arrays, when a version of the fold began."""
 
 
-@pytest.mark.parametrize("kind", [Competitor, Competition])
+@pytest.mark.parametrize("kind", [Competitor, Competition, parts._Unity])
 def test_a_field_that_a_version_of_the_fold_did_not_begin_with_is_last_and_has_a_default(kind: type[Struct]) -> None:
     """Or snapshots of this version could not be read, or would give the wrong fields."""
     first = STORED[FOLD_VERSION, kind].split()

@@ -1,8 +1,9 @@
 """The public reads of a published tournament, without a token.
 
 The same functions answer as for requests with a token, but separate shapes show the answers. A shape names everything
-that it shows: a field added to another answer becomes public only when it is added here. Never public: the sender of a
-request, keys, tokens, and anything beyond the public end. Names, colours and tags are those at the public end.
+that it shows, except the options of a unity, which are all public: a field added to another answer becomes public only
+when it is added here. Never public: the sender of a request, keys, tokens, and anything beyond the public end. Names,
+colours and tags are those at the public end.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -45,7 +46,8 @@ from api.interface.resources.recent_results import CompetitorFormShape, FormQues
 from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.interface.windows import WINDOW_LINES_MAX
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, Counts, RankingId
+from engine.domain.options import UnityOptions
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board
 from projections.board.classification import in_force
 from projections.past import moments
@@ -101,16 +103,11 @@ class PublicTournamentShape(Struct, kw_only=True):
     rankings: list[BriefPublicRankingShape]
 
 
-class PublicUnityShape(Struct, kw_only=True, omit_defaults=True):
+class PublicUnityShape(UnityOptions, frozen=True):
     id: int
     name: str
     sort: str
     general: bool
-    decimals: int = 0
-    time: str | None = None
-    counts: str = Counts.SUM.value
-    lasts: str | None = None
-    expires_on: str | None = None
 
 
 class PublicRankingShape(Struct, kw_only=True):

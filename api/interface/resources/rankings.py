@@ -13,20 +13,9 @@ from msgspec import Meta, Raw, Struct
 from api.http.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.http.times import timestamp_or_none
+from api.interface import options
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import (
-    BOOLEAN,
-    COUNTS,
-    DESCRIPTION,
-    EXPIRES_ON,
-    IDS,
-    LASTS,
-    NAME,
-    SORT,
-    Field,
-    number_up_to,
-    one_of,
-)
+from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -58,28 +47,22 @@ from engine.domain.commands import (
     OrderRankings,
     ReopenRanking,
 )
-from engine.domain.notation import DECIMALS_MAX
-from engine.domain.terms import PARTICIPANTS_MAX, Counts, RankingId, UnityId
+from engine.domain.options import UnityOptions, options_of
+from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from projections.board.board import Ranking, Unity
 from projections.live.held import HeldUnity
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ListedUnityShape(Struct, kw_only=True, omit_defaults=True):
-    """`decimals`, `time`: how pages show its totals, if that was declared. `counts`: best or last, if it counts
-    results. `lasts`, `expires_on`: when its points expire, if they do."""
+class ListedUnityShape(UnityOptions, frozen=True):
+    """Options that it was not given are absent; `addUnity` explains them."""
 
     id: int
     name: str
     position: int
     general: bool
     sort: str
-    decimals: int = 0
-    time: str | None = None
-    counts: str = Counts.SUM.value
-    lasts: str | None = None
-    expires_on: str | None = None
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -274,11 +257,7 @@ def unity_shape(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape
         position=unity.number,
         general=unity.number == 1,
         sort=unity.sort.value,
-        decimals=unity.notation.decimals,
-        time=unity.notation.time,
-        counts=unity.counts.value,
-        lasts=None if unity.expiry is None else unity.expiry.lasts,
-        expires_on=None if unity.expiry is None else unity.expiry.on.value,
+        **options_of(unity),
     )
 
 
@@ -319,32 +298,6 @@ _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
-_OPTIONS: Final = (
-    Field(
-        "decimals",
-        number_up_to(0, DECIMALS_MAX),
-        "points are whole numbers of the smallest unit; pages show them with this many decimals",
-    ),
-    Field("time", one_of("s", "ms"), "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17"),
-    Field(
-        "counts",
-        COUNTS,
-        "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort "
-        "of one that counts results",
-    ),
-    Field(
-        "lasts",
-        LASTS,
-        "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; "
-        "it cannot be changed; absent: they do not expire",
-    ),
-    Field(
-        "expires_on",
-        EXPIRES_ON,
-        "they expire at the next boundary of this unit, in UTC; a week begins on Monday; required with lasts",
-    ),
-)
-"""Declared when a unity is created, and never changed."""
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -380,7 +333,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("participants", IDS, _LIST, required=True),
             Field("description", DESCRIPTION, "in brief"),
             Field("main_unity_sort", SORT, "which totals of it are better: the highest (DESC) or the lowest"),
-            *[Field(f"main_unity_{option.name}", option.type, option.about) for option in _OPTIONS],
+            *options.MAIN_UNITY_FIELDS,
         ),
         new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
@@ -433,7 +386,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             Field("name", NAME, "unique in the ranking", required=True),
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
-            *_OPTIONS,
+            *options.FIELDS,
         ),
         new_ids={"id": "unity_id"},
     ),
