@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from api.cli import rankings as command_line
 from api.interface.declarations import Write
-from api.interface.options import ROWS
+from api.interface.options import UNITY_OPTIONS
 from api.interface.public.reads import PublicUnityShape
 from api.interface.resources import rankings
 from api.interface.resources.rankings import unity_shape
@@ -50,7 +50,7 @@ def test_a_main_unity_has_the_same_options() -> None:
 
 
 def test_people_can_give_every_option() -> None:
-    assert [row.name for row in ROWS] == [*OPTIONS]
+    assert [row.name for row in UNITY_OPTIONS] == [*OPTIONS]
     assert {*OPTIONS} <= {*fields("addUnity")}
     assert {*as_main_unity(GIVEN)} <= {*fields("createRanking")}
     for command in (command_line.add_unity, command_line.create_ranking):

@@ -17,7 +17,7 @@ from api.imports.templates import TEMPLATES, Kind, Template
 from api.interface.direction import isolated
 from api.interface.lookup import ranking_of
 from api.interface.names import Names
-from api.interface.options import ROWS
+from api.interface.options import UNITY_OPTIONS
 from engine.domain.commands import (
     AddPoints,
     AddUnity,
@@ -45,7 +45,7 @@ else:  # cyclopts makes options of the command line from the fields of a datacla
     _DECLARED: Final = {option.name: option for option in fields(UnityOptions)}
     _FIELDS: Final = [
         (row.name, Annotated[_DECLARED[row.name].type, Parameter(help=row.help)], _DECLARED[row.name].default)
-        for row in ROWS
+        for row in UNITY_OPTIONS
     ]
     _Options = Parameter(name="*")(make_dataclass("_Options", _FIELDS, namespace={"__module__": __name__}))
 _NONE_GIVEN: Final = _Options()

@@ -14,7 +14,7 @@ from engine.domain.notation import DECIMALS_MAX
 from engine.domain.options import MAIN_UNITY
 
 
-class Option(Struct, frozen=True):
+class UnityOption(Struct, frozen=True):
     """`about`: what it is for, in a form. `help`: the same on the command line."""
 
     name: str
@@ -23,42 +23,42 @@ class Option(Struct, frozen=True):
     help: str
 
 
-ROWS: Final = (
-    Option(
+UNITY_OPTIONS: Final = (
+    UnityOption(
         "decimals",
         number_up_to(0, DECIMALS_MAX),
         "points are whole numbers of the smallest unit; pages show them with this many decimals",
         "Its points have this many decimals, such as 1 for half points. Over HTTP they are whole numbers of the "
         "smallest unit: 5 for 0.5.",
     ),
-    Option(
+    UnityOption(
         "time",
         one_of("s", "ms"),
         "points are seconds (s) or milliseconds (ms); pages show them as 2:03:17",
         "Its points are times, such as 2:03:17, and over HTTP whole seconds (s) or milliseconds (ms).",
     ),
-    Option(
+    UnityOption(
         "counts",
         COUNTS,
         "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort "
         "of one that counts results",
         "What a total is: the sum of all points, the best result or the last one. It never changes.",
     ),
-    Option(
+    UnityOption(
         "lasts",
         LASTS,
         "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; "
         "it cannot be changed; absent: they do not expire",
         "Its points expire at this age, such as P52W, P90D or PT1H30M. It never changes.",
     ),
-    Option(
+    UnityOption(
         "expires_on",
         EXPIRES_ON,
         "they expire at the next boundary of this unit, in UTC; a week begins on Monday; required with lasts",
         "They expire at the next boundary of this unit, in UTC; a week begins on Monday.",
     ),
 )
-FIELDS: Final[Fields] = tuple([Field(option.name, option.type, option.about) for option in ROWS])
+UNITY_FIELDS: Final[Fields] = tuple([Field(option.name, option.type, option.about) for option in UNITY_OPTIONS])
 MAIN_UNITY_FIELDS: Final[Fields] = tuple(
-    [msgspec.structs.replace(field, name=MAIN_UNITY + field.name) for field in FIELDS]
+    [msgspec.structs.replace(field, name=MAIN_UNITY + field.name) for field in UNITY_FIELDS]
 )

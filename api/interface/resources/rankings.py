@@ -386,7 +386,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             Field("name", NAME, "unique in the ranking", required=True),
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
-            *options.FIELDS,
+            *options.UNITY_FIELDS,
         ),
         new_ids={"id": "unity_id"},
     ),
