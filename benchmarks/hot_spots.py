@@ -19,6 +19,8 @@ from benchmarks.table import HotSpot, Profile
 SAMPLES_PER_SECOND: Final = 250
 SECONDS: Final = 20
 QUICK_SECONDS: Final = 4
+_WAITING: Final = "_worker (futures/thread.py)"
+"""A thread of a pool without work, which py-spy takes for one at work."""
 _FRAME: Final = re.compile(r"(?P<function>.+) \((?P<file>.+?)(?::\d+)?\)")
 
 
@@ -55,6 +57,8 @@ def summed_up(raw: str) -> list[HotSpot]:
     for line in raw.splitlines():
         stack, _, count = line.rpartition(" ")
         places = [_place(frame) for frame in stack.split(";")]
+        if places[-1] == _WAITING:
+            continue
         own[places[-1]] += int(count)
         for place in set(places):
             whole[place] += int(count)
