@@ -857,13 +857,10 @@ async def add_days(world: World) -> None:
 
 
 async def test_what_an_operator_erases_after_a_boundary_is_shown_with_what_has_not_expired_yet(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock
 ) -> None:
     """In past moments and in the views of SQL, which all show what the events have taken."""
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await add_days(world)
         erased = len(await world.events()) + 1
     before = {RANKING: world.naive.best_of(2, DAILY, clock.now), OTHER: world.naive.best_of(2, WEEKLY, clock.now)}
@@ -900,12 +897,9 @@ async def best_in_tables(owner: asyncpg.Connection, world: World) -> dict[Rankin
 
 
 async def test_a_moment_between_the_expiries_of_two_rankings_shows_what_each_has_lost_by_then(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await add_days(world)
         before = {RANKING: world.naive.best_of(2, DAILY, clock.now), OTHER: world.naive.best_of(2, WEEKLY, clock.now)}
         added = len(await world.events())
@@ -922,13 +916,10 @@ async def test_a_moment_between_the_expiries_of_two_rankings_shows_what_each_has
 
 
 async def test_a_moment_within_a_request_shows_what_the_request_has_changed_by_then(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
     """One that adds points too late, that changes a date, and that reopens a ranking: their expiry follows."""
-    clock = await told_clock(owner, monkeypatch)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await add_days(world)
         shown = world.naive.best_of(2, DAILY, clock.now)
 
@@ -962,18 +953,16 @@ async def test_a_moment_within_a_request_shows_what_the_request_has_changed_by_t
 
 
 async def test_others_get_their_turns_however_many_points_expire_with_a_reopening(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+    turns = list[int]()
     take = Expiration.take
 
     def taking(self: Expiration, *points: Any) -> None:
         turns.append(next(number))
         take(self, *points)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
         await world.do(0, commands.CloseRanking(ranking_id=RANKING))
         await clock.pass_by(hours=24)
@@ -989,10 +978,9 @@ async def test_others_get_their_turns_however_many_points_expire_with_a_reopenin
 
 @pytest.mark.parametrize("redated", [False, True])
 async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_looked_up(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, redated: bool
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, redated: bool
 ) -> None:
     """Another reopening has let it expire, or by another date it is no longer due."""
-    clock = await told_clock(owner, monkeypatch)
     looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), ReopenedPoints.look_up
 
     async def held(points: ReopenedPoints, live_pool: LivePool) -> None:
@@ -1000,9 +988,7 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
         looked_up.set()
         await goes_on.wait()
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1, started_at=clock.now))
         await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7))
@@ -1028,17 +1014,15 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
 
 
 async def test_others_get_their_turns_however_many_points_expire_with_another_date(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, turns = await told_clock(owner, monkeypatch), list[int]()
+    turns = list[int]()
 
     def asked(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
         turns.append(next(number))
         return over_by(ranking, took_place, now)
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         await asyncio.gather(*(world.add(0, cause, (who, HOURLY, 2), (who, LEAST, 5)) for who in (ANN, BOB) * 20))
@@ -1053,9 +1037,8 @@ async def test_others_get_their_turns_however_many_points_expire_with_another_da
 
 @pytest.mark.parametrize("what", ["added", "undone", "struck", "better", "closed"])
 async def test_another_date_expires_what_is_due_whatever_happened_while_that_was_looked_up(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, what: str
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    clock = await told_clock(owner, monkeypatch)
     looked_up, goes_on, look_up = asyncio.Event(), asyncio.Event(), RedatedPoints.look_up
 
     async def held(points: RedatedPoints, live_pool: LivePool) -> None:
@@ -1063,9 +1046,7 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
         looked_up.set()
         await goes_on.wait()
 
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    async with world_at(dsn, database, clock) as world:
         cause, long_ago = CompetitionId(500), MONDAY - timedelta(days=1)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         world.naive.dates[cause] = None
@@ -1101,12 +1082,10 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
 
 
 async def test_points_that_are_added_while_what_expires_with_another_date_is_summed_expire_too(
-    dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, cause, long_ago = await told_clock(owner, monkeypatch), CompetitionId(500), MONDAY - timedelta(days=1)
-    async with desks_at(dsn) as desks:
-        world = World(desks, await open_new_tournament(database, actor=OPERATOR), clock)
-        await world.begin()
+    cause, long_ago = CompetitionId(500), MONDAY - timedelta(days=1)
+    async with world_at(dsn, database, clock) as world:
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         world.naive.dates[cause] = None
         await world.add(0, cause, (ANN, HOURLY, 5), (BOB, HOURLY, 4))
