@@ -43,17 +43,9 @@ def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
 
     If a preference is stated more than once, the first counts. Empty if the values cannot be read as one list.
     """
-    text = ",".join(values)
     preferences: dict[str, str] = {}
-    position = 0
-    while position < len(text):
-        item = _ITEM.match(text, position)
-        if item is None:
-            return {}
-        name, value = item.groups()
-        if name:
-            preferences.setdefault(name.lower(), _unquoted(value or ""))
-        position = item.end()
+    for name, value in _named(_ITEM, ",".join(values)):
+        preferences.setdefault(name, _unquoted(value))
     return preferences
 
 
@@ -69,18 +61,10 @@ def accepted_type(values: Iterable[str], types: Items[str]) -> str | None:
     A type has the quality given for it, else for `type/*`, else for `*/*`. If a range is named more than once, the
     first counts.
     """
-    text = ",".join(values)
     qualities: dict[str, float] = {}
-    position = 0
-    while position < len(text):
-        item = _RANGE.match(text, position)
-        if item is None:
-            return types[0]
-        name, parameters = item.groups()
-        if name:
-            quality = _QUALITY_OF_RANGE.search(parameters or "")
-            qualities.setdefault(name.lower(), float(quality[1]) if quality else 1.0)
-        position = item.end()
+    for name, parameters in _named(_RANGE, ",".join(values)):
+        quality = _QUALITY_OF_RANGE.search(parameters)
+        qualities.setdefault(name, float(quality[1]) if quality else 1.0)
     if not qualities:
         return types[0]
     best, best_quality = None, 0.0
@@ -113,16 +97,8 @@ def accepted_encodings(values: Iterable[str]) -> Encodings:
 
 def _encodings(text: str) -> Encodings:
     qualities: dict[str, float] = {}
-    position = 0
-    while position < len(text):
-        item = _CODING.match(text, position)
-        if item is None:
-            return Encodings()
-        name, quality = item.groups()
-        if name:
-            name = name.lower()
-            qualities.setdefault("gzip" if name == "x-gzip" else name, float(quality or 1))
-        position = item.end()
+    for name, quality in _named(_CODING, text):
+        qualities.setdefault("gzip" if name == "x-gzip" else name, float(quality or 1))
     others = qualities.get("*")
     gzip = qualities.get("gzip", others or 0.0)
     identity = qualities.get("identity", others)
@@ -135,19 +111,28 @@ _kept_encodings: Final = lru_cache(maxsize=ENCODINGS_KEPT_MAX)(_encodings)
 def accepted_language(values: Iterable[str], languages: Items[str]) -> str | None:
     """The language that the values of Accept-Language prefer (RFC 9110, section 12.5.4), whatever its region; of
     several equal ones, the first. None: none of these."""
-    text = ",".join(values)
     found: dict[str, float] = {}
-    position = 0
-    while position < len(text):
-        item = _CODING.match(text, position)  # a language range is written like a coding
-        if item is None:
-            return None
-        name, quality = item.groups()
-        if name and (language := name.lower().partition("-")[0]) in languages:
+    for name, quality in _named(_CODING, ",".join(values)):  # a language range is written like a coding
+        language = name.partition("-")[0]
+        if language in languages:
             found[language] = max(found.get(language, 0.0), float(quality or 1))
-        position = item.end()
     best = max(found, key=lambda language: found[language], default=None)
     return best if best is not None and found[best] > 0 else None
+
+
+def _named(item: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """The names in a list, in lower case, each with what `item` finds after it. Empty if the text is not one list."""
+    found: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        match = item.match(text, position)
+        if match is None:
+            return []
+        name, rest = match.groups()
+        if name:
+            found.append((name.lower(), rest or ""))
+        position = match.end()
+    return found
 
 
 def _unquoted(value: str) -> str:
