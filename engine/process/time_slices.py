@@ -43,9 +43,9 @@ class TimeSlice:
         self._until = time.perf_counter() + SLICE_SECONDS_MAX
 
 
-async def in_time_slices(steps: Generator[None, None, _T]) -> _T:
-    """Takes all `steps`, each of which must be small. Returns their result."""
-    time_slice = TimeSlice()
+async def in_time_slices(steps: Generator[object, None, _T], time_slice: TimeSlice | None = None) -> _T:
+    """Takes all `steps`, each of which must be small. Returns their result. `time_slice`: the one that has begun."""
+    time_slice = time_slice or TimeSlice()
     while True:
         try:
             next(steps)

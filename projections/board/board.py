@@ -19,7 +19,7 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -333,7 +333,7 @@ def _fold_ranking(board: Board, event: RankingEvent, recorded: Recorded) -> None
             _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, recorded.recorded_at))
 
 
-def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
+def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Generator[Recorded, None, None]:
     """Folds a run of events into `board`, in place, and yields each once the board shows it. Raises LogUnreadable."""
     revisions = Revisions()
     for recorded in run:

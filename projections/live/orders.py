@@ -9,7 +9,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import chain
-from typing import Final, cast
+from typing import Final
 from weakref import WeakValueDictionary
 
 from msgspec import UNSET, Struct, field
@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, field
 from engine.domain import events
 from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId, UnityId
-from engine.process.time_slices import TimeSlice
+from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Unity
 from projections.board.order import OrderedLines, line_of
 from projections.columns.enrolment import Enrolment
@@ -192,16 +192,12 @@ class Orders:
         self.size_bytes -= self._sizes.pop(unity_ids, 0)
 
 
-async def made_in_time_slices(enrolment: Enrolment, unity: Unity, *finer: Unity, time_slice: TimeSlice) -> OrderedLines:
-    """The order at the call: by `unity`, then among equal lines by the next one, and so on."""
-    steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort, finer)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(OrderedLines, end.value)
-        if time_slice.over:
-            await time_slice.give_way()
+async def made_in_time_slices(
+    enrolment: Enrolment, unity: Unity, *finer: Unity, time_slice: TimeSlice | None = None
+) -> OrderedLines:
+    """The order at the call: by `unity`, then among equal lines by the next one, and so on. `time_slice`: the
+    one that has begun."""
+    return await in_time_slices(OrderedLines.in_steps(enrolment, unity.totals, unity.sort, finer), time_slice)
 
 
 def _move(kept: _KeptOrder, order: OrderedLines) -> None:

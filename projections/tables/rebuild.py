@@ -20,7 +20,7 @@ from engine.domain.errors import Conflict, LogForked
 from engine.domain.terms import CompetitorId, Sequence, TournamentId
 from engine.log import heads, reading, tails
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlice
+from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, erase, folding
 from projections.board.differences import differences
 from projections.tables import snapshots, tables
@@ -146,10 +146,8 @@ class _Folded:
             tail = await tails.tail(connection, self.tournament_id, self.head)
             if not tail.events:
                 raise LogForked(self.tournament_id, self.head.sequence)
-            time_slice = TimeSlice()
-            for _ in folding(self.tournament_id, self.board, tail.events[: goal.sequence - self.head.sequence]):
-                if time_slice.over:
-                    await time_slice.give_way()
+            folded = tail.events[: goal.sequence - self.head.sequence]
+            await in_time_slices(folding(self.tournament_id, self.board, folded))
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
             if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):
