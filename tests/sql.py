@@ -10,6 +10,8 @@ from typing import Any, Final
 import api
 import engine
 import projections
+from projections.tables import columns
+from projections.tables.columns import Table
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
 OWNERS_OWN: Final = {
@@ -34,6 +36,8 @@ def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
     """The SQL among a module's own constants, by their names; one at a time."""
     for name, value in vars(module).items():
         texts = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, Table) and module is columns:
+            texts = value.select, value.insert, value.insert_of_one, value.delete
         if name.lstrip("_").isupper() and all(isinstance(text, str) for text in texts):
             sql = [text for text in texts if text.split()[:1] and text.split()[0] in VERBS]
             for n, statement in enumerate(";".join(sql).split(";") if sql else ()):

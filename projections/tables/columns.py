@@ -1,8 +1,8 @@
 """The columns of the tables that store a board. Each is declared once, as a field of the struct that a row stores, or
 here. Statements, and the arrays sent with them, are made from the declarations.
 
-Statements are made when the program starts, only from names in the code, never from values. The code that turns rows
-into structs is written out below: code made from the declarations took a third longer.
+Statements are made at their first use, only from names in the code, never from values. The code that turns rows into
+structs is written out below: code made from the declarations took a third longer.
 
 Pure.
 """
@@ -10,6 +10,7 @@ Pure.
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
@@ -51,6 +52,7 @@ class Column(Struct, frozen=True):
 class Table:
     """`ids` identify the subject of a row, `columns` are its values. `key`: the primary key, if it is not all of `ids`.
     `order`: the order in which rows are read. `joined`: SQL for values of other tables that are read with a row.
+    `structs`: a row shows a struct, and is written from its ids and that; otherwise from a tuple of its columns.
     """
 
     def __init__(
@@ -62,20 +64,25 @@ class Table:
         key: tuple[str, ...] = (),
         order: tuple[str, ...] = (),
         joined: tuple[str, ...] = (),
+        structs: bool = True,
     ) -> None:
         self.name = name
         self.columns = ids + columns
         self.key = key or _names(ids)
         self._order = order
         self._joined = joined
+        self._structs = structs
         self._changing = [column.name for column in columns if not column.fixed]
         self._takers = [column.taken or attrgetter(column.name) for column in columns]
 
     def arrays(self, rows: Iterable[tuple[object, ...]]) -> list[Items[object]]:
-        """The parameters for rows, each given as its ids and its struct: one array per column."""
+        """The parameters for rows: one array per column."""
+        if not self._structs:
+            return list(zip(*rows, strict=True))
         *ids, structs = zip(*rows, strict=True)
         return [*ids, *[list(map(taken, structs)) for taken in self._takers]]
 
+    @cached_property
     def select(self) -> str:
         """The statement that reads all rows of some tournaments: ids, then columns, then joined values."""
         read = [column.read or column.name for column in self.columns]
@@ -86,6 +93,7 @@ class Table:
             f"ORDER BY {_list(self._order)}" if self._order else "",
         )
 
+    @cached_property
     def insert(self) -> str:
         """The statement that writes rows, also of many tournaments, as one array for each column. In an existing row,
         it updates the columns that are not fixed; if all are fixed, no row may exist."""
@@ -98,6 +106,7 @@ class Table:
             self._or_change(),
         )
 
+    @cached_property
     def insert_of_one(self) -> str:
         """As `insert`, for rows of the tournament $1, which is sent once. A distributed database executes it in that
         tournament's shard, where its row of `append_lock` is as well."""
@@ -116,6 +125,7 @@ class Table:
         changes = _list(f"{name} = excluded.{name}" for name in self._changing)
         return changes and f"ON CONFLICT ({_list(self.key)}) DO UPDATE\nSET {changes}"
 
+    @cached_property
     def delete(self) -> str:
         """The statement that removes all rows of some tournaments."""
         return _lines(
@@ -381,16 +391,19 @@ PARTICIPANT: Final = Table(
     "participant",
     ids=(_TOURNAMENT_ID, Column("competition_id", "bigint"), Column("number", "int")),
     columns=(Column("competitor_id", "bigint", fixed=True), Column("result", "text")),
+    structs=False,
 )
 ENROLMENT: Final = Table(
     "enrolment",
     ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint"), Column("competitor_id", "bigint")),
     columns=(Column("number", "int"), Column("has_left", "boolean")),
     order=("tournament_id", "ranking_id", "number"),
+    structs=False,
 )
 TOTAL: Final = Table(
     "total",
     ids=(_TOURNAMENT_ID, Column("unity_id", "bigint"), Column("competitor_id", "bigint")),
     columns=(Column("total", "bigint"),),
+    structs=False,
 )
 TABLES: Final = (PUBLICATION, COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL)

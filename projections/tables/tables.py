@@ -345,14 +345,6 @@ async def stops(connection: Connection, tournament_ids: Collection[TournamentId]
 
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
-_PUBLICATIONS: Final = PUBLICATION.select()
-_COMPETITORS: Final = COMPETITOR.select()
-_COMPETITIONS: Final = COMPETITION.select()
-_RANKINGS: Final = RANKING.select()
-_ENROLMENTS: Final = ENROLMENT.select()
-_UNITIES: Final = UNITY.select()
-_TOTALS: Final = TOTAL.select()
-
 
 _TOTALS_OF: Final = """
     SELECT
@@ -433,20 +425,20 @@ async def in_chunks(
 
 
 async def _chunks(
-    connection: Connection, statement: str, boards: Mapping[TournamentId, Board], *, rows_max: int | None = None
+    connection: Connection, table: Table, boards: Mapping[TournamentId, Board], *, rows_max: int | None = None
 ) -> AsyncGenerator[list[Record], None]:
-    """The rows of a statement for the tournaments."""
-    async with aclosing(in_chunks(connection, statement, list(boards), rows_max=rows_max)) as chunks:
+    """The rows of a table for the tournaments."""
+    async with aclosing(in_chunks(connection, table.select, list(boards), rows_max=rows_max)) as chunks:
         async for rows in chunks:
             LOADED_ROWS.inc(len(rows))
             yield rows
 
 
 async def _rows(
-    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+    connection: Connection, table: Table, boards: Mapping[TournamentId, Board]
 ) -> AsyncGenerator[Record, None]:
     """The rows of `_chunks`, one by one."""
-    async with aclosing(_chunks(connection, statement, boards)) as chunks:
+    async with aclosing(_chunks(connection, table, boards)) as chunks:
         async for rows in chunks:
             for row in rows:
                 yield row
@@ -459,13 +451,13 @@ async def listed_slugs(connection: Connection, limit: int) -> list[str]:
 
 
 async def _load_publications(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    async with aclosing(_rows(connection, _PUBLICATIONS, boards)) as rows:
+    async with aclosing(_rows(connection, PUBLICATION, boards)) as rows:
         async for row in rows:
             boards[row["tournament_id"]].publication = publication_of(row)
 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    async with aclosing(_chunks(connection, _COMPETITORS, boards)) as chunks:
+    async with aclosing(_chunks(connection, COMPETITOR, boards)) as chunks:
         async for rows in chunks:
             for row in rows:
                 boards[row[0]].competitors.put(row[1], packed_competitor(row))
@@ -473,7 +465,7 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     time_slice = TimeSlice()
-    async with aclosing(_chunks(connection, _COMPETITIONS, boards, rows_max=COMPETITIONS_AT_ONCE)) as chunks:
+    async with aclosing(_chunks(connection, COMPETITION, boards, rows_max=COMPETITIONS_AT_ONCE)) as chunks:
         async for rows in chunks:
             for row in rows:
                 board, competition_id, competition = boards[row[0]], row[1], competition_of(row)
@@ -489,19 +481,19 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
     enrolments = await _load_enrolments(connection, boards)
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
     unity_by_id: dict[tuple[TournamentId, UnityId], Unity] = {}
-    async with aclosing(_rows(connection, _UNITIES, boards)) as rows:
+    async with aclosing(_rows(connection, UNITY, boards)) as rows:
         async for row in rows:
             key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
             unity = unity_of(row, Totals(enrolments.setdefault(key, Enrolment())))
             unities.setdefault(key, {})[unity_id] = unity_by_id[row["tournament_id"], unity_id] = unity
-    async with aclosing(_chunks(connection, _TOTALS, boards)) as chunks:
+    async with aclosing(_chunks(connection, TOTAL, boards)) as chunks:
         async for rows_of_totals in chunks:
             for key_of_unity, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
                 if (of_unity := unity_by_id.get(key_of_unity)) is not None:
                     of_unity.totals.make_room()
                     for _, _, competitor_id, total in of_rows:
                         of_unity.totals.add(competitor_id, total)
-    async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
+    async with aclosing(_rows(connection, RANKING, boards)) as rows:
         async for row in rows:
             key = row["tournament_id"], row["ranking_id"]
             board, ranking_id = boards[row["tournament_id"]], row["ranking_id"]
@@ -514,7 +506,7 @@ async def _load_enrolments(
     connection: Connection, boards: Mapping[TournamentId, Board]
 ) -> dict[tuple[TournamentId, RankingId], Enrolment]:
     enrolments: dict[tuple[TournamentId, RankingId], Enrolment] = {}
-    async with aclosing(_chunks(connection, _ENROLMENTS, boards)) as chunks:
+    async with aclosing(_chunks(connection, ENROLMENT, boards)) as chunks:
         async for rows in chunks:
             for key, of_ranking in groupby(rows, itemgetter(0, 1)):
                 enrolment = enrolments.setdefault(key, Enrolment())
@@ -622,22 +614,6 @@ def everything(board: Board) -> Touched:
     )
 
 
-def _saving(table: Table) -> tuple[str, str]:
-    """The statements that save rows of many tournaments, and of one. A distributed database takes the second: it goes
-    to the tournament's shard."""
-    return table.insert(), table.insert_of_one()
-
-
-_SAVE_PUBLICATIONS: Final = _saving(PUBLICATION)
-_SAVE_COMPETITORS: Final = _saving(COMPETITOR)
-_SAVE_COMPETITIONS: Final = _saving(COMPETITION)
-_SAVE_PARTICIPANTS: Final = _saving(PARTICIPANT)
-_SAVE_RANKINGS: Final = _saving(RANKING)
-_SAVE_ENROLMENTS: Final = _saving(ENROLMENT)
-_SAVE_UNITIES: Final = _saving(UNITY)
-_SAVE_TOTALS: Final = _saving(TOTAL)
-
-
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
     if is_distributed(connection) and len(touched) > 1:
@@ -646,38 +622,34 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
         return
     of = [(tournament_id, on, on.board) for tournament_id, on in touched.items()]
     publications = ((t, board.publication) for t, on, board in of if on.publication)
-    await _write(connection, _SAVE_PUBLICATIONS, publications, PUBLICATION)
+    await _write(connection, PUBLICATION, publications)
     competitors = ((t, c, board.competitors[c]) for t, on, board in of for c in on.competitors)
-    await _write(connection, _SAVE_COMPETITORS, competitors, COMPETITOR)
+    await _write(connection, COMPETITOR, competitors)
     competitions = ((t, c, board.competitions[c]) for t, on, board in of for c in on.competitions)
-    await _write(connection, _SAVE_COMPETITIONS, competitions, COMPETITION)
+    await _write(connection, COMPETITION, competitions)
     participants = (row for t, on, board in of for c in on.competitions for row in _participants(t, c, board))
-    await _write(connection, _SAVE_PARTICIPANTS, participants)
+    await _write(connection, PARTICIPANT, participants)
     rankings = ((t, r, board.rankings[r]) for t, on, board in of for r in on.rankings)
-    await _write(connection, _SAVE_RANKINGS, rankings, RANKING)
+    await _write(connection, RANKING, rankings)
     enrolments = (row for t, on, board in of for r in on.enrolments for row in _enrolments(t, r, board, on))
-    await _write(connection, _SAVE_ENROLMENTS, enrolments)
+    await _write(connection, ENROLMENT, enrolments)
     unities = ((t, u, r, board.rankings[r].unities[u]) for t, on, board in of for r, u in on.unities)
-    await _write(connection, _SAVE_UNITIES, unities, UNITY)
+    await _write(connection, UNITY, unities)
     totals = (row for t, on, board in of for r in on.totals for row in _totals(t, r, board, on))
-    await _write(connection, _SAVE_TOTALS, totals)
+    await _write(connection, TOTAL, totals)
 
 
 _Row = tuple[object, ...]
 
 
-async def _write(
-    connection: Connection, statements: tuple[str, str], rows: Iterator[_Row], of: Table | None = None
-) -> None:
-    """Writes all `rows`, ROWS_MAX at a time. Each is as it is sent; or, with `of`, its ids and the struct that it
-    shows. `statements`: for rows of many tournaments, and of one."""
-    of_many, of_one = statements
+async def _write(connection: Connection, table: Table, rows: Iterator[_Row]) -> None:
+    """Writes all `rows` of a table, ROWS_MAX at a time; on a distributed database, all must be of one tournament."""
     while chunk := list(islice(rows, ROWS_MAX)):
-        arrays = list(zip(*chunk, strict=True)) if of is None else of.arrays(chunk)
+        arrays = table.arrays(chunk)
         if is_distributed(connection):
-            await connection.execute(of_one, chunk[0][0], *arrays[1:])
+            await connection.execute(table.insert_of_one, chunk[0][0], *arrays[1:])
         else:
-            await connection.execute(of_many, *arrays)
+            await connection.execute(table.insert, *arrays)
 
 
 def _participants(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> Iterator[_Row]:
@@ -711,13 +683,12 @@ def _totals(tournament_id: TournamentId, ranking_id: RankingId, board: Board, to
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
 _TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
-_CLEAR: Final = tuple(table.delete() for table in TABLES)
 
 
 async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
     """Removes the rows of tournaments that will be folded again, but not their checkpoints."""
-    for statement in _CLEAR if tournament_ids else ():
-        await connection.execute(statement, tournament_ids)
+    for table in TABLES if tournament_ids else ():
+        await connection.execute(table.delete, tournament_ids)
 
 
 async def take_time(connection: Connection) -> None:

@@ -34,14 +34,14 @@ async def test_the_columns_declared_are_those_of_the_schema(owner: asyncpg.Conne
 
 
 def test_a_statement_reads_as_if_written_by_hand() -> None:
-    assert COMPETITOR.select().splitlines() == [
+    assert COMPETITOR.select.splitlines() == [
         "SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, "
         "nullif(updated_at, created_at), revised, erased",
         "FROM competitor",
         "WHERE tournament_id = ANY($1::bigint[])",
         "ORDER BY tournament_id, number",
     ]
-    assert TOTAL.insert().splitlines() == [
+    assert TOTAL.insert.splitlines() == [
         "INSERT INTO total (tournament_id, unity_id, competitor_id, total)",
         "SELECT tournament_id, unity_id, competitor_id, total",
         "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])",
@@ -49,7 +49,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
         "ON CONFLICT (tournament_id, unity_id, competitor_id) DO UPDATE",
         "SET total = excluded.total",
     ]
-    assert TOTAL.insert_of_one().splitlines() == [
+    assert TOTAL.insert_of_one.splitlines() == [
         "INSERT INTO total (tournament_id, unity_id, competitor_id, total)",
         "SELECT l.tournament_id, sent.unity_id, sent.competitor_id, sent.total",
         "FROM append_lock AS l",
@@ -58,7 +58,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
         "ON CONFLICT (tournament_id, unity_id, competitor_id) DO UPDATE",
         "SET total = excluded.total",
     ]
-    assert TOTAL.delete().splitlines() == ["DELETE FROM total", "WHERE tournament_id = ANY($1::bigint[])"]
+    assert TOTAL.delete.splitlines() == ["DELETE FROM total", "WHERE tournament_id = ANY($1::bigint[])"]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
 )
 def test_of_a_row_that_is_there_already_only_what_can_change_is_written(name: str, changing: str) -> None:
     (table,) = (table for table in TABLES if table.name == name)
-    for statement in (table.insert(), table.insert_of_one()):
+    for statement in (table.insert, table.insert_of_one):
         _, _, changes = statement.partition("DO UPDATE\nSET ")
         assert changes == ", ".join(f"{column} = excluded.{column}" for column in changing.split())
