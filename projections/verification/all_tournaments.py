@@ -328,10 +328,7 @@ async def database_differences(
         Difference(tournament="", sequence=None, field=broken.rule, message=broken.message)
         for broken in await safeguards.broken_rules(connection)
     ]
-    for table, tournament_id in [
-        *await stored_log.unregistered(connection),
-        *await table_checks.unregistered(connection),
-    ]:
+    for table, tournament_id in await table_checks.unregistered(connection):
         wrong = f"has rows of tournament {tournament_id}, which is not registered"
         found.append(Difference(tournament="", sequence=None, field=table, message=wrong))
     registered_ids = {tournament.tournament_id for tournament in registered}

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from datetime import datetime
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, Final
 
 import asyncpg
@@ -43,7 +44,7 @@ from projections.board.differences import Unmatched, differences
 from projections.board.expiring import expiring_lines
 from projections.board.order import OrderedLines
 from projections.board.results import Results, noting
-from projections.columns.enrolment import Totals
+from projections.columns.enrolment import Enrolment, Totals
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
@@ -487,7 +488,7 @@ class TournamentVerification:
 
     async def _compare_standings(self, at: Sequence) -> None:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
-        unmatched, ours = Unmatched(_unity_and_competitor), self._standing_rows()
+        unmatched, ours = Unmatched(attrgetter("unity_id", "competitor_id")), self._standing_rows()
         try:
             async with aclosing(self._source.standing_rows()) as chunks:
                 async for rows in chunks:
@@ -499,11 +500,7 @@ class TournamentVerification:
             return
         unmatched.take(list(ours), [])
         lists = {u: ranking.participants for ranking in self._checks.board.rankings.values() for u in ranking.unities}
-        for unity_id, competitor_id in unmatched.found.keys() - unmatched.expected.keys():
-            if competitor_id in lists.get(unity_id, ()):
-                self._differ(at, "standing", f"shows competitor {competitor_id} twice in unity {unity_id}")
-                del unmatched.found[unity_id, competitor_id]
-        self._differ_where_unmatched(at, "standing", unmatched)
+        self._differ_where_unmatched(at, "standing", unmatched, lists, "unity")
 
     def _standing_rows(self) -> Iterator[StandingRow]:
         """The lines of all standings, in the order of `TournamentSource.standing_rows`."""
@@ -529,7 +526,7 @@ class TournamentVerification:
 
     async def _compare_classifications(self, at: Sequence) -> None:
         """Compares the view of classifications, where one is declared and PostgreSQL computes it in bounded time."""
-        unmatched, rankings = Unmatched(_ranking_and_competitor), self._checks.board.rankings
+        unmatched, rankings = Unmatched(attrgetter("ranking_id", "competitor_id")), self._checks.board.rankings
         too_large = 0
         for ranking_id in sorted([r for r, ranking in rankings.items() if ranking.criteria]):
             expected = await self._classification_rows(ranking_id, at)
@@ -544,11 +541,8 @@ class TournamentVerification:
                 self._differ(at, "classification", f"cannot be read: {error}")
                 return
             unmatched.take(expected, found)
-        for ranking_id, competitor_id in unmatched.found.keys() - unmatched.expected.keys():
-            if competitor_id in rankings[ranking_id].participants:
-                self._differ(at, "classification", f"shows competitor {competitor_id} twice in ranking {ranking_id}")
-                del unmatched.found[ranking_id, competitor_id]
-        self._differ_where_unmatched(at, "classification", unmatched)
+        lists = {ranking_id: ranking.participants for ranking_id, ranking in rankings.items()}
+        self._differ_where_unmatched(at, "classification", unmatched, lists, "ranking")
         if too_large:
             self.progress.unchecked.append(
                 f"the view of classifications: {too_large} of those that are declared have more than "
@@ -600,7 +594,14 @@ class TournamentVerification:
             await in_time_slices(counting(sums, ranking_id, events, without))
         return sums
 
-    def _differ_where_unmatched(self, at: Sequence, view: str, unmatched: Unmatched[Any, Any]) -> None:
+    def _differ_where_unmatched(
+        self, at: Sequence, view: str, unmatched: Unmatched[Any, Any], lists: Mapping[Any, Enrolment], of: str
+    ) -> None:
+        """Reports what differs in a view. `lists`: the competitors of each unity or ranking, which `of` tells apart."""
+        for id_, competitor_id in unmatched.found.keys() - unmatched.expected.keys():
+            if competitor_id in lists.get(id_, ()):
+                self._differ(at, view, f"shows competitor {competitor_id} twice in {of} {id_}")
+                del unmatched.found[id_, competitor_id]
         for unlike in differences(unmatched.expected, unmatched.found, path=view):
             self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
@@ -696,14 +697,6 @@ class TournamentVerification:
             self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._checks.ignored):
             self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
-
-
-def _unity_and_competitor(row: StandingRow) -> tuple[UnityId, CompetitorId]:
-    return row.unity_id, row.competitor_id
-
-
-def _ranking_and_competitor(row: ClassificationRow) -> tuple[RankingId, CompetitorId]:
-    return row.ranking_id, row.competitor_id
 
 
 class _RowsCounted(Counted):

@@ -473,22 +473,6 @@ _REGISTERED: Final = """
     ) AS b ON true
     ORDER BY t.tournament_id
 """
-_REGISTERED_ONE: Final = """
-    SELECT
-        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
-        CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
-        l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = $1) AS last_refusal
-    FROM tournament AS t
-    LEFT JOIN append_lock AS l ON l.tournament_id = $1
-    LEFT JOIN LATERAL (
-        SELECT last_sequence, recorded_at, digest
-        FROM block
-        WHERE tournament_id = $1
-        ORDER BY last_sequence DESC
-        LIMIT 1
-    ) AS b ON true
-    WHERE t.tournament_id = $1
-"""
 # On a distributed database, the registry is read where the connection leads, and the log on its node. A node would
 # answer a join of both from its own copy of the registry, which, after a restore of the node, lacks the same
 # tournaments as its log.
@@ -513,50 +497,9 @@ _LOG_OF_ONE: Final = """
         LIMIT 1
     ) AS b ON true
 """
-# No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
-_UNREGISTERED: Final = """
-    WITH gap AS MATERIALIZED (
-        SELECT
-            lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low,
-            id AS high
-        FROM (
-            SELECT tournament_id AS id FROM tournament UNION ALL SELECT 9223372036854775807
-        ) AS registered (id)
-    )
-    SELECT found.rows, min(found.tournament_id)
-    FROM gap
-    CROSS JOIN LATERAL (
-        SELECT 'append_lock', min(tournament_id) FROM append_lock WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'event', min(tournament_id) FROM event WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'block', min(tournament_id) FROM block WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'idempotency', min(tournament_id) FROM idempotency WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'refusal', min(tournament_id) FROM refusal WHERE tournament_id > low AND tournament_id < high
-    ) AS found (rows, tournament_id)
-    WHERE found.tournament_id IS NOT NULL
-    GROUP BY found.rows
-    ORDER BY found.rows
-"""
-LOG_TABLES: Final = ("append_lock", "event", "block", "idempotency", "refusal")
 
 
-def unregistered_in(table: str) -> str:
-    """The statement that finds the first unregistered tournament in a table, wherever its rows are. It reads all."""
-    return f"""
-    SELECT '{table}', min(tournament_id)
-    FROM {table} AS o
-    WHERE NOT EXISTS (SELECT FROM tournament AS t WHERE t.tournament_id = o.tournament_id)
-    HAVING count(*) > 0
-"""  # noqa: S608 # a name that is written down
-
-
-_UNREGISTERED_ANYWHERE: Final = tuple(map(unregistered_in, LOG_TABLES))
-
-
-class RegisteredTournament(Struct, frozen=True, kw_only=True):
+class RegisteredTournament(Struct, frozen=True):
     """What the registry says of a tournament, and its last block, whose fields are None if there is none. `locked`: it
     has a row in `append_lock`. `refusals`: how many that row counts; `last_refusal`: the highest number that a refused
     key has."""
@@ -577,44 +520,11 @@ async def registered_tournaments(
 ) -> list[RegisteredTournament]:
     """All registered tournaments, or the one with this id; by ascending id. On a distributed database, each has a
     snapshot of its own."""
-    if is_distributed(connection):
+    if tournament_id is None and not is_distributed(connection):
+        rows = await connection.fetch(_REGISTERED, timeout=LOOK_SECONDS_MAX)
+    else:
         rows = [
             (*entry, *await connection.fetchrow(_LOG_OF_ONE, entry[0], timeout=LOOK_SECONDS_MAX))
             for entry in await connection.fetch(_REGISTRY, tournament_id)
         ]
-    elif tournament_id is not None:
-        rows = await connection.fetch(_REGISTERED_ONE, tournament_id, timeout=LOOK_SECONDS_MAX)
-    else:
-        rows = await connection.fetch(_REGISTERED, timeout=LOOK_SECONDS_MAX)
-    return [
-        RegisteredTournament(
-            tournament_id=tournament_id,
-            slug=slug,
-            name=name,
-            locked=locked,
-            sequence=sequence,
-            digest=digest,
-            recorded_at=recorded_at,
-            refusals=refusals,
-            last_refusal=last_refusal,
-        )
-        for (
-            tournament_id,
-            slug,
-            name,
-            locked,
-            sequence,
-            digest,
-            recorded_at,
-            refusals,
-            last_refusal,
-        ) in rows
-    ]
-
-
-async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
-    """Tables of the log that have rows of an unregistered tournament, each with the first such tournament."""
-    statements = _UNREGISTERED_ANYWHERE if is_distributed(connection) else (_UNREGISTERED,)
-    return [
-        tuple(row) for statement in statements for row in await connection.fetch(statement, timeout=LOOK_SECONDS_MAX)
-    ]
+    return [RegisteredTournament(*row) for row in rows]

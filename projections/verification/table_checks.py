@@ -99,6 +99,11 @@ _CLASSIFIED_NAMES: Final = """
     JOIN competitor AS c ON c.tournament_id = r.tournament_id
     WHERE r.tournament_id = $1 AND r.ranking_id = $2 AND c.competitor_id = ANY($3::bigint[])
 """
+_OF_TOURNAMENTS: Final = (
+    *("append_lock", "event", "block", "idempotency", "refusal", "checkpoint"),
+    *(table.name for table in TABLES),
+)
+"""The tables of the log, and those made from it."""
 # No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
@@ -108,29 +113,28 @@ _UNREGISTERED: Final = """
     SELECT found.rows, min(found.tournament_id)
     FROM gap
     CROSS JOIN LATERAL (
-        SELECT 'checkpoint', min(tournament_id) FROM checkpoint WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'publication', min(tournament_id) FROM publication WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'competitor', min(tournament_id) FROM competitor WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'competition', min(tournament_id) FROM competition WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'participant', min(tournament_id) FROM participant WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'ranking', min(tournament_id) FROM ranking WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'enrolment', min(tournament_id) FROM enrolment WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
-    ) AS found (rows, tournament_id)
+        LOOKS
+    ) AS found (rows, n, tournament_id)
     WHERE found.tournament_id IS NOT NULL
     GROUP BY found.rows
-    ORDER BY found.rows
-"""
-_UNREGISTERED_ANYWHERE: Final = tuple(map(stored_log.unregistered_in, ("checkpoint", *(t.name for t in TABLES))))
+    ORDER BY min(found.n)
+""".replace(
+    "LOOKS",
+    "\n        UNION ALL\n        ".join(
+        f"SELECT '{table}', {n}, min(tournament_id) FROM {table} WHERE tournament_id > low AND tournament_id < high"  # noqa: S608 # names that are written down
+        for n, table in enumerate(_OF_TOURNAMENTS)
+    ),
+)
+# On a distributed database, a look reads a whole table, wherever its rows are.
+_UNREGISTERED_ANYWHERE: Final = tuple(
+    f"""
+    SELECT '{table}', min(tournament_id)
+    FROM {table} AS o
+    WHERE NOT EXISTS (SELECT FROM tournament AS t WHERE t.tournament_id = o.tournament_id)
+    HAVING count(*) > 0
+"""  # noqa: S608 # names that are written down
+    for table in _OF_TOURNAMENTS
+)
 _ALL_STRAYS: Final = stored_log.for_each(_STRAYS.replace("$3", "1"))
 _ALL_INCOMPLETE: Final = stored_log.for_each(_INCOMPLETE)
 _ALL_STANDING: Final = stored_log.for_each(_STANDING) + "    LIMIT $2\n"

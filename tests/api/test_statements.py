@@ -49,9 +49,7 @@ WITHOUT_TOURNAMENTS: Final = {
     "api.webhooks.webhooks._DUE": "whom there is something new for, of a table of at most WEBHOOKS_MAX rows",
     "api.webhooks.webhooks._FIGURES": "how many there are in each state, as above",
     "projections.verification.stored_log._REGISTERED": "verification of all: their last blocks, once for each round",
-    "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "as _UNREGISTERED, of a distributed database",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "as _UNREGISTERED, of a distributed database",
-    "projections.verification.stored_log._UNREGISTERED": "verification: rows of tournaments that there are not",
     "projections.verification.table_checks._UNREGISTERED": "verification: rows of tournaments that there are not",
 }
 """Statements on tables of tournaments that do not name theirs, and why that may be so. None is sent for a request."""
