@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import Final, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
 from engine.log.heads import Head
+from engine.process.background import set_within
 from engine.process.time_slices import TimeSlices
 
 LONG_BYTES: Final = 1_048_576
@@ -255,9 +255,7 @@ class Outgoing:
                 raise QueueFull
             self.relieve(STUCK_SECONDS)
             self._less.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await self._less.wait()
+            await set_within(self._less, _LOOK_SECONDS)
 
 
 class _Held:

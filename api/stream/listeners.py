@@ -10,7 +10,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable
 from collections.abc import Sequence as Items
-from contextlib import suppress
 from typing import Final
 
 from aiohttp import ClientConnectionResetError, HttpVersion11
@@ -26,6 +25,7 @@ from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, Unavailable
 from engine.domain.terms import CompetitorId
 from engine.log.heads import Head
+from engine.process.background import set_within
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
@@ -172,16 +172,11 @@ class Listener:
             if pause_seconds > _PIECE_SECONDS:
                 self._pass_on(events[start:n])
                 start = n
-                await self._pause(pause_seconds)
+                self._called.clear()
+                await set_within(self._called, pause_seconds)
             if self.why or self._reads_again:
                 return
         self._pass_on(events[start:])
-
-    async def _pause(self, seconds: float) -> None:
-        self._called.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._called.wait()
 
     def _pass_on(self, events: Items[Frame]) -> None:
         if events:

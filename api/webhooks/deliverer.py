@@ -39,7 +39,7 @@ from engine.log import undecoded
 from engine.log.heads import Head
 from engine.log.undecoded import Stored
 from engine.process import failpoints, tracing
-from engine.process.background import background
+from engine.process.background import background, set_within
 from engine.process.failpoints import Point
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
 from projections.past.past import Past
@@ -165,9 +165,7 @@ class _Delivering:
             for tournament_id, webhook_id in due:
                 self._busy.add(webhook_id)
                 tasks.create_task(self._serve(tournament_id, webhook_id))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause_seconds):
-                    await self._something.wait()
+            await set_within(self._something, self._pause_seconds)
             self._something.clear()
 
     async def _serve(self, tournament_id: TournamentId, webhook_id: WebhookId) -> None:

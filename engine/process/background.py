@@ -1,8 +1,8 @@
-"""Background tasks that last as long as a context."""
+"""Background tasks that last as long as a context, and waits for one another that end."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 
 @asynccontextmanager
@@ -24,3 +24,11 @@ async def background() -> AsyncIterator[asyncio.TaskGroup]:
         if raised is not None and group.exceptions == (raised,):
             raise raised from raised.__cause__
         raise
+
+
+async def set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Waits until the event is set, but no longer than this. Returns whether it is."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, seconds)):
+            await event.wait()
+    return event.is_set()

@@ -38,7 +38,7 @@ from engine.domain.terms import CompetitorId, TournamentId
 from engine.log import heads, reading, tails
 from engine.log.heads import Head
 from engine.process import failpoints, tracing
-from engine.process.background import background
+from engine.process.background import background, set_within
 from engine.process.failpoints import Point
 from engine.process.telemetry import ERASED, FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.process.time_slices import TimeSlice
@@ -168,7 +168,8 @@ class Worker:
             if began_at >= self._look_due_at:
                 self._hinted.update(await self._look())
             if not self._hinted:
-                await self._wait(self._look_due_at - time.monotonic())
+                if await set_within(self._something, self._look_due_at - time.monotonic()):
+                    self._something.clear()
                 continue
             left = await self._round(listener)
             if self._outdated and not self._replacing:
@@ -223,14 +224,6 @@ class Worker:
     def _know(self, tournament_ids: Iterable[TournamentId]) -> None:
         """Includes the tournaments in the next look, as far as KNOWN_MAX allows."""
         self._known.update(islice(tournament_ids, KNOWN_MAX - len(self._known)))
-
-    async def _wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0)):
-                await self._something.wait()
-        except TimeoutError:
-            return
-        self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
         """The tournaments that are behind, among the sweep's next chunk and the known ones."""

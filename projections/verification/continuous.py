@@ -5,7 +5,7 @@ Findings become log lines, metrics and notes for operators. A finding stops noth
 
 import asyncio
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from time import perf_counter
 from typing import Final
 
@@ -16,6 +16,7 @@ from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
 from engine.log import registry
+from engine.process.background import set_within
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
@@ -210,6 +211,4 @@ class _Rounds:
         return not self._stop.is_set()
 
     async def pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, seconds)):
-                await self._stop.wait()
+        await set_within(self._stop, seconds)
