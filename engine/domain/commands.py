@@ -93,6 +93,10 @@ class ExpirePoints(CommandBase, frozen=True, kw_only=True):
     """Expires the points that are due in open rankings."""
 
 
+class _OfRanking(CommandBase, frozen=True, kw_only=True):
+    ranking_id: RankingId
+
+
 class CreateRanking(CommandBase, MainUnityOptions, frozen=True, kw_only=True):
     makes = events.RankingCreated
     ranking_id: RankingId
@@ -104,25 +108,22 @@ class CreateRanking(CommandBase, MainUnityOptions, frozen=True, kw_only=True):
     main_unity_sort: Sort = Sort.DESC
 
 
-class ModifyRanking(CommandBase, frozen=True, kw_only=True):
+class ModifyRanking(_OfRanking, frozen=True, kw_only=True):
     makes = events.RankingModified
-    ranking_id: RankingId
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
-class ChangeRankingInformation(CommandBase, frozen=True, kw_only=True):
+class ChangeRankingInformation(_OfRanking, frozen=True, kw_only=True):
     makes = events.RankingInformationChanged
-    ranking_id: RankingId
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
-class ChangeParticipants(CommandBase, frozen=True, kw_only=True):
+class ChangeParticipants(_OfRanking, frozen=True, kw_only=True):
     makes = events.ParticipantsChanged
-    ranking_id: RankingId
     added: tuple[CompetitorId, ...] = ()
     removed: tuple[CompetitorId, ...] = ()
 
@@ -135,22 +136,19 @@ class AddUnity(CommandBase, UnityOptions, frozen=True, kw_only=True):
     sort: Sort = Sort.DESC
 
 
-class ChangeUnity(CommandBase, frozen=True, kw_only=True):
+class ChangeUnity(_OfRanking, frozen=True, kw_only=True):
     makes = events.UnityChanged
-    ranking_id: RankingId
     unity_id: UnityId
     name: str | UnsetType = UNSET
     sort: Sort | None | UnsetType = UNSET
 
 
-class DeclareClassification(CommandBase, frozen=True, kw_only=True):
+class DeclareClassification(_OfRanking, frozen=True, kw_only=True):
     makes = events.ClassificationDeclared
-    ranking_id: RankingId
     criteria: tuple[Criterion, ...]
 
 
-class AddPoints(CommandBase, frozen=True, kw_only=True):
-    ranking_id: RankingId
+class AddPoints(_OfRanking, frozen=True, kw_only=True):
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
     reason: str | None = None
@@ -173,36 +171,30 @@ CausedPoints = Mapping[Sequence, PointsAdded]
 """The points that a competition caused, by sequence, ascending."""
 
 
-class VoidCompetition(CommandBase, frozen=True, kw_only=True):
-    """`caused`: the competition's points in the state that the command is judged against. None: the desk fills them in.
-    `only`: refuse the command if the competition holds points of any other event; None: accept any points."""
+class _Revaluing(CommandBase, frozen=True, kw_only=True):
+    """Changes for whom a competition counts. `caused`: the competition's points in the state that the command is judged
+    against. None: the desk fills them in."""
 
     competition_id: CompetitionId
     caused: CausedPoints | None = None
+
+
+class VoidCompetition(_Revaluing, frozen=True, kw_only=True):
+    """`only`: refuse the command if the competition holds points of any other event; None: accept any points."""
+
     only: Collection[Sequence] | None = None
 
 
-class UnvoidCompetition(CommandBase, frozen=True, kw_only=True):
-    """As VoidCompetition."""
-
-    competition_id: CompetitionId
-    caused: CausedPoints | None = None
+class UnvoidCompetition(_Revaluing, frozen=True, kw_only=True):
+    """Takes back a voiding."""
 
 
-class StrikeCompetitors(CommandBase, frozen=True, kw_only=True):
-    """As VoidCompetition, for some competitors."""
-
-    competition_id: CompetitionId
+class StrikeCompetitors(_Revaluing, frozen=True, kw_only=True):
     competitors: tuple[CompetitorId, ...]
-    caused: CausedPoints | None = None
 
 
-class UnstrikeCompetitors(CommandBase, frozen=True, kw_only=True):
-    """As StrikeCompetitors."""
-
-    competition_id: CompetitionId
+class UnstrikeCompetitors(_Revaluing, frozen=True, kw_only=True):
     competitors: tuple[CompetitorId, ...]
-    caused: CausedPoints | None = None
 
 
 Revalue = VoidCompetition | UnvoidCompetition | StrikeCompetitors | UnstrikeCompetitors
@@ -219,31 +211,27 @@ class NamedEvent(Struct, frozen=True):
     recorded_at: datetime | None = None
 
 
-class ReversePoints(CommandBase, frozen=True, kw_only=True):
+class ReversePoints(_OfRanking, frozen=True, kw_only=True):
     """Undoes the points that the event `sequence` added, or redoes those that it undid. The first resulting event is
     about the ranking. `only_of`: refuse the event unless this actor sent it; None: accept any sender. `named`: the
     event, read from the log; None: the desk fills it in."""
 
-    ranking_id: RankingId
     sequence: Sequence
     only_of: ActorId | None = None
     named: NamedEvent | None = None
 
 
-class CloseRanking(CommandBase, frozen=True, kw_only=True):
+class CloseRanking(_OfRanking, frozen=True, kw_only=True):
     makes = events.RankingClosed
-    ranking_id: RankingId
 
 
-class ReopenRanking(CommandBase, frozen=True, kw_only=True):
+class ReopenRanking(_OfRanking, frozen=True, kw_only=True):
     makes = events.RankingReopened
-    ranking_id: RankingId
 
 
-class ChangeVisibility(CommandBase, frozen=True, kw_only=True):
+class ChangeVisibility(_OfRanking, frozen=True, kw_only=True):
     """Hides a ranking from the public, or shows it again."""
 
-    ranking_id: RankingId
     hidden: bool
 
 

@@ -195,38 +195,39 @@ class RankingCreated(EventBase, MainUnityOptions, frozen=True):
     main_unity_sort: Sort = Sort.DESC
 
 
-class RankingModified(EventBase, frozen=True, kw_only=True):
+class _ChangeOfRanking(EventBase, frozen=True, kw_only=True):
+    """An event about one ranking, and structural, as all of these are but for new points."""
+
+    structural = True
+    ranking_id: _Ranking
+
+
+class RankingModified(_ChangeOfRanking, frozen=True, kw_only=True):
     """`participants` is the whole new list."""
 
     tag = "RankingModified"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
     participants: tuple[_Competitor, ...]
     main_unity_name: str
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
-class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
+class RankingInformationChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     """Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "RankingInformationChanged"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
     name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
-class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
+class ParticipantsChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     """First `removed` leave the ranking, then `added` join at its end. Removing a competitor outside the ranking, or
     adding one already in it, changes nothing. Structural even when it only adds, so that ENROLLED_MAX holds exactly."""
 
     tag = "ParticipantsChanged"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
     added: tuple[_Competitor, ...] = ()
     removed: tuple[_Competitor, ...] = ()
 
@@ -245,13 +246,11 @@ class UnityAdded(EventBase, UnityOptions, frozen=True):
     sort: Sort = Sort.DESC
 
 
-class UnityChanged(EventBase, frozen=True, kw_only=True):
+class UnityChanged(_ChangeOfRanking, frozen=True, kw_only=True):
     """Structural because the names of a ranking's unities are unique."""
 
     tag = "UnityChanged"
     touches = ("ranking", "unity")
-    structural = True
-    ranking_id: _Ranking
     unity_id: _Unity
     name: str | UnsetType = UNSET
     sort: Sort | UnsetType = UNSET
@@ -271,14 +270,12 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     first: bool = False
 
 
-class ClassificationDeclared(EventBase, frozen=True, kw_only=True):
+class ClassificationDeclared(_ChangeOfRanking, frozen=True, kw_only=True):
     """The criteria by which a ranking is classified from now on. Empty: the declaration ends, and only the main unity
     decides. Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "ClassificationDeclared"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
     criteria: Annotated[tuple[Criterion, ...], Meta(max_length=CRITERIA_MAX)] = ()
 
 
@@ -322,7 +319,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     results: tuple[Scored, ...] = ()
 
 
-class PointsReversed(EventBase, frozen=True, kw_only=True):
+class PointsReversed(_ChangeOfRanking, frozen=True, kw_only=True):
     """Takes back or restores, line by line, the points of the event `reverses`, a `PointsAdded` of the same ranking and
     competition.
 
@@ -336,8 +333,6 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
 
     tag = "PointsReversed"
     touches = ()
-    structural = True
-    ranking_id: _Ranking
     competition_id: _Competition | None = None
     deltas: tuple[Delta, ...]
     reverses: Sequence
@@ -346,7 +341,7 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     totals: tuple[Total, ...] = ()
 
 
-class PointsExpired(EventBase, frozen=True, kw_only=True):
+class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     """Points that have expired by `boundary` no longer count: it takes back their sum for each competitor and unity.
     After a changed date, it also restores points that, by the new date, have not expired.
 
@@ -355,9 +350,7 @@ class PointsExpired(EventBase, frozen=True, kw_only=True):
 
     tag = "PointsExpired"
     touches = ()
-    structural = True
     competition_id: ClassVar[None] = None
-    ranking_id: _Ranking
     boundary: datetime
     deltas: tuple[Delta, ...]
     totals: tuple[Total, ...] = ()
@@ -378,47 +371,43 @@ def root(sequence: Sequence, event: Points) -> Sequence:
     return event.reverses if isinstance(event, PointsReversed) else sequence
 
 
-class CompetitionVoided(EventBase, frozen=True, kw_only=True):
+class _Revaluing(EventBase, frozen=True, kw_only=True):
+    """An event that changes for whom a competition counts."""
+
+    structural = True
+    exact = True
+    competition_id: _Competition
+
+
+class CompetitionVoided(_Revaluing, frozen=True, kw_only=True):
     """The competition no longer counts: its points are reversed in the same block, and no new points can name it."""
 
     tag = "CompetitionVoided"
     touches = ("competition",)
-    structural = True
-    exact = True
-    competition_id: _Competition
 
 
-class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
+class CompetitionUnvoided(_Revaluing, frozen=True, kw_only=True):
     """The competition counts again: its points are restored in the same block."""
 
     tag = "CompetitionUnvoided"
     touches = ("competition",)
-    structural = True
-    exact = True
-    competition_id: _Competition
 
 
-class CompetitorsStruck(EventBase, frozen=True, kw_only=True):
+class CompetitorsStruck(_Revaluing, frozen=True, kw_only=True):
     """The competition no longer counts for these competitors: the points that it gave them are reversed in the same
     block, and no new points for it can name them."""
 
     tag = "CompetitorsStruck"
     touches = ("competition",)
-    structural = True
-    exact = True
-    competition_id: _Competition
     competitors: tuple[_Competitor, ...]
 
 
-class CompetitorsUnstruck(EventBase, frozen=True, kw_only=True):
+class CompetitorsUnstruck(_Revaluing, frozen=True, kw_only=True):
     """The competition counts for these competitors again: the points that it gave them are restored in the same
     block."""
 
     tag = "CompetitorsUnstruck"
     touches = ("competition",)
-    structural = True
-    exact = True
-    competition_id: _Competition
     competitors: tuple[_Competitor, ...]
 
 
@@ -426,36 +415,28 @@ Revaluation = CompetitionVoided | CompetitionUnvoided | CompetitorsStruck | Comp
 """The events that change for whom a competition counts."""
 
 
-class RankingClosed(EventBase, frozen=True, kw_only=True):
+class RankingClosed(_ChangeOfRanking, frozen=True, kw_only=True):
     tag = "RankingClosed"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
 
 
-class RankingReopened(EventBase, frozen=True, kw_only=True):
+class RankingReopened(_ChangeOfRanking, frozen=True, kw_only=True):
     tag = "RankingReopened"
     touches = ("ranking",)
-    structural = True
-    ranking_id: _Ranking
 
 
-class RankingHidden(EventBase, frozen=True, kw_only=True):
+class RankingHidden(_ChangeOfRanking, frozen=True, kw_only=True):
     """From now on, the public sees nothing of the ranking at any moment, whatever is published or frozen."""
 
     tag = "RankingHidden"
     touches = ("ranking", "publication")
-    structural = True
-    ranking_id: _Ranking
 
 
-class RankingShown(EventBase, frozen=True, kw_only=True):
+class RankingShown(_ChangeOfRanking, frozen=True, kw_only=True):
     """A hidden ranking is as public as the others again."""
 
     tag = "RankingShown"
     touches = ("ranking", "publication")
-    structural = True
-    ranking_id: _Ranking
 
 
 class RankingsOrdered(EventBase, frozen=True, kw_only=True):
