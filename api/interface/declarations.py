@@ -29,23 +29,33 @@ from projections.past.moments import PastBoard
 from projections.past.past import Past
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
-"""All operations are below this path. `path`, in the rows, is what follows it. `operation_id` is what clients that are
-generated from the document call an operation."""
+"""All operations are below this path."""
 
 
-class Read(Struct, frozen=True):
+class Declared(Struct, frozen=True):
+    """What rows say first; those of a Write say it after the method. `path`: what follows TOURNAMENT. `operation_id`:
+    what clients that are generated from the document call the operation."""
+
+    path: str
+    summary: str
+    operation_id: str
+
+
+class Answered(Declared, frozen=True, kw_only=True):
+    """An operation with an envelope. `fields`: those of its query."""
+
+    answer: Answer
+    fields: Fields = ()
+
+
+class Read(Answered, frozen=True, kw_only=True):
     """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`.
 
     `find`, for work that may take longer than a time slice, pauses for others and returns the value that `render` shows
     instead of the question. `judged`: things named in the question are checked, and may be refused with 422."""
 
-    path: str
-    summary: str
-    operation_id: str
     question: Callable[..., Any]
-    answer: Answer
     render: Callable[[View, Answer, Any], TaggedBody | Later]
-    fields: Fields = ()
     find: Callable[[LiveTournament, TimeSlices, Any], Awaitable[Any]] | None = None
     judged: bool = False
 
@@ -94,18 +104,13 @@ class RecallContext(Struct):
         give_sums(then.board, ranking_id, sums)
 
 
-class Recall(Struct, frozen=True):
+class Recall(Answered, frozen=True, kw_only=True):
     """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
     has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422. `previews`: it shows
     what a change would lead to, and is refused if that would be."""
 
-    path: str
-    summary: str
-    operation_id: str
     question: Callable[..., Any]
-    answer: Answer
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
-    fields: Fields = ()
     judged: bool = False
     previews: bool = False
     scope: Scope = Scope.READ
@@ -162,36 +167,25 @@ class Write(Struct, frozen=True):
         return self.render(view, self.answer, events if self.shows_all else events[0])
 
 
-class Preview(Struct, frozen=True):
+class Preview(Answered, frozen=True, kw_only=True):
     """Shows the effect of a change: the standings before and after. Records nothing."""
 
-    path: str
-    summary: str
-    operation_id: str
     command: type[Previewed]
-    answer: Answer
-    fields: Fields = ()
     scope: Scope = Scope.ADMIN
 
 
-class Stream(Struct, frozen=True):
+class Stream(Declared, frozen=True):
     """A stream: past events of the tournament, then new ones. It has no envelope and no end. `fields` are those of its
     query."""
 
-    path: str
-    summary: str
-    operation_id: str
     fields: Fields = ()
 
 
-class Action(Struct, frozen=True):
+class Action(Declared, frozen=True):
     """Does something that is no event: nothing of it is in the log. `perform` is called with the database, the ids of
     the tournament and of the token, and those of the path, and returns the payload of the answer. `at_once_max`: how
     many requests a process performs at the same time; None: any number."""
 
-    path: str
-    summary: str
-    operation_id: str
     answer: Answer
     perform: Callable[..., Awaitable[Any]]
     scope: Scope = Scope.READ
