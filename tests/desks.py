@@ -264,7 +264,7 @@ def is_idle(desk: Desk) -> bool:
         and not desk._working
         and len(desk._under_way) == 0
         and not any(node.waiting for node in pool._nodes.values())
-        and not pool._loading
+        and not pool._loading.under_way
         and all(live.pins == 0 for live in pool._tournaments.values())
     )
 

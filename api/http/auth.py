@@ -26,6 +26,7 @@ from api.http.errors import Unauthenticated
 from engine.database.pool import Database, unavailable
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
+from engine.process.background import SharedTasks
 
 KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more
 RENEWED_SECONDS: Final = 3.0  # a token that is used this long after its look-up is looked up again, in the background
@@ -189,7 +190,7 @@ class Guard:
         self._clock = clock
         self._now = now
         self._kept: dict[bytes, tuple[Token, float, int]] = {}  # with the start of its look-up, and the epoch
-        self._under_way: dict[bytes, asyncio.Task[Token | None]] = {}
+        self._looking_up = SharedTasks[bytes, Token | None]()
         self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
 
     async def token_of(self, authorization: str | None) -> Token:
@@ -238,16 +239,7 @@ class Guard:
 
     def _being_looked_up(self, digest: bytes) -> asyncio.Task[Token | None]:
         """The pending look-up, or a new one: all requests that come meanwhile share it."""
-        task = self._under_way.get(digest)
-        if task is None:
-            task = self._under_way[digest] = asyncio.create_task(self._look_up(digest, self._clock()))
-            task.add_done_callback(lambda done: self._settle(digest, done))
-        return task
-
-    def _settle(self, digest: bytes, task: asyncio.Task[Token | None]) -> None:
-        del self._under_way[digest]
-        if not task.cancelled():
-            task.exception()  # retrieved, because asyncio would complain if all callers were cancelled
+        return self._looking_up.begun(digest, lambda: self._look_up(digest, self._clock()))
 
     async def _look_up(self, digest: bytes, began: float) -> Token | None:
         with unavailable():  # The time limit is for requests that join late: their answer is no older than a kept one.

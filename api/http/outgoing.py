@@ -176,7 +176,7 @@ class Outgoing:
     def __init__(self, time_slices: TimeSlices, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
         self.time_slices = time_slices
         self.held_bytes = 0
-        self.relieve: Callable[[float], None] = _nobody
+        self.relieve: Callable[[float], None] = lambda _: None
         self._bytes_max = bytes_max
         self._held: dict[int, _Held] = {}  # by the identity of the part
         self._begun: weakref.WeakSet[Long] = weakref.WeakSet()
@@ -265,10 +265,6 @@ class _Held:
         self.part = part  # held, or another object could get its identity
         self.size_bytes = size_bytes
         self.holders = 0
-
-
-def _nobody(_: float) -> None:
-    pass
 
 
 _LOOK_SECONDS: Final = 0.1

@@ -196,7 +196,7 @@ class RankingCreated(EventBase, MainUnityOptions, frozen=True):
 
 
 class _ChangeOfRanking(EventBase, frozen=True, kw_only=True):
-    """An event about one ranking, and structural, as all of these are but for new points."""
+    """An event that changes one ranking. It is structural."""
 
     structural = True
     ranking_id: _Ranking

@@ -64,18 +64,16 @@ class CausedPointsFollower(PointsFollower):
 
     def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
         super().__init__(live, competition_id)
-        self._points: dict[Sequence, PointsAdded] = {}
-        self._recorded_at: dict[Sequence, datetime] = {}
+        self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
 
     def now(self) -> CausedPoints:
         """A new dictionary of the points up to the live's head. Call `look_up` first."""
         assert self._since is None
-        return dict(self._points)
+        return {sequence: points for sequence, (_, points) in self._given.items()}
 
     def given(self) -> dict[Sequence, tuple[datetime, PointsAdded]]:
         """As `now`, with the time when each was recorded."""
-        return {sequence: (self._recorded_at[sequence], points) for sequence, points in self._points.items()}
+        return dict(self._given)
 
     def _take(self, recorded: Recorded, points: PointsAdded) -> None:
-        self._points[recorded.sequence] = points
-        self._recorded_at[recorded.sequence] = recorded.recorded_at
+        self._given[recorded.sequence] = recorded.recorded_at, points

@@ -48,7 +48,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import heads, reading, registry
 from engine.log.appending import Appended, Block, Unseen
 from engine.log.heads import Head
-from engine.process.background import background
+from engine.process.background import SharedTasks, background
 from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
 from engine.process.telemetry import (
     BARRIER_SECONDS,
@@ -115,17 +115,19 @@ class LivePool:
         self._tasks = tasks
         self._bytes_max = bytes_max
         self._nodes: dict[Database, _Node] = {}
-        self._only: _Node | None = None  # only for a plain database, until it is closed
         self._tournaments: OrderedDict[TournamentId, LiveTournament] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
-        self._loading: dict[TournamentId, asyncio.Task[None]] = {}
+        self._loading = SharedTasks[TournamentId, None]()
         self._stopped_at: dict[TournamentId, float] = {}
         self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._loop = asyncio.get_running_loop()
         self._reads: dict[LiveTournament, _Reads] = {}  # of more than go on at once
         self._late: dict[asyncio.Future[None], float] = {}  # reads that do not go on at once
         self._closed = False
+        self._only: _Node | None = None  # only for a plain database, until it is closed
+        if not database.is_distributed:
+            self._only = self._nodes[database] = _Node(self, database)
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
 
@@ -168,17 +170,7 @@ class LivePool:
         """Loads once for all waiting tasks; cancelling one of them does not stop the loading. Raises as `pinned`."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
-        loading = self._loading.get(tournament_id)
-        if loading is None:
-            loading = asyncio.create_task(self._load(tournament_id))
-            self._loading[tournament_id] = loading
-            loading.add_done_callback(lambda loading: self._settle(tournament_id, loading))
-        await asyncio.shield(loading)
-
-    def _settle(self, tournament_id: TournamentId, loading: asyncio.Task[None]) -> None:
-        del self._loading[tournament_id]
-        if not loading.cancelled():
-            loading.exception()  # Retrieved, because asyncio would complain if all waiting tasks were cancelled.
+        await asyncio.shield(self._loading.begun(tournament_id, lambda: self._load(tournament_id)))
 
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
@@ -305,11 +297,6 @@ class LivePool:
         for read, read_at in self._late.items():
             if now >= read_at + READ_SECONDS_MAX:
                 read.set_exception(DatabaseUnavailable())
-
-    def open(self) -> None:
-        """Starts barriers."""
-        if not self._database.is_distributed:
-            self._only = self._nodes[self._database] = _Node(self, self._database)
 
     def close(self) -> None:
         """Stops barriers; all waiting tasks fail."""
@@ -602,7 +589,6 @@ async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
         pool = LivePool(database, tasks, bytes_max=bytes_max)
-        pool.open()
         yield pool
         pool.close()
 

@@ -109,7 +109,7 @@ class LiveTournament:
         self.reading_results = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self.expires = bool(board.expiries)
-        self.on_expiring: Callable[[LiveTournament], None] = _ignore
+        self.on_expiring: Callable[[LiveTournament], None] = lambda _: None
         self._checked: tuple[Sequence, datetime] | None = None  # nothing was due then, at this head
         # While the head is this one, which is not judged: what was due until then has expired.
         self._expired_at: tuple[Sequence, datetime | None] = Sequence(0), None
@@ -297,10 +297,6 @@ class LiveTournament:
             if not isinstance(made, FollowedSums):  # which are on the board
                 made.clear()
 
-    def mark_loaded(self) -> None:
-        """Notes that the live has reached the log's head: later events come from a later snapshot."""
-        self._one_moment = False
-
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond, by way of a head that the log has.
 
@@ -396,7 +392,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
         async with aclosing(to_head) as read:
             async for tail in read:
                 await _fold_in_time_slices(live, tail)
-        live.mark_loaded()
+        live._one_moment = False  # it has reached the log's head: later events come from a later snapshot
         live.expires = bool(live.board.expiries)
         await live.know_time(connection)
         return live
@@ -439,10 +435,6 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     if kept is None or not await heads.has(connection, tournament_id, kept.head):
         return None
     return None if await reading.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
-
-
-def _ignore(_: LiveTournament) -> None:
-    pass
 
 
 def _nobody() -> None:

@@ -293,8 +293,8 @@ async def test_for_a_token_in_use_nobody_waits_again(guard: Guard, turnstile: Tu
 
 async def settled(guard: Guard) -> None:
     """Returns when all look-ups have been answered."""
-    while guard._under_way:
-        await asyncio.wait(guard._under_way.values())
+    while guard._looking_up.under_way:
+        await asyncio.wait(guard._looking_up.under_way.values())
 
 
 async def test_a_revoked_token_is_refused_once_its_answer_is_too_old(

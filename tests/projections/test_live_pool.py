@@ -446,7 +446,7 @@ async def test_a_loading_that_nobody_waits_for_any_more_fails_in_silence(dsn: st
             asking.cancel()
             await asyncio.wait([asking])
             await end_session(owner, pid)
-            await until(lambda: not pool._loading)
+            await until(lambda: not pool._loading.under_way)
     await until(lambda: asyncio.all_tasks() <= before)
     del asking
     gc.collect()

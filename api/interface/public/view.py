@@ -23,6 +23,7 @@ from api.interface.resources.tournaments import pin_named
 from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.heads import Head
+from engine.process.background import SharedTasks
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.past import moments
@@ -36,7 +37,6 @@ FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """Estimated bytes of the frozen tournaments that one process keeps. The last one used stays, even beyond this limit."""
 
 _T = TypeVar("_T")
-_Making = tuple[TournamentId, Sequence, int, int]
 
 
 class _Frozen(Struct, frozen=True):
@@ -58,7 +58,7 @@ class PublicViews:
         self._outgoing = outgoing
         self._past = Past(desk.database, outgoing.time_slices)
         self._frozen: OrderedDict[TournamentId, _Frozen] = OrderedDict()  # least recently used first
-        self._making: dict[_Making, asyncio.Task[LiveTournament]] = {}
+        self._making = SharedTasks[tuple[TournamentId, Sequence, int, int], LiveTournament]()
 
     async def answer(self, slug: str, render: Callable[[RecallContext], Awaitable[_T]]) -> _T:
         """The result of `render` for the tournament as the public sees it now: as if its log ended at the head of the
@@ -161,11 +161,7 @@ class PublicViews:
             self._frozen.move_to_end(live.tournament_id)
             return kept.live
         key = live.tournament_id, end, id(live), erased
-        making = self._making.get(key)
-        if making is None:
-            making = self._making[key] = asyncio.create_task(self._make(live, end))
-            making.add_done_callback(lambda done: self._settle(key, done))
-        return await asyncio.shield(making)
+        return await asyncio.shield(self._making.begun(key, lambda: self._make(live, end)))
 
     async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
         tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
@@ -182,8 +178,3 @@ class PublicViews:
 
     def _size_bytes(self) -> int:
         return sum([kept.live.size_bytes() for kept in self._frozen.values()])
-
-    def _settle(self, key: _Making, making: "asyncio.Task[LiveTournament]") -> None:
-        del self._making[key]
-        if not making.cancelled():
-            making.exception()  # retrieved, because all callers may be cancelled
