@@ -1,8 +1,6 @@
 """Commands about competitions."""
 
-import asyncio
 import json as stdlib_json
-from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +10,7 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.changes import changed
 from api.cli.files import read_text
+from api.cli.interruptions import interruptible
 from api.cli.names import CompetitionText, CompetitorTexts, RankingText
 from api.cli.progress import progress
 from api.cli.times import begin
@@ -23,7 +22,6 @@ from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
 from api.interface.lookup import competitor_of
 from api.interface.names import Names
 from api.interface.questions import with_days
-from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
@@ -74,10 +72,7 @@ async def add_competition(
             winner_id=None if winner is None else names.competitor(winner),
         )
         await desk.submit(live, with_days(live.board, command), actor=OPERATOR)
-    if json:
-        printing.json({"id": command.competition_id})
-    else:
-        printing.line(str(command.competition_id))
+    printing.made(str(command.competition_id), {"id": command.competition_id}, as_json=json)
 
 
 async def import_competitions(
@@ -141,20 +136,16 @@ async def import_competitions(
     }
     given = {name: value for name, value in options.items() if value is not None}
     scoring = Scoring(**((TEMPLATES[like].scoring if like else {}) | given))
-    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
-        try:
-            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-                ranking_id = Names(live.board).ranking(ranking)
-                columns, lines = read(read_text(file))
-                reader = Reader(live.board, ranking_id, columns, scoring)
-                stop = listening.enter_context(stop_on_signals())
-                with progress("importing") as advance:
-                    imported = await play_competitions(
-                        desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=advance
-                    )
-        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
-            printing.say("Interrupted before this command imported anything.")
-            raise
+    with interruptible("imported anything") as listen:
+        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+            ranking_id = Names(live.board).ranking(ranking)
+            columns, lines = read(read_text(file))
+            reader = Reader(live.board, ranking_id, columns, scoring)
+            stop = listen()
+            with progress("importing") as advance:
+                imported = await play_competitions(
+                    desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=advance
+                )
     if json:
         printing.json(imported)
     elif imported.imported or not imported.already_imported:

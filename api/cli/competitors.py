@@ -1,8 +1,6 @@
 """Commands about competitors."""
 
-import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ from msgspec import UNSET
 from api.cli import printing
 from api.cli.changes import changed
 from api.cli.imports import register_competitors
+from api.cli.interruptions import interruptible
 from api.cli.names import CompetitorText
 from api.cli.progress import progress
 from api.cli.void import DryRun
@@ -22,7 +21,6 @@ from api.interface.rendering import encode
 from api.interface.resources.competitor_erasures import mention_shapes, rankings_keeping
 from api.interface.resources.competitor_exports import competitor_json, exported
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
-from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped
 from engine.domain.judging import decide
@@ -73,10 +71,7 @@ async def add_competitor(
             ),
             actor=OPERATOR,
         )
-    if json:
-        printing.json({"id": competitor_id, "name": name.strip()})
-    else:
-        printing.line(str(competitor_id))
+    printing.made(str(competitor_id), {"id": competitor_id, "name": name.strip()}, as_json=json)
 
 
 async def change_competitor(
@@ -206,15 +201,11 @@ def _text(value: object) -> str:
 
 
 async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:
-    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
-        try:
-            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-                stop = listening.enter_context(stop_on_signals())
-                with progress("importing") as advance:
-                    imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
-        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
-            printing.say("Interrupted before this command registered anybody.")
-            raise
+    with interruptible("registered anybody") as listen:
+        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+            stop = listen()
+            with progress("importing") as advance:
+                imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
     if json:
         printing.json(imported)
     else:

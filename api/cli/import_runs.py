@@ -1,19 +1,17 @@
 """Commands about imports of competitions that were made: `import list`, `import undo`."""
 
-import asyncio
-from contextlib import ExitStack
 from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.interruptions import interruptible
 from api.cli.progress import progress
 from api.cli.void import DryRun, show_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.undoing import plan_undoing, undo_import
 from api.interface.resources.voiding import compared, foreseen_comparisons
-from api.service.lifecycle import stop_on_signals
 from engine.domain.terms import OPERATOR
 from engine.log import import_runs
 from projections.past import folds
@@ -46,21 +44,17 @@ async def undo(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
-        try:
-            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-                planned = await plan_undoing(desk, live, name)
-                if dry_run:
-                    read = partial(folds.competition_sums, Past(desk.database), live.tournament_id)
-                    comparisons = await foreseen_comparisons(live, planned.events, read)
-                    show_comparison(live.board, compared(live.board, comparisons), json=json)
-                    return
-                stop = listening.enter_context(stop_on_signals())
-                with progress("undoing") as advance:
-                    await undo_import(desk, live, planned, actor=OPERATOR, stop=stop, progress=advance)
-        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
-            printing.say("Interrupted before this command undid anything.")
-            raise
+    with interruptible("undid anything") as listen:
+        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+            planned = await plan_undoing(desk, live, name)
+            if dry_run:
+                read = partial(folds.competition_sums, Past(desk.database), live.tournament_id)
+                comparisons = await foreseen_comparisons(live, planned.events, read)
+                show_comparison(live.board, compared(live.board, comparisons), json=json)
+                return
+            stop = listen()
+            with progress("undoing") as advance:
+                await undo_import(desk, live, planned, actor=OPERATOR, stop=stop, progress=advance)
     if json:
         printing.json({"voided": planned.voided, "kept": planned.kept, "points": planned.points})
         return

@@ -182,6 +182,14 @@ def done(sentence: str, facts: object, *, as_json: bool) -> None:
         say(sentence)
 
 
+def made(name: str, facts: object, *, as_json: bool) -> None:
+    """What was made, by its id or the name that others use, or as JSON."""
+    if as_json:
+        json(facts)
+    else:
+        line(name)
+
+
 def listening(address: str) -> None:
     say(f"Listening on {address}. Stop with Ctrl-C.")
 

@@ -86,10 +86,8 @@ async def create_ranking(
         created, _ = await templates.create_ranking(
             desk, live, template, name=name, description=description, participants=participants, actor=OPERATOR
         )
-    if json:
-        printing.json({"id": created.ranking_id, "name": created.name, "unity_id": created.main_unity_id})
-    else:
-        printing.line(str(created.ranking_id))
+    facts = {"id": created.ranking_id, "name": created.name, "unity_id": created.main_unity_id}
+    printing.made(str(created.ranking_id), facts, as_json=json)
 
 
 def _of_kind(kind: Kind, given: Template) -> Template:
@@ -180,10 +178,7 @@ async def add_unity(
             **options_of(options),
         )
         await desk.submit(live, command, actor=OPERATOR)
-    if json:
-        printing.json({"id": unity_id, "name": name.strip(), "sort": sort})
-    else:
-        printing.line(str(unity_id))
+    printing.made(str(unity_id), {"id": unity_id, "name": name.strip(), "sort": sort}, as_json=json)
 
 
 async def change_unity(

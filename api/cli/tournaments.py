@@ -34,10 +34,8 @@ async def create_tournament(name: str, /, *, zone: Zone = None, json: Json = Fal
         if zone:
             async with tournament_at(desk, registered.slug) as live:
                 await desk.submit(live, command, actor=OPERATOR)
-    if json:
-        printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
-    else:
-        printing.line(registered.slug)
+    facts = {"id": registered.tournament_id, "name": registered.name, "slug": registered.slug}
+    printing.made(registered.slug, facts, as_json=json)
 
 
 async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
