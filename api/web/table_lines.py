@@ -16,7 +16,7 @@ from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlice, in_time_slices
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified
 from projections.board.classified_lines import ClassifiedLines
@@ -79,7 +79,7 @@ async def lines_found_then(
 async def order_then(board: Board, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
     """All lines of a unity on a board of the past, in order."""
     ranking = board.rankings[ranking_id]
-    return await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
+    return await made_in_time_slices(ranking.participants, ranking.unities[unity_id])
 
 
 def filled(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Generator[None, None, None]:

@@ -15,7 +15,7 @@ from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import UnityId
-from engine.process.time_slices import TimeSlice, in_time_slices
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
@@ -81,7 +81,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     await context.give_sums_then(ranking_id, then)
     ranking = then.board.rankings[ranking_id]
-    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
+    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id])
     shape = await _form(then.board, question, unity_id, order)
     return _answered(answer, shape, then)
 

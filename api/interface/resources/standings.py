@@ -258,7 +258,7 @@ async def _window_then(
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
     selection = await tagged_then(then.board, question, context.time_slices)
-    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id], time_slice=TimeSlice())
+    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id])
     unfinished = await _window(view, context, answer, question, unity_id, order, selection)
     return tagged_body(unfinished + _moment(ranking_id, then))
 
@@ -334,7 +334,7 @@ async def _positions(board: Board, time_slices: TimeSlices, question: TableQuest
     if unity is None:
         return _nowhere
     selection = await tagged_then(board, question, time_slices)
-    order = await made_in_time_slices(ranking.participants, unity, time_slice=TimeSlice())
+    order = await made_in_time_slices(ranking.participants, unity)
     if selection is None:
         return lambda competitor_id: order.position(order.line(competitor_id))
     return (await _sub_table(order, selection, time_slices)).position
@@ -376,7 +376,7 @@ async def _earlier(context: RecallContext, question: TableQuestion, head: Sequen
     orders: dict[UnityId, OrderedLines] = {}
     size_bytes = ranking.participants.size_bytes
     for unity_id, unity in ranking.unities.items():
-        order = orders[unity_id] = await made_in_time_slices(ranking.participants, unity, time_slice=TimeSlice())
+        order = orders[unity_id] = await made_in_time_slices(ranking.participants, unity)
         size_bytes += order.size_bytes + unity.totals.size_bytes
     return _Earlier((then.sequence, then.on), orders, size_bytes)
 
