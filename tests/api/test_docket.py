@@ -12,6 +12,7 @@ import pytest
 
 from api.desk import desk as desk_module
 from api.desk import docket
+from api.desk.conditions import Condition, own_tag
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from engine.database import nodes
@@ -19,6 +20,7 @@ from engine.domain.commands import (
     AddCompetition,
     AddPoints,
     AddUnity,
+    ChangeCompetition,
     ChangeRankingInformation,
     CloseRanking,
     Command,
@@ -183,6 +185,23 @@ async def test_a_block_with_enough_deltas_or_participants_takes_no_further_reque
         await asyncio.gather(*waiting)
     ends = "SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence > 5 ORDER BY last_sequence"
     assert [end for (end,) in await owner.fetch(ends, arena.tournament_id)] == [7, 9, 10]
+
+
+async def test_a_change_that_must_be_exact_shares_its_block_with_nothing(dsn: str, owner: asyncpg.Connection) -> None:
+    """If it is overtaken, only the first request of its block is judged again."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        match = await matched(desk, arena)
+        async with desk.live_pool.pinned(arena.tournament_id) as live, gathered(dsn, owner, desk, arena):
+            condition = Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
+            change = ChangeCompetition(competition_id=match, location="Rome")
+            changing = desk.submit(live, change, actor=OPERATOR, condition=condition)
+            await until(lambda: waiting_at(desk, arena) == 1)
+            adding = asyncio.create_task(submit(desk, arena.tournament_id, gain(arena, 1)))
+            await until(lambda: waiting_at(desk, arena) == 2)
+        changed, added = await asyncio.gather(changing, adding)
+    ends = "SELECT last_sequence FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 2"
+    assert [end for (end,) in await owner.fetch(ends, arena.tournament_id)] == [added.sequence, changed.sequence]
 
 
 @pytest.mark.parametrize("kind", [VoidCompetition, UnvoidCompetition])
