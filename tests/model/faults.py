@@ -44,7 +44,7 @@ def steps(protocol: Protocol, world: World) -> Steps:
         what = "A restore puts the backup" if copies is Copies.BACKUP else "A failover puts the standby"
         yield (
             f"{what} in the database's place, with {len(world.copy.log)} events.",
-            _replaced(protocol, world, world.copy),
+            replaced(protocol, world, world.copy),
         )
 
 
@@ -70,7 +70,7 @@ def killed(world: World, p: int) -> World:
     return replace(with_process(world, p, Process()), left=left)
 
 
-def _replaced(protocol: Protocol, world: World, copy: Database) -> World:
+def replaced(protocol: Protocol, world: World, copy: Database) -> World:
     """What was not committed is gone, and every connection is lost. Blocks under way are sent again, to the copy. What
     was committed and is not in the copy is lost, unless commits waited for the copy."""
     gone = protocol.board(world.database.log).requests & ~protocol.board(copy.log).requests

@@ -276,7 +276,7 @@ class World(Struct, frozen=True, cache_hash=True):
     the promise that was broken."""
 
     database: Database
-    processes: tuple[Process, Process]
+    processes: tuple[Process, ...]
     clients: tuple[Client, ...]
     left: Left
     holders: tuple[Transaction, ...] = ()
@@ -294,8 +294,7 @@ class World(Struct, frozen=True, cache_hash=True):
 
 def with_process(world: World, p: int, process: Process) -> World:
     """The world with another process `p`."""
-    one, other = world.processes
-    return replace(world, processes=(process, other) if p == 0 else (one, process))
+    return replace(world, processes=(*world.processes[:p], process, *world.processes[p + 1 :]))
 
 
 def with_client(world: World, r: int, client: Client) -> World:
