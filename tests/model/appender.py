@@ -110,19 +110,20 @@ def _without_orphan(world: World, block: Block) -> World:
 
 def _refusing(protocol: Protocol, world: World, p: int, one: Beside) -> Step:
     """The server takes the lock and notes a refusal."""
-    process, r, name = asking(world.processes[p]), one.case.request, protocol.name(one.case)
+    process, r, name = world.processes[p], one.case.request, protocol.name(one.case)
     if protocol.mistake in (Mistake.UNNOTED_REFUSAL, Mistake.PLAIN_LOOK_UP):
         return _looked_up(protocol, world, p, one)
     beside = (*without(process.beside, one), replace(one, stage=Stage.REFUSING))
+    process = asking(replace(process, beside=beside))
     holder = Transaction(p, refuse(protocol, world.database, r), refuses=r)
     story = f"The server takes the lock for process {p} and looks up the key of {name}, to refuse it."
-    return story, with_process(replace(world, holders=(holder,)), p, replace(process, beside=beside))
+    return story, with_process(replace(world, holders=(holder,)), p, process)
 
 
 def _looked_up(protocol: Protocol, world: World, p: int, one: Beside) -> Step:
     """By mistake: the key is only looked up. (PLAIN_LOOK_UP notes a refusal that it finds to be one.)"""
-    process, log, r = asking(world.processes[p]), world.database.log, one.case.request
-    process = replace(process, beside=without(process.beside, one))
+    process, log, r = world.processes[p], world.database.log, one.case.request
+    process = asking(replace(process, beside=without(process.beside, one)))
     if protocol.board(log).requests & 1 << r:
         sequence = next(n for n, event in enumerate(log, 1) if event.request == r)
         process = replace(process, beside=(*process.beside, replace(one, stage=Stage.REPLAY, sequence=sequence)))

@@ -235,8 +235,8 @@ def _answered(
 
 def _replayed(protocol: Protocol, world: World, p: int, one: Beside) -> Step:
     """Reads the event that a case repeats, and answers by it, when the live is known to show this log."""
-    process, log = asking(world.processes[p]), world.database.log
-    process = replace(process, beside=without(process.beside, one))
+    process, log = world.processes[p], world.database.log
+    process = asking(replace(process, beside=without(process.beside, one)))
     name, live = protocol.name(one.case), process.live
     assert live is not None
     found = len(log) >= one.sequence
@@ -252,9 +252,10 @@ def _replayed(protocol: Protocol, world: World, p: int, one: Beside) -> Step:
 
 def _told_refused(protocol: Protocol, world: World, p: int, one: Beside) -> Step:
     """Learns how many refusals there are, and answers a case that was not recorded because of one."""
-    process = asking(world.processes[p])
+    process = world.processes[p]
+    process = asking(replace(process, beside=without(process.beside, one)))
     known = max(process.known, world.database.refusals)
-    after = with_process(world, p, replace(process, known=known, beside=without(process.beside, one)))
+    after = with_process(world, p, replace(process, known=known))
     story = f"Process {p} answers {protocol.name(one.case)} with 503, because its key was refused."
     return story, protocol.told(after, one.case, Told.UNAVAILABLE)
 
