@@ -5,6 +5,7 @@ sessions, and restored from the copy, under the same name: as `pg_restore` and a
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -50,6 +51,28 @@ async def node_backup(address: str) -> AsyncIterator[Restore]:
         await server.close()
 
 
+class Older:
+    """A copy of a database that can take its place. `dsn`: its address until then, and that of the replaced one from
+    then on."""
+
+    def __init__(self, databases: "_Databases", name: str, dsn: str) -> None:
+        self.dsn = dsn
+        self._databases = databases
+        self._name = name
+
+    async def take_its_place(self) -> int:
+        """Returns when that was: a moment at which nobody worked with the one any more, nor with the other yet, by
+        `time.monotonic_ns`."""
+        return await self._databases.exchange(self._name, database_of(self.dsn))
+
+
+@asynccontextmanager
+async def older(dsn: str) -> AsyncIterator[Older]:
+    """As `backup`; the database that is replaced stays, under the name of the copy."""
+    async with _administering(dsn) as databases, _copied(databases, dsn) as copy:
+        yield Older(databases, database_of(dsn), urlunsplit(urlsplit(dsn)._replace(path=f"/{copy}")))
+
+
 @asynccontextmanager
 async def copied(dsn: str) -> AsyncIterator[str]:
     """The address of a copy of the database as it is now."""
@@ -71,6 +94,17 @@ class _Databases:
         await self._everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
         if self._are_nodes:
             await self._everywhere("".join(role_settings(target)))
+
+    async def exchange(self, name: str, other: str) -> int:
+        """Gives each of two databases the other's name; all sessions of the first end. Returns when neither had it."""
+        await self._everywhere(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}';"
+        await self._everywhere(f"{end} ALTER DATABASE {name} RENAME TO {name}_replaced")
+        moment = time.monotonic_ns()
+        await self._everywhere(f"ALTER DATABASE {other} RENAME TO {name}")
+        await self._everywhere(f"ALTER DATABASE {name}_replaced RENAME TO {other}")
+        await self._everywhere(f"ALTER DATABASE {other} ALLOW_CONNECTIONS true")
+        return moment
 
     async def drop(self, name: str) -> None:
         await self._everywhere(f"DROP DATABASE {name} WITH (FORCE)")

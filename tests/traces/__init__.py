@@ -1,11 +1,12 @@
 """What real processes do, held against the model (`tests/model`).
 
 Two API processes and two workers of one database record what they do, while clients ask and listen, processes are
-killed and lose their connections, and PostgreSQL crashes or is replaced by its synchronous standby. The model accepts
-the trace of each tournament, and refuses it with one line changed. A line of a trace is a JSON object:
+killed and lose their connections, and PostgreSQL crashes, is replaced by a standby, or put back to a backup. The model
+accepts the trace of each tournament, and refuses it with one line changed. A line of a trace is a JSON object:
 
-    at, process, tournament    when, by the clock that all processes share; 0 and 1: API processes, 2 and 3: workers;
-                               tournament 0: all of them
+    at, process, tournament    when, by the clock that all processes share; 0 and 1: API processes, 2 and 3: workers,
+                               4: PostgreSQL; tournament 0: all of them
+    live                       which live of the tournament in its memory it does that with; 0: the first
     did                        what it did, and then as follows:
 
     started                    the process begins a life
@@ -24,7 +25,7 @@ the trace of each tournament, and refuses it with one line changed. A line of a 
                                a key was refused, as one of so many refusals; or an event that it was used for exists
     unnoted    request         the connection is lost over which it asked for that
     forgot                     its epoch ends, because it has lost a connection: it forgets how many refusals there are
-    forked                     it takes the log for another one than it has read before
+    forked                     it takes the log for another one than it has read before, and drops its live
     answered   case, said, sequence
                                the case is answered; with which event, if there is one
     read                       it is asked for a list, and waits for the barrier
@@ -40,6 +41,9 @@ the trace of each tournament, and refuses it with one line changed. A line of a 
                                a worker has locked the checkpoint, which is at `after`, and read the log to this head
     saved      sequence, digest
                                what it read is in the tables, and committed
+    restored   sequence, digest
+                               an older database, whose log ends there, takes the place of the one before: of a backup
+                               or of a standby that lagged; nobody works with the one any more, nor with the other yet
 
     recorder.py     what writes the lines, within the processes; `startup` loads it if the environment says so
     playing.py      the processes, the clients and what happens to them

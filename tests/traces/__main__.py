@@ -12,7 +12,7 @@ from tests.faults.stage import prepare
 from tests.faults.table import Trial
 from tests.traces.changes import changes, is_legal
 from tests.traces.conformance import GAVE_UP, STATES_MAX, misfit
-from tests.traces.playing import Fault, traces
+from tests.traces.playing import some_faults, traces
 
 CHANGES = 2  # of each trace
 
@@ -25,7 +25,7 @@ async def main(minutes: float, seed: int) -> int:
         while time.monotonic() < began + 60 * minutes:
             with tempfile.TemporaryDirectory(dir=name) as folder:
                 trial = Trial(prepared, Path(folder), seed=seed)
-                faults = trial.random.choices(list(Fault), k=4)
+                faults = some_faults(trial.random, 4)
                 played = await traces(trial, tournaments=4, clients=4, requests=12, faults=faults)
             for trace in played:
                 why = misfit(trace)

@@ -14,9 +14,10 @@ A changed trace that processes which obey the protocol could have left as well i
 - What workers did about events before the play does not matter.
 - A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
   it had saved it. So the next one may go on from before that.
-- What was asked for matters only if it was recorded, or refused with its key; and no line says when a process learns of
-  a refusal, which may be before anybody notes it.
+- What was asked for matters only if it was recorded, or refused with its key, and not if the answer is 503; and no line
+  says when a process learns of a refusal, which may be before anybody notes it.
 - Lines about lost connections: they say what may have happened meanwhile, and need not have.
+- A process that does nothing more may have found that the log was replaced, or not.
 """
 
 from collections.abc import Iterator
@@ -25,11 +26,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.traces.lines import WORKERS, Did, Line, Said, Trace
+from tests.traces.lines import SERVICES, WORKERS, Did, Line, Said, Trace
 
 DROPPED: Final = "dropped"
 TWICE: Final = "written twice"
 ELSEWHERE: Final = "another process"
+OTHER_LIVE: Final = "another live"
 ELSE: Final = "asks for something else"
 MORE: Final = "more refusals"
 OTHER_CHECKPOINT: Final = "another checkpoint"
@@ -75,12 +77,12 @@ def is_legal(trace: Trace, change: Change) -> bool:
             around = (*of_process[max(place - 1, 0) : place], *of_process[place + 1 : place + 2])
             return what == TWICE or place == 0 or any(one.did is Did.STARTED for one in around)
         case Did.ASKED:
-            recorded = {entry.request for entry in trace.log.entries} | trace.log.refusals.keys()
+            recorded = {name for log in trace.logs for name in (*(one.request for one in log.entries), *log.refusals)}
             asked = {one.request for one in trace.lines[: change.place] if one.did is Did.ASKED}
             noted = [one.refusals for one in trace.lines if one.did is Did.NOTED and one.request in asked]
             return (
                 (what in (DROPPED, ELSE) and dies)
-                or (what == ELSE and line.request not in recorded)
+                or (what == ELSE and (line.request not in recorded or _is_unavailable(trace, change)))
                 or (what == MORE and line.refusals < max(noted, default=0))
             )
         case Did.JUDGED:
@@ -91,11 +93,13 @@ def is_legal(trace: Trace, change: Change) -> bool:
             is_told = line.sequence > 0 or what == MORE
             return is_told or (what == DROPPED and dies) or (what == TWICE and _is_asked_again(trace, change))
         case Did.READ:
-            return what in (DROPPED, ELSEWHERE) and _is_never_shown(trace, change)
+            return what in (DROPPED, ELSEWHERE, OTHER_LIVE) and _is_never_shown(trace, change)
         case Did.SHOWN:
             return what == DROPPED and dies and not _lives_on(trace, change)
-        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT | Did.FORKED:
+        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT:
             return True
+        case Did.FORKED:
+            return what in (DROPPED, ELSEWHERE) and not _loads_again(trace, change)
         case Did.LISTENED:
             is_unseen = not _sends(trace, line) or not line.sequence or _is_gone(trace, change)
             return is_unseen or (what in CLOSE_BY and _is_within_block(trace, change))
@@ -109,11 +113,20 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what == DROPPED or is_before or line.sequence <= trace.log.begin
         case Did.COMMITTED | Did.ANSWERED:
             return what == DROPPED and dies
+        case Did.RESTORED:
+            return False
 
 
 def _dies_later(trace: Trace, change: Change) -> bool:
     later = trace.lines[change.place + 1 :]
     return any(line.did is Did.STARTED and line.process == change.line.process for line in later)
+
+
+def _is_unavailable(trace: Trace, change: Change) -> bool:
+    """Whether the answer to what was asked for is 503."""
+    its = change.line.process, change.line.case
+    later = [one for one in trace.lines[change.place + 1 :] if one.did is Did.ANSWERED]
+    return next((one.said for one in later if (one.process, one.case) == its), None) is Said.UNAVAILABLE
 
 
 def _is_never_shown(trace: Trace, change: Change) -> bool:
@@ -126,8 +139,17 @@ def _lives_on(trace: Trace, change: Change) -> bool:
     """Whether the process does something in this life after the reader has asked for the next list."""
     later = trace.lines[change.place + 1 :]
     again = next((place for place, line in enumerate(later) if line.did is Did.READ), len(later))
-    after = [line for line in later[again:] if line.process == change.line.process]
+    of_process = [line for line in later[again:] if line.process == change.line.process]
+    after = [line for line in of_process if line.did is Did.STARTED or line.live == change.line.live]
     return bool(after) and after[0].did is not Did.STARTED
+
+
+def _loads_again(trace: Trace, change: Change) -> bool:
+    """Whether the process does something with the next live that it has in this life."""
+    for line in trace.lines[change.place + 1 :]:
+        if line.process == change.line.process and (line.did is Did.STARTED or line.live > change.line.live):
+            return line.did is not Did.STARTED
+    return False
 
 
 def _sends(trace: Trace, listener: Line) -> bool:
@@ -142,8 +164,9 @@ def _is_gone(trace: Trace, change: Change) -> bool:
 
 def _is_within_block(trace: Trace, change: Change) -> bool:
     """Whether the block of the event that the changed line names has this digest as well."""
-    line, digests = change.changed.lines[change.place], trace.log.digests
-    return digests.get(min((end for end in digests if end >= line.sequence), default=0)) == line.digest
+    line = change.changed.lines[change.place]
+    ends = [min((end for end in log.digests if end >= line.sequence), default=0) for log in trace.logs]
+    return line.digest in [log.digests.get(end) for log, end in zip(trace.logs, ends, strict=True)]
 
 
 def _is_asked_again(trace: Trace, change: Change) -> bool:
@@ -177,7 +200,7 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
     """To before what it follows from: the line that has it asked, judged or committed."""
     for place in range(len(before) - 1, -1, -1):
         cause = before[place]
-        if cause.process == line.process and (
+        if (cause.process, cause.live) == (line.process, line.live) and (
             (line.did is Did.JUDGED and cause.did is Did.ASKED and cause.case in line.taken)
             or (line.did is Did.COMMITTED and cause.did is Did.JUDGED and cause.taken)
             or (line.did is Did.ANSWERED and line.said is Said.OK and cause.did is Did.COMMITTED)
@@ -192,6 +215,8 @@ def _moved(line: Line, before: tuple[Line, ...], after: tuple[Line, ...]) -> Ite
 def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
     """The line with something else in it."""
     yield ELSEWHERE, replace(line, process=line.process ^ 1)
+    if trace.lost is not None and line.process in SERVICES and line.did not in (Did.STARTED, Did.FORGOT):
+        yield OTHER_LIVE, replace(line, live=line.live ^ 1)
     if line.did is Did.SHOWN and (older := _older_head(trace, line)):
         yield "a head before what was acknowledged", replace(line, sequence=older, digest=trace.log.digests[older])
     if line.sequence:
@@ -225,8 +250,11 @@ def _others(trace: Trace, line: Line) -> Iterator[tuple[str, Line]]:
 
 
 def _older_head(trace: Trace, line: Line) -> int:
-    """The last end of a block that lacks what was acknowledged before the read; 0: there is none."""
+    """The last end of a block that lacks what was acknowledged before the read; 0: there is none, or the log may have
+    lost that."""
     before = trace.lines[: trace.lines.index(line)]
+    if any(one.did is Did.RESTORED for one in before):
+        return 0
     read = max(place for place, one in enumerate(before) if one.did is Did.READ)
     acknowledged = max((one.sequence for one in before[:read] if one.did is Did.ANSWERED), default=0)
     return max([end for end in trace.log.digests if trace.log.begin <= end < acknowledged], default=0)

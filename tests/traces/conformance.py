@@ -12,8 +12,9 @@ LOST       the process may not have heard of the block; it is sent again
 COMMITTED  the block's transaction has ended, with these answers, and the log then ended there
 NOTED      the log has these refusals, or the key was used by the request that is named
 UNNOTED    the process has not heard that it refuses the key; it refuses it again
-FORGOT     the process knows of no refusals any more; the barrier may fail, until it or a block succeeds
-FORKED     never: the log of a trace is always the same one
+FORGOT     the process knows of no refusals any more; the barrier may fail, since it or a block has succeeded last and
+           until one does: a session may say that it ends, before the connection is lost
+FORKED     the log was replaced, and the live is not of this one, or has to reach what this one lacks; it is dropped
 ANSWERED   the case is answered: as the line says, with the event that it names
 READ       the reader asks the process, which has the tournament in memory
 SHOWN      the process has the barrier's answer, and the list ended in this sequence and digest
@@ -22,6 +23,7 @@ LISTENED   the process has the tournament in memory, and the listener begins at 
 SENT       what was sent goes on from what was sent before, up to there, and the process had folded it
 CLAIMED    no worker is at work, the checkpoint is where the line says, and the log was read up to this head
 SAVED      the tables have been committed up to this head
+RESTORED   the log was what PostgreSQL held before it was replaced, and is what the older one held: the model restores
 
 Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
 gives up what was sent over a connection that is gone; an answer of the server arrives; a process reads the log or asks
@@ -40,22 +42,26 @@ Real processes take time for what is one step of the model, so some things are f
 - A process that noted a refusal and died may not have answered it.
 - What was sent to a listener over a connection that is gone may not have come, so it may begin anywhere before.
 - A worker may read less than all of the log; one that does not die may fail.
+- What a process read before the log was replaced it may write down, send or answer with afterwards. It answers 500
+  without a look at its live if the log has not got what it was to read.
+- A live that was dropped and the next one may work beside each other, as two processes do: to the model, they are two.
 
-Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; a log that has lost
-something, by a restore or a failover to a standby that lags, which the searches have; a request without a key that is
-asked again.
+Not looked at: what an answer shows of the table, which I6 and I9 of the fault campaign are about; a log that is
+replaced twice; points that expire; a request without a key that is asked again.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
+from operator import gt
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.model import appender, barrier, clients, docket, faults, worker
+from tests.model.database import OVERTAKEN
 from tests.model.docket import is_prefix
 from tests.model.invariants import broken
 from tests.model.protocol import Protocol
@@ -76,19 +82,23 @@ from tests.model.state import (
     Request,
     Sending,
     Stage,
+    Tables,
     Told,
     Worker,
     World,
     with_process,
 )
 from tests.model.state import Log as ModelLog
-from tests.traces.lines import PROCESSES, SERVICES, WORKERS, Did, Line, Log, Said, Trace
+from tests.traces.lines import DATABASE, SERVICES, WORKERS, Did, Line, Log, Said, Trace
 
 STATES_MAX: Final = 50_000
 """A search that has found no way in so many states gives up: traces of two hundred lines that are accepted need some
 thousand."""
 GAVE_UP: Final = "gave up at"
+LIVES_MAX: Final = 2
+"""Of a tournament in the memory of a process, if the database is replaced once: another live of the other log."""
 _MANY: Final = 1_000_000
+_FOUND_LOST: Final = (Did.FORGOT, Did.STARTED, Did.SHOWN)
 _TOLD: Final = {
     Said.OK: Told.OK,
     Said.REPEATED: Told.OK,
@@ -121,7 +131,7 @@ class _Observed(Protocol):
         """Attempts whose refusal was noted by a process that died before it could answer."""
         self.unnoted: set[tuple[int, int]] = set()
         """Attempts of a process that died, by which their keys may have been refused before it could note that."""
-        self.history: _History
+        self.histories: list[_History] = []
 
     def told(self, world: World, case: Case, told: Told, live: ModelLog | None = None, **facts: object) -> World:
         attempt = case.request, case.attempt
@@ -130,10 +140,11 @@ class _Observed(Protocol):
         return super().told(world, case, told, live, **facts)  # type: ignore[arg-type]
 
     def next_refusal(self, database: Database, request: int) -> int:
-        numbers = self.history.refusals.get(request, [])
+        history = self.histories[database.timeline]
+        numbers = history.refusals.get(request, [])
         after = database.refusals + 1
         number = next((n for n in numbers if n > database.refused[request]), after)
-        return after if number > database.refusals and after in self.history.unnamed else number
+        return after if number > database.refusals and after in history.unnamed else number
 
 
 class _History:
@@ -204,7 +215,12 @@ class Conformance:
     """The search for one trace."""
 
     def __init__(self, trace: Trace) -> None:
-        self._lines = tuple(_of_play(trace))
+        lives = 1 if trace.lost is None else LIVES_MAX
+        self._services = range(lives * len(SERVICES))
+        self._lines = tuple(_by_lives(trace, lives))
+        processes = len(self._services) + len(WORKERS) + 1
+        self._lost = trace.lost
+        self._replaced_at = next((n for n, line in enumerate(self._lines) if line.did is Did.RESTORED), _MANY)
         self._requests: dict[str, int] = {}
         self._cases: dict[tuple[int, int, int], Case] = {}
         """By process, its life, and the number of the case there."""
@@ -212,10 +228,10 @@ class Conformance:
         """At each line, which life each process is in."""
         wanted: list[Request] = []
         attempts: dict[int, int] = {}
-        lives = [0] * (len(PROCESSES))
+        lives_begun = [0] * processes
         for line in self._lines:
             if line.did is Did.STARTED:
-                lives[line.process] += 1
+                lives_begun[line.process] += 1
             elif line.did is Did.ASKED:
                 r = self._requests.setdefault(line.request, len(wanted))
                 if r == len(wanted):
@@ -225,23 +241,39 @@ class Conformance:
                 if line.refusals and not line.keyed:
                     raise Contradiction(f"{line} has no key that could be refused")
                 attempts[r] = attempts.get(r, -1) + 1
-                case = lives[line.process], line.process, line.case
+                case = lives_begun[line.process], line.process, line.case
                 if case in self._cases:
                     raise Contradiction(f"{line} has the number of another case")
                 self._cases[case] = Case(r, attempts[r])
-            self._lives.append(tuple(lives))
+            self._lives.append(tuple(lives_begun))
         scenario = Scenario(name="a trace", requests=tuple(wanted), left=Left(crashes=_MANY, cuts=_MANY))
         self._protocol = _Observed(replace(scenario, attempts=_MANY))
         self._unread: set[tuple[int, int]] = set()
         """Attempts whose answer their client did not wait for."""
         self._take_answers()
-        if unasked := {entry.request for entry in trace.log.entries} - self._requests.keys():
+        self._take_logs(trace)
+        self._look_ahead(processes)
+        self._look_back(processes)
+
+    def _take_logs(self, trace: Trace) -> None:
+        """The history that was lost, if one was, and that of the end; with the refusals that were noted in each."""
+        if unasked := {entry.request for log in trace.logs for entry in log.entries} - self._requests.keys():
             raise Contradiction(f"nobody asked for {sorted(unasked)}, which the log holds")
-        noted = {(line.refusals, line.request) for line in self._lines if line.did is Did.NOTED and not line.sequence}
-        if lacking := [one for one in noted if one[0] > trace.log.refusals.get(one[1], 0)]:
+        noted = [
+            (place, (line.refusals, line.request))
+            for place, line in enumerate(self._lines)
+            if line.did is Did.NOTED and not line.sequence
+        ]
+        if lacking := [one for _, one in noted if all(one[0] > log.refusals.get(one[1], 0) for log in trace.logs)]:
             raise Contradiction(f"refusal {lacking[0]} is not in the log")
-        self._history = self._protocol.history = _History(trace.log, self._requests, noted)
-        self._look_ahead()
+        self._histories = self._protocol.histories
+        before = [one for place, one in noted if place < self._replaced_at]
+        after = [one for place, one in noted if place > self._replaced_at]
+        if (lost := trace.lost) is not None:
+            self._histories.append(_History(lost.log, self._requests, before))
+            before = [(number, key) for number, key in before if number <= lost.refusals.get(key, 0)]
+            after = [(number, key) for number, key in after if number > lost.refused]
+        self._histories.append(_History(trace.log, self._requests, before + after))
 
     def _case(self, place: int, line: Line, number: int) -> Case:
         case = self._lives[place][line.process], line.process, number
@@ -323,24 +355,29 @@ class Conformance:
         for lives, line in zip(self._lives, self._lines, strict=True):
             yield (lives[line.process], line.process), line
 
-    def _look_ahead(self) -> None:
-        """When each case is judged for the last time. And from the last line to the first: whether each process says
-        nothing more in its life, the last head that its live may have reached, how its block under way ends, and the
-        head that a reader who has an answer was shown; None: any."""
+    def _look_ahead(self, processes: int) -> None:
+        """When each case is judged for the last time, and each request asked for. And from the last line to the first:
+        whether each process says nothing more in its life, the last head that its live may have reached, how its block
+        under way ends, and the head that a reader who has an answer was shown; None: any."""
         self._judged_last: dict[tuple[int, int], int] = {}
+        self._asked_last: dict[int, int] = {}
         for place, line in enumerate(self._lines):
+            if line.did is Did.ASKED:
+                self._asked_last[self._requests[line.request]] = place
             for case in [self._case(place, line, number) for number in (*line.taken, *line.refused)]:
                 self._judged_last[case.request, case.attempt] = place
-        dying, heads = [False] * (len(PROCESSES)), [_MANY, _MANY]
-        ends: list[_End | None] = [None] * len(SERVICES)
+        dying, heads = [False] * processes, [_MANY] * len(self._services)
+        ends: list[_End | None] = [None] * len(self._services)
         shown: int | None = None
         self._is_dying, self._next_heads, self._next_ends = [tuple(dying)], [tuple(heads)], [tuple(ends)]
         self._next_shown = [shown]
         unnoted: frozenset[tuple[int, str]] = frozenset()
         self._next_unnoted = [unnoted]
+        losing = [False] * processes
+        self._will_lose = [tuple(losing)]
         for line in reversed(self._lines):
             dying[line.process] = line.did is Did.STARTED
-            if line.did is Did.STARTED and line.process in SERVICES:
+            if line.did is Did.STARTED and line.process in self._services:
                 heads[line.process] = _MANY
             elif line.did in (Did.JUDGED, Did.LOCKED, Did.SHOWN):
                 heads[line.process] = self._place_of_head(line)
@@ -348,7 +385,7 @@ class Conformance:
                 ends[line.process] = _End(line)
             elif line.did is Did.LOCKED and (end := ends[line.process]) is not None:
                 ends[line.process] = replace(end, judged_at=self._place_of_head(line))
-            elif line.process in SERVICES and (line.did is Did.STARTED or (line.did is Did.JUDGED and line.taken)):
+            elif line.process in self._services and (line.did is Did.STARTED or line.taken):
                 ends[line.process] = None
             if line.did in (Did.READ, Did.SHOWN):
                 shown = self._place_of_head(line) if line.did is Did.SHOWN else None
@@ -358,25 +395,46 @@ class Conformance:
                 unnoted -= {(line.process, line.request)}
             elif line.did is Did.STARTED:
                 unnoted = frozenset([one for one in unnoted if one[0] != line.process])
+            if line.did in _FOUND_LOST or line.answers:
+                losing[line.process] = line.did is Did.FORGOT
+            self._will_lose.append(tuple(losing))
             self._next_unnoted.append(unnoted)
             self._is_dying.append(tuple(dying))
             self._next_heads.append(tuple(heads))
             self._next_ends.append(tuple(ends))
             self._next_shown.append(shown)
-        for ahead in (self._is_dying, self._next_heads, self._next_ends, self._next_shown, self._next_unnoted):
-            ahead.reverse()
-        opening, losing = [False] * (len(PROCESSES)), [False] * (len(PROCESSES))
+        ahead = (self._is_dying, self._next_heads, self._next_ends, self._next_shown, self._next_unnoted)
+        for one in (*ahead, self._will_lose):
+            one.reverse()
+
+    def _look_back(self, processes: int) -> None:
+        """From the first line to the last, of each process: whether a listener has begun to open its stream; whether a
+        connection was lost, and nothing heard since; whether its live was dropped in this life; and whether its block
+        under way may have reached the server over a connection that was lost."""
+        opening, losing, forked, sent = ([False] * processes for _ in range(4))
         self._is_opening, self._has_lost = [tuple(opening)], [tuple(losing)]
+        self._has_forked, self._was_sent = [tuple(forked)], [tuple(sent)]
         for line in self._lines:
+            if line.did in (Did.LOST, Did.STARTED) or line.taken:
+                sent[line.process] = line.did is Did.LOST
+            self._was_sent.append(tuple(sent))
+            if line.did in (Did.FORKED, Did.STARTED):
+                forked[line.process] = line.did is Did.FORKED
+            self._has_forked.append(tuple(forked))
             if line.did in (Did.OPENED, Did.LISTENED, Did.STARTED):
                 opening[line.process] = line.did is Did.OPENED
-            if line.did in (Did.FORGOT, Did.STARTED, Did.SHOWN) or line.answers:
+            if line.did in _FOUND_LOST or line.answers:
                 losing[line.process] = line.did is Did.FORGOT
             self._is_opening.append(tuple(opening))
             self._has_lost.append(tuple(losing))
 
     def _place_of_head(self, line: Line) -> int:
-        return self._history.places.get(line.sequence, -1) if self._history.has_head(line) else -1
+        """How many requests had been recorded when a block ended where the line says; -1: there was no such block."""
+        return next((one.places.get(line.sequence, -1) for one in self._histories if one.has_head(line)), -1)
+
+    def _history_of(self, log: ModelLog) -> _History:
+        """That of which the log is a part: of the last, unless it is the same in both."""
+        return self._histories[log[-1].timeline if log else 0]
 
     # ── The search ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -384,7 +442,7 @@ class Conformance:
         count = len(self._protocol.requests)
         first = World(
             database=Database((), (0,) * count),
-            processes=(Process(), Process()),
+            processes=(Process(),) * len(self._services),
             clients=(Client(),) * count,
             left=self._protocol.scenario.left,
             reader=Reader(_MANY) if any(line.did is Did.READ for line in self._lines) else None,
@@ -413,7 +471,7 @@ class Conformance:
 
     def _is_whole(self, world: World) -> bool:
         """Whether everything has ended as it did."""
-        log = self._history.requests
+        log = self._histories[-1].requests
         return len(world.database.log) == len(log) and all(process.is_idle for process in world.processes)
 
     def _is_possible(self, place: int, world: World) -> bool:
@@ -423,11 +481,12 @@ class Conformance:
         reader = world.reader if shown is not None else None
         if reader is not None and reader.at == NOBODY and reader.shown.bit_count() != shown:
             return False
-        if not self._history.can_become_of(world.database):
+        history = self._histories[world.database.timeline]
+        if not history.can_become_of(world.database) or not self._may_refuse_next(history, place, world):
             return False
         for holder in world.holders:
             is_heard = holder.owner != NOBODY and self._next_ends[place][holder.owner] is not None
-            if (is_heard or holder.block is None) and not self._history.can_become_of(holder.after):
+            if (is_heard or holder.block is None) and not history.can_become_of(holder.after):
                 return False
         for p, end in enumerate(self._next_ends[place]):
             if end is not None and not self._may_end(world, p, end):
@@ -440,6 +499,16 @@ class Conformance:
                 if last >= place and one.stage not in (Stage.WAITS, Stage.ASKS):
                     return False
         return not broken(self._protocol, world)
+
+    def _may_refuse_next(self, history: _History, place: int, world: World) -> bool:
+        """Whether somebody has the key that is to be refused next, or will have it."""
+        refused = world.database.refused
+        number, r = next(((number, r) for number, r in history.named if refused[r] < number), (0, NOBODY))
+        return (
+            self._asked_last.get(r, _MANY) >= place
+            or any(holder.after.refused[r] >= number for holder in world.holders)
+            or any(case.request == r for process in world.processes for case in _cases(process))
+        )
 
     def _may_end(self, world: World, p: int, end: "_End") -> bool:
         """Whether the block of the process, once it is executed, is judged and ends as it does."""
@@ -456,7 +525,7 @@ class Conformance:
 
     def _hidden(self, world: World, place: int) -> Iterator[World]:
         """What steps of which the trace says nothing lead to, before the line at `place`."""
-        dying = [p for p in SERVICES if self._is_dying[place][p]]
+        dying = [p for p in self._services if self._is_dying[place][p]]
         for p in dying:
             if world.processes[p].live is not None:
                 yield faults.killed(world, p)
@@ -466,39 +535,69 @@ class Conformance:
         for _, there in appender.steps(self._protocol, world):
             yield there
         yield from self._refused_together(world)
-        yield from self._lost(world, place)
+        yield from self._lost_connections(world, place)
+        yield from self._unseen(world)
         log = world.database.log
         for p, process in enumerate(world.processes):
             if self._is_opening[place][p] and process.is_ready and process.query is None and process.live != log:
                 yield barrier.asked(world, p)
             if process.live is not None and process.query is not None:
-                for end in range(len(process.live) + 1, len(log) + 1):
+                for end in range(len(process.live) + 1, len(log) + 1) if docket.follows(process, log) else ():
                     yield with_process(world, p, replace(process, live=log[:end]))
                 asking = [one for one in process.beside if one.stage is Stage.ASKS]
-                for late in asking if len(asking) > 1 else ():
+                reads = world.reader is not None and world.reader.at == p and world.reader.asking
+                for late in asking if len(asking) + reads > 1 else ():
                     waits = replace(late, stage=Stage.WAITS)
                     beside = tuple([waits if one is late else one for one in process.beside])
                     yield with_process(world, p, replace(process, beside=beside))
-                if asking and world.reader is not None and world.reader.at == p and world.reader.asking:
+                if asking and world.reader is not None and reads:
                     yield replace(world, reader=replace(world.reader, asking=False))
         ends = [len(process.live) for process in world.processes if process.live is not None and _reads(process)]
-        for end in range(min(ends, default=len(log)), len(log) + 1):
+        for end in range(min([*ends, len(log)]), len(log) + 1):
             past = world if end == len(log) else replace(world, database=replace(world.database, log=log[:end]))
             for _, there in chain(docket.steps(self._protocol, past), barrier.steps(self._protocol, past)):
-                (p,) = [p for p in SERVICES if there.processes[p] is not world.processes[p]]
+                (p,) = [p for p in self._services if there.processes[p] is not world.processes[p]]
                 before, after = world.processes[p], there.processes[p]
-                if len(after.waiting) < len(before.waiting):
-                    continue  # it judges: that is a line
+                if after.dropped is not before.dropped or (len(after.waiting) < len(before.waiting) and after.is_ready):
+                    continue  # it finds another log, or judges: that is a line
+                if before.live is None and not self._may_load(place, p):
+                    continue
                 if p in dying and after.query is before.query is None:
                     continue  # nobody will see what becomes of it; and it begins again with its STARTED
                 if end < len(log) and not _may_have_read(before, after, end):
                     continue
                 yield replace(there, database=world.database)
 
-    def _lost(self, world: World, place: int) -> Iterator[World]:
+    def _may_load(self, place: int, p: int) -> bool:
+        """Whether this is the process until it has found another log, or from then on."""
+        first = p % len(SERVICES)
+        return self._has_forked[place][first] == (p != first)
+
+    def _unseen(self, world: World) -> Iterator[World]:
+        """Steps of a process that does not look whether its live is of this log. If what it is to answer with is not
+        there any more: 500. What overtook its block may have come with the answer."""
+        log = world.database.log
+        for p, process in enumerate(world.processes if world.database.timeline else ()):
+            for one in process.beside:
+                found = log[one.sequence - 1 : one.sequence]
+                if one.stage is Stage.REPLAY and [event.request for event in found] != [one.case.request]:
+                    after = with_process(world, p, replace(process, beside=docket.without(process.beside, one)))
+                    yield self._protocol.told(after, one.case, Told.UNKNOWN)
+            sending, live = process.sending, process.live or ()
+            if sending is None or sending.outcome is None:
+                continue
+            cases, landed = sending.block.cases, sending.outcome.landed
+            if sending.reading and not is_prefix(landed, log):
+                after = with_process(world, p, replace(process, sending=None))
+                yield docket.tell_all(self._protocol, after, cases, Told.UNKNOWN)
+            elif not sending.outcome.answers and len(live) > len(sending.block.judged_by) and not is_prefix(live, log):
+                again = replace(process, sending=None, waiting=(*cases, *process.waiting))
+                yield with_process(world, p, again)
+
+    def _lost_connections(self, world: World, place: int) -> Iterator[World]:
         """A connection is lost over which the process refuses a key, or asks for the head. Who waits for the head waits
         for the next one, or is answered with 503; so is a block that was overtaken, when the process cannot read what
-        overtook it."""
+        overtook it, and one that the process cannot send."""
         for p, process in enumerate(world.processes):
             for one in process.beside:
                 name = self._protocol.requests[one.case.request].name
@@ -506,7 +605,7 @@ class Conformance:
                     again = (*docket.without(process.beside, one), replace(one, stage=Stage.REFUSE))
                     after = with_process(world, p, replace(process, beside=again))
                     yield appender.refusal_orphaned(after, p)
-            if not self._has_lost[place][p]:
+            if not self._has_lost[place][p] and not self._will_lose[place][p]:
                 continue
             if process.query is not None:
                 waits = tuple(
@@ -520,7 +619,11 @@ class Conformance:
                 if one.stage is Stage.WAITS:
                     after = with_process(world, p, replace(process, beside=docket.without(process.beside, one)))
                     yield self._protocol.told(after, one.case, Told.UNAVAILABLE)
-            sending = process.sending
+            sending, end = process.sending, self._next_ends[place][p]
+            if sending is not None and sending.outcome is None and end is not None and not end.committed.answers:
+                is_held = any(holder.owner == p and holder.block is not None for holder in world.holders)
+                if not is_held and not self._was_sent[place][p]:
+                    yield with_process(world, p, replace(process, sending=Sending(sending.block, OVERTAKEN)))
             if sending is not None and sending.outcome is not None and not sending.outcome.answers:
                 after = with_process(world, p, replace(process, sending=None))
                 yield docket.tell_all(self._protocol, after, sending.block.cases, Told.UNAVAILABLE)
@@ -542,7 +645,7 @@ class Conformance:
 
     def _matched(self, world: World, place: int, line: Line) -> Iterator[World]:
         """What the world is after the line, if it may come here."""
-        if line.process not in SERVICES:
+        if line.process not in self._services:
             yield from self._matched_elsewhere(world, place, line)
             return
         process, reader = world.processes[line.process], world.reader
@@ -573,7 +676,7 @@ class Conformance:
             case Did.FORGOT:
                 yield with_process(world, line.process, docket.end_of_epoch(process))
             case Did.FORKED:
-                return
+                yield from self._forked(world, line)
             case Did.ANSWERED:
                 if self._is_answered(world, self._case(place, line, line.case), line):
                     yield world
@@ -581,8 +684,9 @@ class Conformance:
                 if process.is_ready and reader is not None and reader.at == NOBODY:
                     yield clients.read(self._protocol, world, line.process)[1]
             case Did.SHOWN:
-                if self._is_shown(world, line):
-                    yield world
+                if reader is not None and self._is_shown(reader, line):
+                    kept = self._protocol.board(world.database.log).requests
+                    yield replace(world, reader=replace(reader, shown=reader.shown & kept))
             case Did.OPENED:
                 yield world
             case Did.LISTENED:
@@ -596,8 +700,11 @@ class Conformance:
             case Did.CLAIMED:
                 yield from self._claimed(world, place, line)
             case Did.SAVED:
-                if len(world.database.tables.checkpoint) >= self._place_of_head(line) >= 0:
+                is_lost = self._followed.saved[place] < self._replaced_at < place
+                if is_lost or len(world.database.tables.checkpoint) >= self._place_of_head(line) >= 0:
                     yield world
+            case Did.RESTORED:
+                yield from self._restored(world, place, line)
             case _:
                 yield world
 
@@ -611,11 +718,56 @@ class Conformance:
             again = replace(process, sending=Sending(sending.block))
             yield with_process(appender.orphaned(world, line.process, sending), line.process, again)
 
+    def _restored(self, world: World, place: int, line: Line) -> Iterator[World]:
+        """What was there has become all that was lost, and what is there now was there once."""
+        lost, database = self._lost, world.database
+        history, end = self._histories[0], self._place_of_head(line)
+        if lost is None or end < 0 or not all(one.has_head(line) for one in self._histories):
+            return
+        is_whole = all(database.refused[r] >= number for number, r in history.named)
+        refused = tuple([lost.refusals.get(request.name, 0) for request in self._protocol.requests])
+        if not is_whole or len(database.log) < len(history.requests) or any(map(gt, refused, database.refused)):
+            return
+        log = database.log[:end]
+        folded = log[: history.place(lost.checkpoint)]
+        recorded = tuple([one for one in database.recorded if one.last <= end])
+        copy = Database(log, refused, lost.refused, recorded, database.timeline, Tables(folded, folded))
+        reader = world.reader
+        for there in self._read_before(world):
+            after = faults.replaced(self._protocol, there, copy)
+            if reader is not None and reader.at == NOBODY and self._next_shown[place] is not None:
+                after = replace(after, reader=reader)  # its answer is the next line about it
+            yield after
+
+    def _read_before(self, world: World) -> Iterator[World]:
+        """A process that reads the log may have read some of it before another takes its place."""
+        worlds, log = [world], world.database.log
+        for p, process in enumerate(world.processes):
+            if _reads(process) and docket.follows(process, log):
+                assert process.live is not None
+                lives = [log[:end] for end in range(len(process.live), len(log) + 1)]
+                worlds = [with_process(one, p, replace(process, live=live)) for one in worlds for live in lives]
+        yield from worlds
+
+    def _forked(self, world: World, line: Line) -> Iterator[World]:
+        """The process drops its live: that is not of this log, or it has to reach what this log does not have. Whoever
+        has it look, a read that is passed over or a listener too, the others learn of it afterwards."""
+        p = line.process
+        process = world.processes[p]
+        if not process.is_ready or not world.database.timeline:
+            return
+        if not docket.follows(process, world.database.log):
+            yield with_process(world, p, docket.dropped(process))
+            return
+        for _, there in chain(docket.steps(self._protocol, world), barrier.steps(self._protocol, world)):
+            if there.processes[p].dropped:
+                yield there
+
     def _listened(self, world: World, line: Line) -> Iterator[World]:
         listener, process = world.listener, world.processes[line.process]
         if listener is None or not process.is_ready:
             return
-        history = self._history
+        history = self._history_of(listener.got)
         begins = history.place(line.sequence)
         if begins <= len(listener.got) and (not line.sequence or history.digest(line.sequence) == line.digest):
             yield replace(world, listener=Listener(line.process, listener.got[:begins]))
@@ -624,31 +776,37 @@ class Conformance:
         listener, live, log = world.listener, world.processes[line.process].live, world.database.log
         if listener is None or listener.at != line.process or live is None or not is_prefix(listener.got, live):
             return
-        got = live[: self._history.place(line.sequence)]
-        is_there = len(got) == self._history.place(line.sequence) and is_prefix(got, log)
-        if is_there and self._history.digest(line.sequence) == line.digest and is_prefix(listener.got, got):
+        history = self._history_of(live)
+        got = live[: history.place(line.sequence)]
+        is_there = is_prefix(got, log) or is_prefix(got, world.lost_log)  # what it had read
+        is_there = is_there and len(got) == history.place(line.sequence)
+        if is_there and history.digest(line.sequence) == line.digest and is_prefix(listener.got, got):
             yield replace(world, listener=replace(listener, got=got))
 
     def _claimed(self, world: World, place: int, line: Line) -> Iterator[World]:
         """A worker that is not seen to have saved what it read may have, or not."""
         tables, log = world.database.tables, world.database.log
-        history = self._history
+        is_saved = place in self._followed.saved.values()
+        if place > self._replaced_at and not is_saved and self._histories[0].has_head(line):
+            yield world  # it had read that before
+        history = self._histories[world.database.timeline]
         end = history.places.get(line.sequence, -1)
         if world.worker is None or world.worker.folded is not None or not history.has_head(line):
             return
         if len(tables.checkpoint) == history.place(line.after) < end <= len(log):
             folded = tables.rows + log[len(tables.checkpoint) : end]
-            left = replace(world.left, worker_crashes=0 if place in self._followed.saved else 1)
+            left = replace(world.left, worker_crashes=0 if is_saved else 1)
             yield replace(world, worker=Worker(folded=folded, claimed=log[:end]), left=left)
 
     def _asked(self, world: World, case: Case, line: Line) -> Iterator[World]:
         process, client = world.processes[line.process], world.clients[case.request]
-        if not process.is_ready or not clients.may_ask(self._protocol, case.request, client):
+        if process.live is None or not clients.may_ask(self._protocol, case.request, client):
             return
         _, world = clients.asked(self._protocol, world, case.request, line.process)
         process = world.processes[line.process]
         asked = process.waiting[-1]
-        if asked.attempt != case.attempt or line.refusals > process.known:
+        known = max(one.known for one in world.processes[line.process % len(SERVICES) :: len(SERVICES)])
+        if asked.attempt != case.attempt or line.refusals > known:
             return
         stamped = replace(process, waiting=(*process.waiting[:-1], replace(asked, stamp=line.refusals)))
         world = with_process(world, line.process, stamped)
@@ -678,7 +836,7 @@ class Conformance:
         return outcome is not None and self._is_outcome(outcome, line)
 
     def _is_outcome(self, outcome: Outcome, line: Line) -> bool:
-        firsts = self._history.firsts
+        firsts = self._history_of(outcome.landed).firsts
         answers = tuple([0 if one is None else _placed(one, firsts) for one in line.answers])
         return outcome.answers == answers and (not line.sequence or self._is_head(outcome.landed, line))
 
@@ -687,14 +845,17 @@ class Conformance:
         if r < 0:
             return False
         if not line.sequence:
-            return world.database.refusals >= line.refusals
-        return self._event(world.database.log, line.sequence, r) is not None
+            lost = self._lost.log.refusals if self._lost is not None and world.database.timeline else {}
+            return world.database.refusals >= line.refusals or lost.get(line.request) == line.refusals
+        return bool(self._events(world, line.sequence, r))
 
-    def _event(self, log: ModelLog, sequence: int, request: int) -> Event | None:
-        """The event of this request that begins there; None: there is none."""
-        place = self._history.firsts.get(sequence, 0)
-        event = log[place - 1] if 0 < place <= len(log) else None
-        return event if event is not None and event.request == request else None
+    def _events(self, world: World, sequence: int, request: int) -> list[Event]:
+        """The event of this request that begins there: in the log, and in the one that it replaced."""
+        found = []
+        for log in (world.database.log, world.lost_log):
+            place = self._history_of(log).firsts.get(sequence, 0)
+            found += [event for event in log[:place][place - 1 :] if event.request == request]
+        return found
 
     def _is_answered(self, world: World, case: Case, line: Line) -> bool:
         """Whether the process is done with the case, and the event is the one that the line names."""
@@ -704,19 +865,16 @@ class Conformance:
             return False
         if _TOLD[line.said] is not Told.OK:
             return True
-        event = self._event(world.database.log, line.sequence, case.request)
-        return event is not None and (event.attempt == case.attempt) == (line.said is Said.OK)
+        events = self._events(world, line.sequence, case.request)
+        return any((event.attempt == case.attempt) == (line.said is Said.OK) for event in events)
 
-    def _is_shown(self, world: World, line: Line) -> bool:
+    def _is_shown(self, reader: Reader, line: Line) -> bool:
         """Whether the reader has its answer, and the list showed just these events."""
-        reader = world.reader
-        if reader is None or reader.at != NOBODY:
-            return False
-        return self._place_of_head(line) == reader.shown.bit_count()
+        return reader.at == NOBODY and self._place_of_head(line) == reader.shown.bit_count()
 
     def _is_head(self, log: ModelLog, line: Line) -> bool:
         """Whether the log ends where the line says, and has that digest there."""
-        return self._place_of_head(line) == len(log)
+        return self._history_of(log).has_head(line) and self._place_of_head(line) == len(log)
 
 
 class _End(Struct, frozen=True):
@@ -729,10 +887,10 @@ class _End(Struct, frozen=True):
 
 class _Followed:
     """What lines of listeners and workers do not show of themselves. Raises Contradiction if a listener does not go on
-    from where it was, or a worker saves what it did not read. `saved`: the places of claims whose end is seen."""
+    from where it was, or a worker saves what it did not read. `saved`: by the place of a saving, that of its claim."""
 
     def __init__(self, lines: Iterable[tuple[tuple[int, int], Line]]) -> None:
-        self.saved: set[int] = set()
+        self.saved: dict[int, int] = {}
         positions: dict[tuple[tuple[int, int], int], int] = {}
         claims: dict[tuple[int, int], tuple[int, Line]] = {}
         for place, (life, line) in enumerate(lines):
@@ -751,7 +909,29 @@ class _Followed:
                 claim, what = claims.pop(life, (place, line))
                 if claim == place or (what.sequence, what.digest) != (line.sequence, line.digest):
                     raise Contradiction(f"{line} is not what was read")
-                self.saved.add(claim)
+                self.saved[place] = claim
+
+
+def _by_lives(trace: Trace, lives: int) -> Iterator[Line]:
+    """The lines of the play, by the processes of the model: one for each life of the tournament that an API process has
+    in memory, as many as `lives`, since two of them may work beside each other, as two processes do. The workers and
+    the database come after these."""
+    replacements = 0
+    for line in _of_play(trace):
+        if line.process not in SERVICES:
+            replacements += line.process == DATABASE
+            if line.live or (line.process == DATABASE) != (line.did is Did.RESTORED) or line.process > DATABASE:
+                raise Contradiction(f"{line} is of nobody who does that")
+            yield replace(line, process=line.process + len(SERVICES) * (lives - 1))
+        elif line.did in (Did.STARTED, Did.FORGOT):
+            for n in range(lives):
+                yield replace(line, process=line.process + len(SERVICES) * n)
+        elif line.live >= lives or line.did is Did.RESTORED:
+            raise Contradiction(f"{line} is of nobody who does that")
+        else:
+            yield replace(line, process=line.process + len(SERVICES) * line.live)
+    if replacements != (trace.lost is not None):
+        raise Contradiction("the database was not replaced as often as it was")
 
 
 def _of_play(trace: Trace) -> Iterator[Line]:
@@ -780,8 +960,7 @@ def _placed(answer: int, firsts: dict[int, int]) -> int:
 
 def _normal(world: World) -> World:
     """The state in which it does not matter in which order cases that no barrier holds up came to be beside."""
-    for p in SERVICES:
-        process = world.processes[p]
+    for p, process in enumerate(world.processes):
         if len(process.beside) > 1:
             beside = tuple(sorted(process.beside, key=_by_stage))
             if beside != process.beside:
@@ -803,6 +982,13 @@ def _are(cases: Iterable[Case], others: Iterable[Case]) -> bool:
     return [(one.request, one.attempt) for one in cases] == [(one.request, one.attempt) for one in others]
 
 
+def _cases(process: Process) -> Iterator[Case]:
+    """All that the process has to do with."""
+    yield from process.waiting
+    yield from () if process.sending is None else process.sending.block.cases
+    yield from (one.case for one in process.beside)
+
+
 def _reads(process: Process) -> bool:
     """Whether something that the process does ends with a look at the log."""
     return (
@@ -818,4 +1004,9 @@ def _may_have_read(before: Process, after: Process, end: int) -> bool:
     if not _reads(before) or (before.query is None and after.query is not None):
         return False  # a query sees what is there when it is sent
     least = max(len(before.live or ()), 0 if before.query is None else len(before.query.saw))
+    if before.sending is not None and before.sending.outcome is not None and after.sending is None:
+        least = max(least, len(before.sending.outcome.landed))  # it reads until it has found that
+    least = max(
+        [least, *(one.sequence for one in before.beside if one.stage is Stage.REPLAY and one not in after.beside)]
+    )
     return least <= end and after.live is not None and len(after.live) == end and not after.dropped

@@ -12,6 +12,7 @@ from tests.model.state import Kind
 SERVICES: Final = (0, 1)
 WORKERS: Final = (2, 3)
 PROCESSES: Final = (*SERVICES, *WORKERS)
+DATABASE: Final = 4
 
 
 class Did(StrEnum):
@@ -34,6 +35,7 @@ class Did(StrEnum):
     SENT = "sent"
     CLAIMED = "claimed"
     SAVED = "saved"
+    RESTORED = "restored"
 
 
 class Said(StrEnum):
@@ -51,6 +53,7 @@ class Line(Struct, frozen=True, omit_defaults=True, kw_only=True):
     process: int
     tournament: int
     did: Did
+    live: int = 0
     case: int = -1
     request: str = ""
     kind: Kind = Kind.POINTS
@@ -84,11 +87,27 @@ class Log(Struct, frozen=True):
     refusals: dict[str, int]
 
 
+class Lost(Struct, frozen=True):
+    """The log as it was when an older database took its place; and what that one had: the refusals by key, how many
+    refusals, and the checkpoint of the tables."""
+
+    log: Log
+    refusals: dict[str, int]
+    refused: int
+    checkpoint: int
+
+
 class Trace(Struct, frozen=True):
     """What became of one tournament."""
 
     lines: tuple[Line, ...]
     log: Log
+    lost: Lost | None = None
+
+    @property
+    def logs(self) -> tuple[Log, ...]:
+        """What was lost first."""
+        return (self.log,) if self.lost is None else (self.lost.log, self.log)
 
 
 def read(folder: Path) -> list[Line]:

@@ -9,15 +9,17 @@ one listens to the stream of either, hangs up, and goes on where it was.
 
 import asyncio
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from collections.abc import Sequence as Items
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
+import asyncpg
 import msgspec
 from aiohttp import ClientError
 from asyncpg import Connection
@@ -26,18 +28,29 @@ from engine.process.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.clients import Answer, Arena, Caller, NotSent
 from tests.faults.replaced import ended_with
-from tests.faults.resources import synchronous_standby, taken_over
+from tests.faults.resources import standby_of, streaming, synchronous_standby, taken_over
 from tests.faults.stage import Stage
 from tests.faults.table import Trial
+from tests.faults.wire import wire
 from tests.model.state import Kind
+from tests.restoring import older
 from tests.spectator import Spectator, connected
-from tests.traces.lines import PROCESSES, SERVICES, Entry, Log, Trace, read
+from tests.traces.lines import DATABASE, PROCESSES, SERVICES, Did, Entry, Line, Log, Lost, Trace, read
 from tests.traces.recorder import PLACE
 
 POINTS: Final = (Point.APPEND_SENT, Point.APPEND_COMMITTED, Point.APPEND)
 """Where process 1 dies."""
 _HERE: Final = Path(__file__).parent
 _FIRSTS: Final = {"PointsAdded", "RankingClosed", "RankingReopened", "CompetitionVoided"}
+_OLDER: Final = """
+    SELECT h.sequence, h.digest, l.refusals, coalesce(c.sequence, 0) AS checkpoint,
+        array(SELECT r.idempotency_key FROM refusal AS r WHERE r.tournament_id = $1 ORDER BY 1) AS keys,
+        array(SELECT r.number FROM refusal AS r WHERE r.tournament_id = $1 ORDER BY r.idempotency_key) AS numbers
+    FROM head AS h
+    JOIN append_lock AS l USING (tournament_id)
+    LEFT JOIN checkpoint AS c USING (tournament_id)
+    WHERE h.tournament_id = $1
+"""
 PLAY_SECONDS_MAX: Final = 120.0
 _PAUSE_SECONDS: Final = 0.05  # until a client asks again
 
@@ -51,11 +64,24 @@ class Fault(StrEnum):
     WORKER_CUT_OFF = "a worker loses its connections"
     CRASHED = "PostgreSQL is killed, and started again"
     FAILOVER = "PostgreSQL is killed, and a synchronous standby takes its place"
+    RESTORED = "a backup takes the place of the database"
+    LAGGED = "PostgreSQL is killed, and a standby that lags takes its place"
+
+
+LOSING: Final = (Fault.RESTORED, Fault.LAGGED)
+"""The newest part of the log is lost. As in the model, that happens once."""
+
+
+def some_faults(random: Random, most: int) -> list[Fault]:
+    """Any, of which one loses something at most."""
+    faults = random.choices(list(Fault), k=most)
+    losing = [place for place, fault in enumerate(faults) if fault in LOSING]
+    return [fault for place, fault in enumerate(faults) if place not in losing[1:]]
 
 
 async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int, faults: Items[Fault]) -> list[Trace]:
     """One of each tournament. Each client asks for so many things in each. Process 1 dies at a failpoint again and
-    again; meanwhile things go wrong, at any moment."""
+    again; meanwhile things go wrong, at any moment. One of the faults at most is of those that lose something."""
     folder = trial.folder / "traces"
     folder.mkdir()
     armed = f"{trial.random.choice(POINTS)}:{trial.random.randint(8, 16)}"
@@ -77,9 +103,18 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
             for player in players:
                 tasks.create_task(player.read(playing))
             listening = [tasks.create_task(player.listen()) for player in players]
-            for fault in faults:
+
+            async def more() -> None:
                 await _more_lines(folder, trial.random.randint(20, 60), playing)
-                await _make(fault, trial, stage)
+
+            for fault in faults:
+                await more()
+                if fault is Fault.RESTORED:
+                    await _restored(players, stage, more)
+                elif fault is Fault.LAGGED:
+                    await _fallen_behind(players, trial, stage, more)
+                else:
+                    await _make(fault, trial, stage)
             await asyncio.wait(playing)
             for one in listening:
                 one.cancel()
@@ -91,7 +126,11 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
     lines = read(folder)
     trial.tell(f"{len(lines)} lines, {deaths} deaths, armed: {armed}; {', '.join(faults)}")
     return [
-        Trace(tuple([line for line in lines if line.tournament in (0, player.arena.tournament_id)]), log)
+        Trace(
+            tuple([line for line in lines if line.tournament in (0, player.arena.tournament_id)]),
+            log,
+            player.lost,
+        )
         for player, log in zip(players, logs, strict=True)
     ]
 
@@ -122,6 +161,53 @@ async def _make(fault: Fault, trial: Trial, stage: Stage) -> None:
             await taken_over(stage, await synchronous_standby(trial, stage))
 
 
+async def _restored(players: Items["_Player"], stage: Stage, more: Callable[[], Awaitable[None]]) -> None:
+    """Between the backup and the restore, something more happens."""
+    async with older(stage.cluster.dsn) as copy:
+        async with _owner(copy.dsn) as owner:
+            for player in players:
+                await player.look_at_older(owner)
+        await more()
+        moment = await copy.take_its_place()
+        async with _owner(copy.dsn) as owner:
+            for player in players:
+                await player.lose(owner, moment)
+
+
+async def _fallen_behind(
+    players: Items["_Player"], trial: Trial, stage: Stage, more: Callable[[], Awaitable[None]]
+) -> None:
+    """Something more happens that does not reach the standby, before it takes the place of the primary."""
+    primary = stage.cluster
+    async with wire(primary.target) as between:
+        there = await standby_of(trial, stage, between)
+        await streaming(primary)
+        between.clog()
+        await more()
+        await primary.kill()
+        between.reset_all()
+    moment = time.monotonic_ns()
+    await there.execute("SELECT pg_promote(true, 30)")
+    async with there.owner() as owner:
+        for player in players:
+            await player.look_at_older(owner)
+    stage.cluster = there
+    await primary.start()
+    async with primary.owner() as owner:
+        for player in players:
+            await player.lose(owner, moment)
+    await primary.stop()
+
+
+@asynccontextmanager
+async def _owner(dsn: str) -> AsyncIterator[Connection]:
+    owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    try:
+        yield owner
+    finally:
+        await owner.close()
+
+
 async def _player(stage: Stage, folder: Path, place: int) -> "_Player":
     caller = stage.caller(0)
     arena = stage.arenas[place]
@@ -143,6 +229,8 @@ class _Player:
         self.place = place
         self.arena: Arena = stage.arenas[place]
         self.begin = begin
+        self.lost: Lost | None = None
+        self._older: Any = None
         self._stage = stage
         self._folder = folder
         self._competition = competition
@@ -191,6 +279,27 @@ class _Player:
             if spectator.told and spectator.told[-1][0] == "reset":
                 spectator.start_over()
             await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def look_at_older(self, owner: Connection) -> None:
+        """`owner`: of the database that is to take the place of theirs."""
+        self._older = await owner.fetchrow(_OLDER, self.arena.tournament_id)
+
+    async def lose(self, owner: Connection, moment: int) -> None:
+        """`owner`: of the database that was theirs, and was replaced at that moment."""
+        older = self._older
+        line = Line(
+            at=moment,
+            process=DATABASE,
+            tournament=self.arena.tournament_id,
+            did=Did.RESTORED,
+            sequence=older["sequence"],
+            digest=older["digest"].hex(),
+        )
+        with (self._folder / f"{DATABASE}.ndjson").open("ab") as file:
+            file.write(msgspec.json.encode(line) + b"\n")
+        log = await _log(owner, self.arena.tournament_id, self.begin)
+        keys = dict(zip(older["keys"], older["numbers"], strict=True))
+        self.lost = Lost(log, keys, older["refusals"], older["checkpoint"])
 
     def _kind(self, n: int, step: int, clients: int, requests: int) -> Kind:
         if self.place % 2:

@@ -23,7 +23,7 @@ from api.stream.followers import Pieces, Streams
 from api.stream.listeners import Listener
 from engine.database.pool import Epoch
 from engine.domain.commands import AddPoints, CloseRanking, ReopenRanking, VoidCompetition
-from engine.domain.errors import LogForked, OutcomeUnknown, Refusal
+from engine.domain.errors import OutcomeUnknown, Refusal
 from engine.domain.terms import TournamentId
 from engine.log import appending, tails
 from engine.log.appender import Outcome, _Sending, _SendingFailed
@@ -47,6 +47,8 @@ KINDS = {
 
 _opens: ContextVar[bool] = ContextVar("opens", default=False)
 """Whether a stream is being opened, which reads as a list does."""
+_live: ContextVar[LiveTournament] = ContextVar("live")
+"""By which keys are refused."""
 _number: ContextVar[int] = ContextVar("number")
 """Which of its streams the client that opens it says that it is."""
 
@@ -57,22 +59,35 @@ class Recorder:
     def __init__(self, path: Path) -> None:
         self._process = int(path.name)
         self._file = path.with_suffix(".ndjson").open("ab", buffering=0)
-        self._cases: dict[int, tuple[int, Case, int]] = {}
-        """Of each case by its address: its number, itself, so that the address stays its own, and its tournament."""
+        self._cases: dict[int, tuple[int, Case, LiveTournament]] = {}
+        """Of each case by its address: its number, itself, so that the address stays its own, and its live."""
+        self._lives: dict[int, list[LiveTournament]] = {}
+        """Of each tournament, in the order in which they came."""
+        self._judged_by: dict[str, LiveTournament] = {}
+        """Of each block by its append id."""
         self.write(0, Did.STARTED)
 
     def write(self, tournament_id: int, did: Did, **facts: Any) -> None:
         line = Line(at=time.monotonic_ns(), process=self._process, tournament=tournament_id, did=did, **facts)
         self._file.write(msgspec.json.encode(line) + b"\n")
 
+    def write_of(self, live: LiveTournament, did: Did, **facts: Any) -> None:
+        lives = self._lives.setdefault(live.tournament_id, [])
+        if live not in lives:
+            lives.append(live)
+        self.write(live.tournament_id, did, live=lives.index(live), **facts)
+
+    def write_at(self, live: LiveTournament, did: Did, head: Head, **facts: Any) -> None:
+        self.write_of(live, did, sequence=head.sequence, digest=head.digest.hex(), **facts)
+
     def asked(self, docket: Docket, case: Case) -> None:
         kind = KINDS.get(type(case.command))
         if kind is None:
             return
-        self._cases[id(case)] = len(self._cases), case, docket.tournament_id
+        self._cases[id(case)] = len(self._cases), case, docket.live
         amount = case.command.deltas[0].amount if isinstance(case.command, AddPoints) else 0
-        self.write(
-            docket.tournament_id,
+        self.write_of(
+            docket.live,
             Did.ASKED,
             case=self.number(case),
             request=case.idempotency_key or f"{amount:+}",
@@ -80,6 +95,13 @@ class Recorder:
             keyed=case.idempotency_key is not None,
             refusals=docket._means.refusals.known_at(case.refusals) if case.idempotency_key else 0,
         )
+
+    def judged(self, live: LiveTournament, block: Block | None) -> None:
+        if block is not None:
+            self._judged_by[block.append_id] = live
+
+    def lost(self, block: Block) -> None:
+        self.write_of(self._judged_by[block.append_id], Did.LOST)
 
     def number(self, case: Case) -> int:
         """-1: it is none of those that are recorded."""
@@ -90,8 +112,8 @@ class Recorder:
 
     def answered(self, case: Case, said: Said, sequence: int = 0) -> None:
         if id(case) in self._cases:
-            number, _, tournament_id = self._cases[id(case)]
-            self.write(tournament_id, Did.ANSWERED, case=number, said=said, sequence=sequence)
+            number, _, live = self._cases[id(case)]
+            self.write_of(live, Did.ANSWERED, case=number, said=said, sequence=sequence)
 
 
 def record_worker() -> None:
@@ -114,22 +136,23 @@ def record() -> None:
             outcomes = await refuse_keys(connection, tournament_id, keys)
         except BaseException:
             for key in keys:
-                recorder.write(tournament_id, Did.UNNOTED, request=key)
+                recorder.write_of(_live.get(), Did.UNNOTED, request=key)
             raise
         for key, outcome in zip(keys, outcomes, strict=True):
             used = 0 if outcome.used is None else outcome.used.sequence
-            recorder.write(tournament_id, Did.NOTED, request=key, sequence=used, refusals=outcome.refusals)
+            recorder.write_of(_live.get(), Did.NOTED, request=key, sequence=used, refusals=outcome.refusals)
         return outcomes
 
     appending.refuse_keys = noting
 
 
 def _wrap_docket(recorder: Recorder) -> None:
-    put, next_block, judged_under_lock, settled = (
+    put, next_block, judged_under_lock, settled, refuse_keyed = (
         Docket.put,
         Docket.next_block,
         Docket.judged_under_lock,
         Docket.settled,
+        Docket._refuse_keyed,
     )
 
     def putting(self: Docket, case: Case) -> None:
@@ -139,47 +162,51 @@ def _wrap_docket(recorder: Recorder) -> None:
     def judging(self: Docket) -> Block | None:
         waiting = list(self._waiting)
         block = next_block(self)
+        recorder.judged(self.live, block)
         taken = [] if block is None else self._under_way
         left = {id(case) for case in (*taken, *self._waiting)}
         refused = [case for case in waiting if id(case) not in left and not case.receipt.done()]
         if recorder.numbers([*taken, *refused]):
-            head = self.live.head
-            recorder.write(
-                self.tournament_id,
+            recorder.write_at(
+                self.live,
                 Did.JUDGED,
+                self.live.head,
                 taken=recorder.numbers(taken),
                 refused=recorder.numbers(refused),
-                sequence=head.sequence,
-                digest=head.digest.hex(),
                 refusals=_refusals(block),
             )
         return block
 
     async def judging_under_lock(self: Docket, connection: Connection) -> Block | None:
         block = await judged_under_lock(self, connection)
+        recorder.judged(self.live, block)
         if block is not None and recorder.numbers(self._under_way):
-            head = self.live.head
-            recorder.write(self.tournament_id, Did.LOCKED, sequence=head.sequence, digest=head.digest.hex())
+            recorder.write_at(self.live, Did.LOCKED, self.live.head)
         return block
 
     def settling(self: Docket, block: Block, outcome: Outcome) -> None:
         if recorder.numbers(self._under_way):
             if isinstance(outcome, Appended):
-                recorder.write(
-                    self.tournament_id,
+                recorder.write_of(
+                    self.live,
                     Did.COMMITTED,
                     answers=outcome.answers,
                     sequence=outcome.last_sequence or 0,
                     digest="" if outcome.digest is None else outcome.digest.hex(),
                 )
             else:
-                recorder.write(self.tournament_id, Did.COMMITTED)
+                recorder.write_of(self.live, Did.COMMITTED)
         settled(self, block, outcome)
+
+    async def refusing_keyed(self: Docket, refused: Any) -> None:
+        _live.set(self.live)
+        await refuse_keyed(self, refused)
 
     Docket.put = putting
     Docket.next_block = judging
     Docket.judged_under_lock = judging_under_lock
     Docket.settled = settling
+    Docket._refuse_keyed = refusing_keyed
 
 
 def _refusals(block: Block | None) -> int:
@@ -217,26 +244,25 @@ def _wrap_barrier(recorder: Recorder) -> None:
         if read_at is None:
             return make_current(self, live, node)
         if _opens.get():
-            recorder.write(live.tournament_id, Did.OPENED)
+            recorder.write_of(live, Did.OPENED)
             return make_current(self, live, node, read_at=read_at)
-        recorder.write(live.tournament_id, Did.READ)
+        recorder.write_of(live, Did.READ)
         return showing(live, make_current(self, live, node, read_at=read_at))
 
     async def showing(live: LiveTournament, current: Awaitable[None]) -> None:
         try:
             await current
         except BaseException:
-            recorder.write(live.tournament_id, Did.UNREAD)
+            recorder.write_of(live, Did.UNREAD)
             raise
-        head = live.head
-        recorder.write(live.tournament_id, Did.SHOWN, sequence=head.sequence, digest=head.digest.hex())
+        recorder.write_at(live, Did.SHOWN, live.head)
 
     LivePool.make_current = making_current  # type: ignore[method-assign]
 
 
 def _wrap_connections(recorder: Recorder) -> None:
     """That a connection is lost: over which a block was sent, or any. And that the log is taken for another one."""
-    send_, end, alarm = _Sending._send, Epoch.end, LivePool._alarm_fork
+    send_, end, drop = _Sending._send, Epoch.end, LivePool.drop
 
     async def sending(self: _Sending, over: Any, blocks: list[Block], send: Any) -> Any:
         try:
@@ -244,26 +270,27 @@ def _wrap_connections(recorder: Recorder) -> None:
         except _SendingFailed as failure:
             if failure.maybe_applied:
                 for block in blocks:
-                    recorder.write(block.tournament_id, Did.LOST)
+                    recorder.lost(block)
             raise
 
     def ending(self: Epoch) -> None:
         end(self)
         recorder.write(0, Did.FORGOT)
 
-    def forked(self: LivePool, fork: LogForked) -> None:
-        recorder.write(fork.tournament_id, Did.FORKED)
-        alarm(self, fork)
+    def dropping(self: LivePool, live: LiveTournament) -> None:
+        if not live.dropped:
+            recorder.write_of(live, Did.FORKED)
+        drop(self, live)
 
     _Sending._send = sending  # type: ignore[method-assign]
     Epoch.end = ending  # type: ignore[method-assign]
-    LivePool._alarm_fork = forked  # type: ignore[method-assign]
+    LivePool.drop = dropping  # type: ignore[method-assign]
 
 
 def _wrap_listener(recorder: Recorder) -> None:
     """A piece is written down before it leaves."""
     follow, listen, send = Handlers._follow, Listener.listen, Listener._send
-    listening = dict[int, tuple[Listener, int, TournamentId]]()
+    listening = dict[int, tuple[Listener, int, LiveTournament]]()
 
     async def following(self: Handlers, incoming: IncomingRequest) -> Reply:
         _opens.set(True)
@@ -274,7 +301,7 @@ def _wrap_listener(recorder: Recorder) -> None:
             _opens.set(False)
 
     async def listening_(self: Listener, streams: Streams, live: LiveTournament) -> None:
-        listening[id(self)] = self, _number.get(), live.tournament_id
+        listening[id(self)] = self, _number.get(), live
         write(self, Did.LISTENED, self.position)
         await listen(self, streams, live)
 
@@ -283,8 +310,8 @@ def _wrap_listener(recorder: Recorder) -> None:
         send(self, pieces)
 
     def write(listener: Listener, did: Did, at: Head) -> None:
-        _, number, tournament_id = listening[id(listener)]
-        recorder.write(tournament_id, did, case=number, sequence=at.sequence, digest=at.digest.hex())
+        _, number, live = listening[id(listener)]
+        recorder.write_at(live, did, at, case=number)
 
     Handlers._follow = following  # type: ignore[method-assign]
     Listener.listen = listening_  # type: ignore[method-assign]

@@ -12,8 +12,8 @@ from tests.faults.table import Trial
 from tests.model.state import Kind
 from tests.traces.changes import changes, is_legal
 from tests.traces.conformance import misfit
-from tests.traces.lines import Did, Entry, Line, Log, Said, Trace, without_failed_reads
-from tests.traces.playing import Fault, traces
+from tests.traces.lines import DATABASE, Did, Entry, Line, Log, Lost, Said, Trace, without_failed_reads
+from tests.traces.playing import LOSING, Fault, some_faults, traces
 
 __all__ = ["prepared", "trial"]  # fixtures
 
@@ -94,6 +94,41 @@ SAVED_MEANWHILE = replace(
     ),
 )
 """The worker saves while an append is under way."""
+REPLACED = replace(
+    _trace(
+        Log(1, (Entry("a", 2, 2), Entry("c", 3, 3), Entry("d", 4, 4)), {1: "1", 2: "2", 3: "3 again", 4: "4"}, {}),
+        (0, Did.STARTED, {}),
+        (1, Did.STARTED, {}),
+        (0, Did.ASKED, {"case": 0, "request": "a", "keyed": True}),
+        (0, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+        (0, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+        (0, Did.ANSWERED, {"case": 0, "sequence": 2}),
+        (0, Did.ASKED, {"case": 1, "request": "b", "keyed": True}),
+        (0, Did.JUDGED, {"taken": (1,), "sequence": 2, "digest": "2"}),
+        (0, Did.COMMITTED, {"answers": (3,), "sequence": 3, "digest": "3"}),
+        (0, Did.ANSWERED, {"case": 1, "sequence": 3}),
+        (0, Did.ASKED, {"case": 2, "request": "c", "keyed": True}),
+        (0, Did.JUDGED, {"taken": (2,), "sequence": 3, "digest": "3"}),
+        (DATABASE, Did.RESTORED, {"sequence": 2, "digest": "2"}),
+        (0, Did.LOST, {}),
+        (0, Did.FORGOT, {}),
+        (0, Did.FORKED, {}),
+        (0, Did.ASKED, {"live": 1, "case": 3, "request": "c", "keyed": True}),
+        (0, Did.JUDGED, {"live": 1, "taken": (3,), "sequence": 2, "digest": "2"}),
+        (0, Did.COMMITTED, {}),
+        (0, Did.ANSWERED, {"case": 2, "said": Said.UNAVAILABLE}),
+        (0, Did.COMMITTED, {"live": 1, "answers": (3,), "sequence": 3, "digest": "3 again"}),
+        (0, Did.ANSWERED, {"live": 1, "case": 3, "sequence": 3}),
+        (1, Did.ASKED, {"case": 0, "request": "d", "keyed": True}),
+        (1, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+        (1, Did.COMMITTED, {"answers": (4,), "sequence": 4, "digest": "4"}),
+        (1, Did.ANSWERED, {"case": 0, "sequence": 4}),
+    ),
+    lost=Lost(Log(1, (Entry("a", 2, 2), Entry("b", 3, 3)), {1: "1", 2: "2", 3: "3"}, {}), {}, 0, 1),
+)
+"""A backup that lacks b takes the place of the database. A block of process 0 is under way, which is judged by b; it is
+overtaken while the next one is under way, which the process has judged by the log as it is now. Process 1 has read
+nothing that is lost, and goes on."""
 
 
 async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
@@ -114,7 +149,42 @@ def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -
     assert "answers=(None,)" in misfit(replace(TOGETHER, lines=alive))
 
 
-@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE])
+@pytest.mark.parametrize("fault", [Fault.RESTORED, pytest.param(Fault.LAGGED, marks=pytest.mark.long)])
+async def test_the_model_accepts_what_processes_did_whose_log_was_replaced_and_refuses_it_with_a_line_changed(
+    trial: Callable[[float], Trial], fault: Fault
+) -> None:
+    for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[fault]):
+        assert misfit(trace) == ""
+        changed = [one for one in changes(trace) if not is_legal(trace, one)]
+        accepted = [one.told for one in Random(1).sample(changed, CHANGES // 2) if not misfit(one.changed)]
+        assert accepted == []
+
+
+def test_a_process_takes_the_log_for_another_one_if_and_only_if_it_is_another_one() -> None:
+    assert misfit(REPLACED) == ""
+    (forked,) = [line for line in REPLACED.lines if line.did is Did.FORKED]
+    assert "live=1" in misfit(replace(REPLACED, lines=tuple([line for line in REPLACED.lines if line != forked])))
+    for place in range(2, len(UNSAVED.lines)):
+        lines = (*UNSAVED.lines[:place], forked, *UNSAVED.lines[place:])
+        assert "forked" in misfit(replace(UNSAVED, lines=lines))
+
+
+def test_what_a_restore_lost_is_not_asked_of_the_log_but_all_else_is() -> None:
+    lost = REPLACED.lost
+    assert lost is not None
+    unrestored = tuple([line for line in REPLACED.lines if line.did is not Did.RESTORED])
+    assert misfit(replace(REPLACED, lines=unrestored)) != ""
+    assert misfit(replace(REPLACED, lines=unrestored, lost=None)) != ""
+    whole = replace(lost.log, entries=lost.log.entries[:1], digests={1: "1", 2: "2"})
+    assert "taken=(1,)" in misfit(replace(REPLACED, lost=replace(lost, log=whole)))
+
+
+def test_one_of_the_faults_at_most_loses_something() -> None:
+    drawn = [some_faults(Random(seed), 4) for seed in range(100)]
+    assert {sum(fault in LOSING for fault in faults) for faults in drawn} == {0, 1}
+
+
+@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, REPLACED])
 def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
     assert misfit(trace) == ""
     accepted = [one for one in changes(trace) if not misfit(one.changed)]
