@@ -41,6 +41,7 @@ accepts the trace of each tournament, and refuses it with one line changed. A li
                                a worker has locked the checkpoint, which is at `after`, and read the log to this head
     saved      sequence, digest
                                what it read is in the tables, and committed
+    crashed                    PostgreSQL has been killed, and what workers committed last may be lost
     restored   sequence, digest
                                an older database, whose log ends there, takes the place of the one before: of a backup
                                or of a standby that lagged; nobody works with the one any more, nor with the other yet

@@ -11,7 +11,8 @@ A changed trace that processes which obey the protocol could have left as well i
 - A process that dies may have been asked for a list that it never showed, or not.
 - What is sent to a listener in two pieces may be sent in one, which ends within a block or with it; and nobody sees
   what is sent over a connection that is gone, or from where one that sends nothing begins.
-- What workers did about events before the play does not matter.
+- What workers did about events before the play does not matter. When PostgreSQL has been killed, they may go on from
+  before what they had saved.
 - A worker that starts again, or fails, does not say what it had read; nor does one that died before it could say that
   it had saved it. So the next one may go on from before that.
 - What was asked for matters only if it was recorded, or refused with its key, and not if the answer is 503; and no line
@@ -96,7 +97,7 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what in (DROPPED, ELSEWHERE, OTHER_LIVE) and _is_never_shown(trace, change)
         case Did.SHOWN:
             return what == DROPPED and dies and not _lives_on(trace, change)
-        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT:
+        case Did.OPENED | Did.LOST | Did.UNNOTED | Did.FORGOT | Did.CRASHED:
             return True
         case Did.FORKED:
             return what in (DROPPED, ELSEWHERE) and not _loads_again(trace, change)
@@ -106,7 +107,9 @@ def is_legal(trace: Trace, change: Change) -> bool:
         case Did.SENT:
             return what == DROPPED or _is_gone(trace, change) or (what in CLOSE_BY and _is_within_block(trace, change))
         case Did.CLAIMED:
-            is_before = what == OTHER_CHECKPOINT and (line.after <= trace.log.begin or _may_be_unsaved(trace, change))
+            is_before = what == OTHER_CHECKPOINT and (
+                line.after <= trace.log.begin or _may_be_unsaved(trace, change) or _may_lack(trace, change)
+            )
             return what == TWICE or is_before or not _is_saved(trace, change.place) or line.sequence <= trace.log.begin
         case Did.SAVED:
             is_before = what == CLOSE_BY[1] and line.sequence <= trace.log.begin + 1
@@ -189,6 +192,17 @@ def _may_be_unsaved(trace: Trace, change: Change) -> bool:
         return False
     begin, end = trace.lines[places[-1]].after, change.line.after - 1
     return begin <= end and not any(begin < entry.last <= end for entry in trace.log.entries)
+
+
+def _may_lack(trace: Trace, change: Change) -> bool:
+    """Whether PostgreSQL was killed since workers saved what they claimed last."""
+    before = enumerate(trace.lines[: change.place])
+    ends = [line.did for place, line in before if line.did is Did.CRASHED or _is_saved_claim(trace, place)]
+    return ends[-1:] == [Did.CRASHED]
+
+
+def _is_saved_claim(trace: Trace, place: int) -> bool:
+    return trace.lines[place].did is Did.CLAIMED and _is_saved(trace, place)
 
 
 def _is_saved(trace: Trace, place: int) -> bool:

@@ -21,8 +21,10 @@ SHOWN      the process has the barrier's answer, and the list ended in this sequ
 OPENED     from here on the process may ask for the head, for a listener that has not begun
 LISTENED   the process has the tournament in memory, and the listener begins at or before what was sent to it
 SENT       what was sent goes on from what was sent before, up to there, and the process had folded it
-CLAIMED    no worker is at work, the checkpoint is where the line says, and the log was read up to this head
+CLAIMED    no worker is at work, the checkpoint is where the line says, and the log was read up to this head; if
+           PostgreSQL was killed since, the checkpoint may be an earlier one: workers do not wait for the disk
 SAVED      the tables have been committed up to this head
+CRASHED    see CLAIMED
 RESTORED   the log was what PostgreSQL held before it was replaced, and is what the older one held: the model restores
 
 Between two lines any hidden steps of the model may lie: the server takes the lock, executes, commits, rolls back, or
@@ -410,11 +412,16 @@ class Conformance:
     def _look_back(self, processes: int) -> None:
         """From the first line to the last, of each process: whether a listener has begun to open its stream; whether a
         connection was lost, and nothing heard since; whether its live was dropped in this life; and whether its block
-        under way may have reached the server over a connection that was lost."""
+        under way may have reached the server over a connection that was lost. And whether the tables may lack what
+        workers had committed, because PostgreSQL was killed."""
         opening, losing, forked, sent = ([False] * processes for _ in range(4))
         self._is_opening, self._has_lost = [tuple(opening)], [tuple(losing)]
         self._has_forked, self._was_sent = [tuple(forked)], [tuple(sent)]
-        for line in self._lines:
+        may_lack, saved = False, set(self._followed.saved.values())
+        self._may_lack: list[bool] = []
+        for place, line in enumerate(self._lines):
+            self._may_lack.append(may_lack)
+            may_lack = line.did is Did.CRASHED or (may_lack and place not in saved)
             if line.did in (Did.LOST, Did.STARTED) or line.taken:
                 sent[line.process] = line.did is Did.LOST
             self._was_sent.append(tuple(sent))
@@ -793,10 +800,15 @@ class Conformance:
         end = history.places.get(line.sequence, -1)
         if world.worker is None or world.worker.folded is not None or not history.has_head(line):
             return
-        if len(tables.checkpoint) == history.place(line.after) < end <= len(log):
-            folded = tables.rows + log[len(tables.checkpoint) : end]
+        after = history.place(line.after)
+        if (after == len(tables.checkpoint) or (after < len(tables.checkpoint) and self._may_lack[place])) and (
+            after < end <= len(log)
+        ):
+            folded = tables.rows[:after] + log[after:end]
             left = replace(world.left, worker_crashes=0 if is_saved else 1)
-            yield replace(world, worker=Worker(folded=folded, claimed=log[:end]), left=left)
+            tables = Tables(tables.rows[:after], tables.checkpoint[:after])
+            worker_ = Worker(folded=folded, claimed=log[:end])
+            yield replace(world, database=replace(world.database, tables=tables), worker=worker_, left=left)
 
     def _asked(self, world: World, case: Case, line: Line) -> Iterator[World]:
         process, client = world.processes[line.process], world.clients[case.request]
@@ -919,14 +931,15 @@ def _by_lives(trace: Trace, lives: int) -> Iterator[Line]:
     replacements = 0
     for line in _of_play(trace):
         if line.process not in SERVICES:
-            replacements += line.process == DATABASE
-            if line.live or (line.process == DATABASE) != (line.did is Did.RESTORED) or line.process > DATABASE:
+            replacements += line.did is Did.RESTORED
+            is_of_database = line.did in (Did.CRASHED, Did.RESTORED)
+            if line.live or (line.process == DATABASE) != is_of_database or line.process > DATABASE:
                 raise Contradiction(f"{line} is of nobody who does that")
             yield replace(line, process=line.process + len(SERVICES) * (lives - 1))
         elif line.did in (Did.STARTED, Did.FORGOT):
             for n in range(lives):
                 yield replace(line, process=line.process + len(SERVICES) * n)
-        elif line.live >= lives or line.did is Did.RESTORED:
+        elif line.live >= lives or line.did in (Did.CRASHED, Did.RESTORED):
             raise Contradiction(f"{line} is of nobody who does that")
         else:
             yield replace(line, process=line.process + len(SERVICES) * line.live)

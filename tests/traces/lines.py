@@ -35,6 +35,7 @@ class Did(StrEnum):
     SENT = "sent"
     CLAIMED = "claimed"
     SAVED = "saved"
+    CRASHED = "crashed"
     RESTORED = "restored"
 
 

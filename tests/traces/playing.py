@@ -28,7 +28,7 @@ from engine.process.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.clients import Answer, Arena, Caller, NotSent
 from tests.faults.replaced import ended_with
-from tests.faults.resources import standby_of, streaming, synchronous_standby, taken_over
+from tests.faults.resources import promoted, standby_of, streaming, synchronous_standby
 from tests.faults.stage import Stage
 from tests.faults.table import Trial
 from tests.faults.wire import wire
@@ -114,7 +114,7 @@ async def traces(trial: Trial, *, tournaments: int, clients: int, requests: int,
                 elif fault is Fault.LAGGED:
                     await _fallen_behind(players, trial, stage, more)
                 else:
-                    await _make(fault, trial, stage)
+                    await _make(fault, trial, stage, folder)
             await asyncio.wait(playing)
             for one in listening:
                 one.cancel()
@@ -141,7 +141,7 @@ async def _more_lines(folder: Path, more: int, playing: list[asyncio.Task[None]]
     await until(lambda: all(one.done() for one in playing) or _text(folder).count(b"\n") >= enough, 60)
 
 
-async def _make(fault: Fault, trial: Trial, stage: Stage) -> None:
+async def _make(fault: Fault, trial: Trial, stage: Stage, folder: Path) -> None:
     random = trial.random
     match fault:
         case Fault.KILLED:
@@ -156,9 +156,19 @@ async def _make(fault: Fault, trial: Trial, stage: Stage) -> None:
             random.choice(stage.tables).reset_all()
         case Fault.CRASHED:
             await stage.cluster.kill()
+            _note(folder, Line(at=time.monotonic_ns(), process=DATABASE, tournament=0, did=Did.CRASHED))
             await stage.cluster.start()
         case Fault.FAILOVER:
-            await taken_over(stage, await synchronous_standby(trial, stage))
+            other = await synchronous_standby(trial, stage)
+            await stage.cluster.kill()
+            _note(folder, Line(at=time.monotonic_ns(), process=DATABASE, tournament=0, did=Did.CRASHED))
+            await promoted(stage, other)
+
+
+def _note(folder: Path, line: Line) -> None:
+    """What the database does, which nobody records within it."""
+    with (folder / f"{DATABASE}.ndjson").open("ab") as file:
+        file.write(msgspec.json.encode(line) + b"\n")
 
 
 async def _restored(players: Items["_Player"], stage: Stage, more: Callable[[], Awaitable[None]]) -> None:
@@ -295,8 +305,7 @@ class _Player:
             sequence=older["sequence"],
             digest=older["digest"].hex(),
         )
-        with (self._folder / f"{DATABASE}.ndjson").open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
+        _note(self._folder, line)
         log = await _log(owner, self.arena.tournament_id, self.begin)
         keys = dict(zip(older["keys"], older["numbers"], strict=True))
         self.lost = Lost(log, keys, older["refusals"], older["checkpoint"])

@@ -94,6 +94,20 @@ SAVED_MEANWHILE = replace(
     ),
 )
 """The worker saves while an append is under way."""
+LACKING = _trace(
+    Log(1, (Entry("+1", 2, 2),), {1: "1", 2: "2"}, {}),
+    (0, Did.STARTED, {}),
+    (0, Did.ASKED, {"case": 0, "request": "+1"}),
+    (0, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+    (0, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+    (0, Did.ANSWERED, {"case": 0, "sequence": 2}),
+    (2, Did.CLAIMED, {"after": 1, "sequence": 2, "digest": "2"}),
+    (2, Did.SAVED, {"sequence": 2, "digest": "2"}),
+    (DATABASE, Did.CRASHED, {}),
+    (3, Did.CLAIMED, {"after": 1, "sequence": 2, "digest": "2"}),
+    (3, Did.SAVED, {"sequence": 2, "digest": "2"}),
+)
+"""PostgreSQL is killed before what a worker has saved is on disk."""
 REPLACED = replace(
     _trace(
         Log(1, (Entry("a", 2, 2), Entry("c", 3, 3), Entry("d", 4, 4)), {1: "1", 2: "2", 3: "3 again", 4: "4"}, {}),
@@ -184,11 +198,19 @@ def test_one_of_the_faults_at_most_loses_something() -> None:
     assert {sum(fault in LOSING for fault in faults) for faults in drawn} == {0, 1}
 
 
-@pytest.mark.parametrize("trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, REPLACED])
+@pytest.mark.parametrize(
+    "trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, LACKING, REPLACED]
+)
 def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
     assert misfit(trace) == ""
     accepted = [one for one in changes(trace) if not misfit(one.changed)]
     assert [one.told for one in accepted if not is_legal(trace, one)] == []
+
+
+def test_workers_save_twice_only_if_postgresql_was_killed() -> None:
+    assert misfit(LACKING) == ""
+    alive = tuple([line for line in LACKING.lines if line.did is not Did.CRASHED])
+    assert "after=1" in misfit(replace(LACKING, lines=alive))
 
 
 def test_a_read_that_failed_is_passed_over_and_no_other() -> None:
