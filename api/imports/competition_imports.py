@@ -24,6 +24,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.http.forms import fingerprint
@@ -285,9 +286,7 @@ def _fault(used: reading.KeyedEvent, its_print: bytes) -> str | None:
 
 def _judge(live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine]) -> None:
     """Judges each line that is not done as if those before it were. Raises Unacceptable with the faults of all."""
-    board = Board(
-        competitors=live.board.competitors, competitions=live.board.competitions.copy(), rankings=live.board.rankings
-    )
+    board = replace(live.board, competitions=live.board.competitions.copy())
     revisions = Revisions()
     faults: list[Fault] = []
     for one in asked:

@@ -336,6 +336,8 @@ class Played:
 @example([Import(RANKINGS[0], {1: 0}), Reverse(0), Void(0), UndoImport(0), Import(RANKINGS[0], {1: 1})])
 @example([Import(RANKINGS[0], {1: 0}), Add(RANKINGS[0], 0), Reverse(0), UndoImport(0), Import(RANKINGS[0], {1: 0})])
 @example([Import(RANKINGS[0], {1: 0}), Import(RANKINGS[1], {1: 0}), Void(0), UndoImport(1), UndoImport(0)])
+# Somebody was struck in the competition before another ranking was to get its points.
+@example([Import(RANKINGS[1], {1: 1}), Strike(0, PLAYERS[0]), Import(RANKINGS[0], {1: 1})])
 async def test_what_counts_after_imports_that_were_undone_is_what_a_naive_model_says(
     desk: Desk, asked: list[Ask]
 ) -> None:
