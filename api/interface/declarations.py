@@ -41,14 +41,14 @@ class Declared(Struct, frozen=True):
     operation_id: str
 
 
-class Answered(Declared, frozen=True, kw_only=True):
+class Enveloped(Declared, frozen=True, kw_only=True):
     """An operation with an envelope. `fields`: those of its query."""
 
     answer: Answer
     fields: Fields = ()
 
 
-class Read(Answered, frozen=True, kw_only=True):
+class Read(Enveloped, frozen=True, kw_only=True):
     """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`.
 
     `find`, for work that may take longer than a time slice, pauses for others and returns the value that `render` shows
@@ -104,7 +104,7 @@ class RecallContext(Struct):
         give_sums(then.board, ranking_id, sums)
 
 
-class Recall(Answered, frozen=True, kw_only=True):
+class Recall(Enveloped, frozen=True, kw_only=True):
     """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
     has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422. `previews`: it shows
     what a change would lead to, and is refused if that would be."""
@@ -167,7 +167,7 @@ class Write(Struct, frozen=True):
         return self.render(view, self.answer, events if self.shows_all else events[0])
 
 
-class Preview(Answered, frozen=True, kw_only=True):
+class Preview(Enveloped, frozen=True, kw_only=True):
     """Shows the effect of a change: the standings before and after. Records nothing."""
 
     command: type[Previewed]

@@ -18,7 +18,7 @@ from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.http.times import instant, instant_or_none
-from api.interface.declarations import Answered, Operation, Recall, RecallContext
+from api.interface.declarations import Enveloped, Operation, Recall, RecallContext
 from api.interface.fields import Fields, read_query
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.public.view import PublicViews
@@ -424,7 +424,7 @@ def _competition(board: Board, competition_id: CompetitionId) -> PublicCompetiti
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class PublicRead(Answered, frozen=True, kw_only=True):
+class PublicRead(Enveloped, frozen=True, kw_only=True):
     """Answers a public request. `question`: made from the ids in the path and the `fields` of the query."""
 
     question: Callable[..., Any]
