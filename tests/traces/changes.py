@@ -3,7 +3,8 @@
 A changed trace that processes which obey the protocol could have left as well is accepted, rightly:
 
 - A process that died later may have died before it wrote a line that is missing, or have been asked for something else.
-- A process may start twice; and a start with nothing before it changes nothing, nor does one with nothing after it.
+- A process may start twice; and a start with nothing before it changes nothing, nor does one with nothing after it, or
+  one after everything was answered.
 - A judging that took nothing may be left out, or come twice: the next one refuses the same. So may the judging under
   the lock.
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
@@ -22,6 +23,7 @@ A changed trace that processes which obey the protocol could have left as well i
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
@@ -76,7 +78,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
             of_process = [one for one in trace.lines if one.process == line.process]
             place = of_process.index(line)
             around = (*of_process[max(place - 1, 0) : place], *of_process[place + 1 : place + 2])
-            return what == TWICE or place == 0 or any(one.did is Did.STARTED for one in around)
+            is_start = place == 0 or any(one.did is Did.STARTED for one in around)
+            return what == TWICE or is_start or _is_idle(of_process[:place])
         case Did.ASKED:
             recorded = {name for log in trace.logs for name in (*(one.request for one in log.entries), *log.refusals)}
             asked = {one.request for one in trace.lines[: change.place] if one.did is Did.ASKED}
@@ -118,6 +121,12 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return what == DROPPED and dies
         case Did.RESTORED:
             return False
+
+
+def _is_idle(lines: Items[Line]) -> bool:
+    """Whether a process has answered all that it was asked for. If it then dies, nobody sees that it does."""
+    asked = {one.case for one in lines if one.did is Did.ASKED}
+    return asked <= {one.case for one in lines if one.did is Did.ANSWERED}
 
 
 def _dies_later(trace: Trace, change: Change) -> bool:
