@@ -245,7 +245,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 revised=recorded.sequence,
             )
             if event.commitment is not UNSET:
-                erase(board, event.competitor_id)
+                _erase(board, event.competitor_id)
         case events.CompetitorChanged():
             _change_competitor(board, revisions, event, recorded)
         case events.CompetitorErased():
@@ -253,7 +253,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             revisions.competitors += 1
             revisions.competitors_changed += 1
             revisions.parents += board.competitors[event.competitor_id].parent_id is not None
-            erase(board, event.competitor_id)
+            _erase(board, event.competitor_id)
             board.competitors[event.competitor_id] = msgspec.structs.replace(
                 board.competitors[event.competitor_id],
                 updated_at=recorded.recorded_at,
@@ -573,7 +573,7 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
     revisions.parents += event.parent_id is not UNSET
     competitor = board.competitors[event.competitor_id]
     if competitor.erased is not None or event.commitment is not UNSET:
-        erase(board, event.competitor_id)
+        _erase(board, event.competitor_id)
         return
     board.competitors[event.competitor_id] = msgspec.structs.replace(
         competitor,
@@ -586,14 +586,23 @@ def _change_competitor(board: Board, revisions: Revisions, event: events.Competi
     )
 
 
-def erase(board: Board, competitor_id: CompetitorId) -> None:
-    """Erases the competitor on a board before the event that does so. So such a board is the same whether it was folded
-    before or after that event was appended."""
+def erase(board: Board, competitor_ids: Iterable[CompetitorId]) -> list[CompetitorId]:
+    """Erases those whom events after this board erase: the log has forgotten their names already. So the board is the
+    same whether it was folded before or after those events were appended. Skips those whom the board does not have, and
+    who are erased already. Returns the others."""
+    competitors = board.competitors
+    erased = [one for one in competitor_ids if one in competitors and competitors[one].erased is None]
+    for competitor_id in erased:
+        _erase(board, competitor_id)
+    return erased
+
+
+def _erase(board: Board, competitor_id: CompetitorId) -> None:
     board.competitors[competitor_id] = forgotten(competitor_id, board.competitors[competitor_id])
 
 
 def forgotten(competitor_id: CompetitorId, competitor: Competitor) -> Competitor:
-    """The competitor after `erase`."""
+    """The competitor, erased before the event that does so."""
     return msgspec.structs.replace(
         competitor,
         name=f"#{competitor_id}",

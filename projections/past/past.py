@@ -87,10 +87,9 @@ class Past:
                     if snapshot is None:
                         break
                     if await heads.has(connection, tournament_id, snapshot.head):
-                        for erased in await reading.erased_since(connection, tournament_id, snapshot.head.sequence):
-                            if erased in snapshot.board.competitors:
-                                erase(snapshot.board, erased)
-                        return snapshot.board, snapshot.head.sequence
+                        sequence = snapshot.head.sequence
+                        erase(snapshot.board, await reading.erased_since(connection, tournament_id, sequence))
+                        return snapshot.board, sequence
                     sequence, reason = snapshot.head.sequence, "the log has no such block"
                 except snapshots.SnapshotUndecodable as error:
                     sequence, reason = error.sequence, str(error)

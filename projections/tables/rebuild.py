@@ -8,7 +8,7 @@ checkpoint is held, without the names that the log has forgotten by then, and wh
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogForked
-from engine.domain.terms import CompetitorId, Sequence, TournamentId
+from engine.domain.terms import Sequence, TournamentId
 from engine.log import heads, reading, tails
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
@@ -93,7 +93,7 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     await tables.take_time(connection)
     await folded.reach(connection, goal)
     erased_later = await reading.erased_since(connection, tournament_id, goal.sequence)
-    _forget(folded.board, erased_later)
+    erase(folded.board, erased_later)
     checkpoint = claimed[tournament_id]
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
     found: list[str] = []
@@ -101,7 +101,7 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
         found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
-        _forget(stored, erased_later)
+        erase(stored, erased_later)
         found += await asyncio.to_thread(_told, folded.board, stored)
     if found or not of_this_fold:
         await tables.clear(connection, [tournament_id])
@@ -112,14 +112,6 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     if erased := await reading.erased_since(connection, tournament_id, Sequence(0)):
         await snapshots.erase(connection, tournament_id, erased)  # some were written before the name was erased
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
-
-
-def _forget(board: Board, competitor_ids: Iterable[CompetitorId]) -> None:
-    """Erases on the board those whom later events erase: the log has forgotten their names already."""
-    for competitor_id in competitor_ids:
-        competitor = board.competitors.get(competitor_id)
-        if competitor is not None and competitor.erased is None:
-            erase(board, competitor_id)
 
 
 def _told(expected: Board, found: Board) -> list[str]:
@@ -157,7 +149,7 @@ class _Folded:
     async def _save_snapshot(self, connection: Connection) -> None:
         """Within a transaction. Leaves it to a later time if the checkpoint is held elsewhere."""
         if await tables.claim(connection, [self.tournament_id]):
-            _forget(self.board, await reading.erased_since(connection, self.tournament_id, self._began_at))
+            erase(self.board, await reading.erased_since(connection, self.tournament_id, self._began_at))
             await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
             self.snapshots.append(self.head.sequence)
 

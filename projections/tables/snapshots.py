@@ -164,10 +164,7 @@ async def erase(connection: Connection, tournament_id: TournamentId, competitor_
         if snapshot is None:
             await connection.execute(_REMOVE, tournament_id, FOLD_VERSION, sequence)
             continue
-        for competitor_id in competitor_ids:
-            competitor = snapshot.board.competitors.get(competitor_id)
-            if competitor is not None and competitor.erased is None:
-                erase_on(snapshot.board, competitor_id)
+        erase_on(snapshot.board, competitor_ids)
         await save(connection, {tournament_id: snapshot})
 
 

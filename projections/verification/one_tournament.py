@@ -369,11 +369,10 @@ class TournamentVerification:
 
     async def _erase_since(self) -> None:
         """Erases on the board those who were erased after it was folded, as they are in snapshots and tables since."""
-        competitors = self._checks.board.competitors
-        for one in await reading.erased_since(self._connection, self.progress.tournament_id, self.progress.sequence):
-            if one in competitors and competitors[one].erased is None:
-                erase(self._checks.board, one)
-                self.progress.lacking.setdefault(one, self.progress.sequence)
+        since = self.progress.sequence
+        erased = await reading.erased_since(self._connection, self.progress.tournament_id, since)
+        for one in erase(self._checks.board, erased):
+            self.progress.lacking.setdefault(one, since)
 
     def _start_over(self) -> None:
         """Starts again, because an event was set aside after it was folded. Keeps the differences found so far."""
@@ -608,9 +607,7 @@ class TournamentVerification:
     def _compare_board(self, board: Board, what: str) -> None:
         """Reports every field in which `board` differs from the board folded from the log."""
         expected = self._checks.board
-        for competitor_id in self._forgotten():  # by the log; a worker is about to do so here
-            if competitor_id in board.competitors:
-                erase(board, competitor_id)
+        erase(board, self._forgotten())  # a worker is about to do so
         for unlike in differences(expected, board, path=what):
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
