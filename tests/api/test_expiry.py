@@ -28,12 +28,10 @@ from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
-from engine.domain.counting import over_by
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull, Refusal
 from engine.domain.events import Criterion, Delta
 from engine.domain.expirations import Expiration
 from engine.domain.expiry import ExpiresOn
-from engine.domain.state import RankingState
 from engine.domain.terms import (
     OPERATOR,
     CompetitionId,
@@ -409,22 +407,29 @@ async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
     assert len({event.boundary for event in expired}) == len(expired)
 
 
+@asynccontextmanager
+async def turns_at_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> AsyncIterator[list[int]]:
+    """How many turns others have had at each call of this function, where any time slice is over at once."""
+    turns, function = list[int](), getattr(owner, name)
+
+    def called(*given: Any) -> Any:
+        turns.append(next(number))
+        return function(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        patched.setattr(owner, name, called)
+        async with turns_of_others() as number:
+            yield turns
+
+
 async def test_others_get_their_turns_however_many_points_expire(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = list[int]()
-    take = Expiration.take
-
-    def taking(self: Expiration, *points: Any) -> None:
-        turns.append(next(number))
-        take(self, *points)
-
     async with world_at(dsn, database, clock) as world:
         await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
         await clock.pass_by(hours=24)
-        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
-        monkeypatch.setattr(Expiration, "take", taking)
-        async with turns_of_others() as number:
+        async with turns_at_calls(monkeypatch, Expiration, "take") as turns:
             assert not any((await world.totals(0)).values())
     assert len(turns) == 80
     assert all(later > earlier + 1 for earlier, later in pairwise(turns))
@@ -955,21 +960,12 @@ async def test_a_moment_within_a_request_shows_what_the_request_has_changed_by_t
 async def test_others_get_their_turns_however_many_points_expire_with_a_reopening(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = list[int]()
-    take = Expiration.take
-
-    def taking(self: Expiration, *points: Any) -> None:
-        turns.append(next(number))
-        take(self, *points)
-
     async with world_at(dsn, database, clock) as world:
         await asyncio.gather(*(world.add(0, None, (who, one, 2)) for who in (ANN, BOB) for one in (HOURLY, LEAST) * 20))
         await world.do(0, commands.CloseRanking(ranking_id=RANKING))
         await clock.pass_by(hours=24)
         await world.totals(0)
-        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
-        monkeypatch.setattr(Expiration, "take", taking)
-        async with turns_of_others() as number:
+        async with turns_at_calls(monkeypatch, Expiration, "take") as turns:
             await world.do(0, commands.ReopenRanking(ranking_id=RANKING))
         assert await world.totals(0) == {}
     assert len(turns) == 80
@@ -1016,19 +1012,11 @@ async def test_a_reopening_expires_what_is_due_whatever_happened_while_that_was_
 async def test_others_get_their_turns_however_many_points_expire_with_another_date(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = list[int]()
-
-    def asked(ranking: RankingState, took_place: datetime, now: datetime) -> set[UnityId]:
-        turns.append(next(number))
-        return over_by(ranking, took_place, now)
-
     async with world_at(dsn, database, clock) as world:
         cause = CompetitionId(500)
         await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
         await asyncio.gather(*(world.add(0, cause, (who, HOURLY, 2), (who, LEAST, 5)) for who in (ANN, BOB) * 20))
-        monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
-        monkeypatch.setattr(expirations, "over_by", asked)
-        async with turns_of_others() as number:
+        async with turns_at_calls(monkeypatch, expirations, "over_by") as turns:
             await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1)))
         assert await world.totals(0) == {}
     assert len(turns) == 80

@@ -4,8 +4,8 @@ when untrue."""
 import asyncio
 import gc
 import random
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
 
 import asyncpg
@@ -31,7 +31,7 @@ from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
 from tests.desks import Arena, desks_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import POISONS, cut_tail, poison, repair
-from tests.proxy import HEADS, proxy
+from tests.proxy import HEADS, Proxy, proxy
 from tests.tampering import unguarded
 from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
@@ -42,6 +42,16 @@ def barriers() -> float:
     count = REGISTRY.get_sample_value("tallybook_barrier_seconds_count")
     assert count is not None
     return count
+
+
+@asynccontextmanager
+async def behind_proxy(dsn: str) -> AsyncIterator[tuple[Proxy, Database, LivePool]]:
+    async with (
+        proxy(dsn) as between,
+        open_database(between.dsn, name="test") as database,
+        open_live_pool(database) as pool,
+    ):
+        yield between, database, pool
 
 
 async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None:
@@ -151,9 +161,7 @@ async def test_a_read_has_one_deadline_for_all_that_it_waits_for(dsn: str, owner
     its own has found. What is no read has no such deadline."""
     seconds = pool_module.READ_SECONDS_MAX
     async with (
-        proxy(dsn) as between,
-        open_database(between.dsn, name="test") as database,
-        open_live_pool(database) as pool,
+        behind_proxy(dsn) as (between, database, pool),
         AsyncExitStack() as query,
         AsyncExitStack() as next_query,
         AsyncExitStack() as events,
@@ -190,11 +198,7 @@ async def test_a_read_has_one_deadline_for_all_that_it_waits_for(dsn: str, owner
 async def test_a_read_that_waits_for_events_keeps_its_deadline_while_others_ask_for_heads(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    async with (
-        proxy(dsn) as between,
-        open_database(between.dsn, name="test") as database,
-        open_live_pool(database) as pool,
-    ):
+    async with behind_proxy(dsn) as (between, database, pool):
         behind, other = [await open_arena(database) for _ in range(2)]
         async with pool.pinned(behind.tournament_id) as live, pool.pinned(other.tournament_id) as others:
             await add(owner, behind, 5)
@@ -214,11 +218,7 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
     dsn: str, owner: asyncpg.Connection
 ) -> None:
     """The database has said which heads there are, and nobody has heard it yet; then somebody appends, then reads."""
-    async with (
-        proxy(dsn) as between,
-        open_database(between.dsn, name="test") as database,
-        open_live_pool(database) as pool,
-    ):
+    async with behind_proxy(dsn) as (between, database, pool):
         arena = await open_arena(database)
         async with pool.pinned(arena.tournament_id) as live:
             async with between.holding_answers(HEADS) as held:
@@ -268,11 +268,7 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
 
 
 async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_back(dsn: str) -> None:
-    async with (
-        proxy(dsn) as between,
-        open_database(between.dsn, name="test") as database,
-        open_live_pool(database) as pool,
-    ):
+    async with behind_proxy(dsn) as (between, database, pool):
         arena = await open_arena(database)
         assert await read(pool, arena) == 0
         between.refusing = True
