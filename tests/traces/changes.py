@@ -3,8 +3,7 @@
 A changed trace that processes which obey the protocol could have left as well is accepted, rightly:
 
 - A process that died later may have died before it wrote a line that is missing, or have been asked for something else.
-- A process may start twice; and a start with nothing before it changes nothing, nor does one with nothing after it, or
-  one after everything was answered.
+- A process may start twice. Nobody sees a start after it had answered everything, or after which it is only read from.
 - A judging that took nothing may be left out, or come twice: the next one refuses the same. So may the judging under
   the lock.
 - What was noted of a key that was used says nothing that its answer does not say; and when a refusal is noted, the log
@@ -75,11 +74,8 @@ def is_legal(trace: Trace, change: Change) -> bool:
         case Did.STARTED if line.process in WORKERS:
             return True
         case Did.STARTED:
-            of_process = [one for one in trace.lines if one.process == line.process]
-            place = of_process.index(line)
-            around = (*of_process[max(place - 1, 0) : place], *of_process[place + 1 : place + 2])
-            is_start = place == 0 or any(one.did is Did.STARTED for one in around)
-            return what == TWICE or is_start or _is_idle(of_process[:place])
+            before, after = _lives_around(trace, line)
+            return what == TWICE or _is_idle(before) or all(one.did is not Did.ASKED for one in after)
         case Did.ASKED:
             recorded = {name for log in trace.logs for name in (*(one.request for one in log.entries), *log.refusals)}
             asked = {one.request for one in trace.lines[: change.place] if one.did is Did.ASKED}
@@ -123,10 +119,24 @@ def is_legal(trace: Trace, change: Change) -> bool:
             return False
 
 
-def _is_idle(lines: Items[Line]) -> bool:
-    """Whether a process has answered all that it was asked for. If it then dies, nobody sees that it does."""
-    asked = {one.case for one in lines if one.did is Did.ASKED}
-    return asked <= {one.case for one in lines if one.did is Did.ANSWERED}
+def _lives_around(trace: Trace, start: Line) -> tuple[list[Line], list[Line]]:
+    """What the process did in the life before this start, and in the one that it begins."""
+    lives: list[list[Line]] = [[]]
+    for line in trace.lines:
+        if line.process == start.process:
+            if line is start:
+                begun = len(lives)
+            if line.did is Did.STARTED:
+                lives.append([])
+            else:
+                lives[-1].append(line)
+    return lives[begun - 1], lives[begun]
+
+
+def _is_idle(life: Items[Line]) -> bool:
+    """Whether a process has answered all that it was asked for."""
+    asked = {one.case for one in life if one.did is Did.ASKED}
+    return asked <= {one.case for one in life if one.did is Did.ANSWERED}
 
 
 def _dies_later(trace: Trace, change: Change) -> bool:
