@@ -17,6 +17,8 @@ from tests.project import PACKAGES, ROOT
 
 LOCKS = ("requirements.lock", "requirements-pictures.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
 IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", "secrets", "socket"}
+FOR_OTHERS = {"PRIVATE", "block_text"}
+"""What the product itself does not use: private names of aiohttp, for a test; how events are hashed, for auditors."""
 NEVER_ANSWERED = {errors.LogUnreadable, errors.LogForked, errors.LogDisproved, errors.StartupRefused}
 
 
@@ -140,6 +142,35 @@ def test_each_public_name_of_a_type_or_limit_is_given_once() -> None:
             for name in _types_and_constants(ast.parse(path.read_text(encoding="utf-8"))):
                 places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     assert {name for name, paths in places.items() if len(paths) > 1 and name[0] != "_"} <= {"OPERATIONS"}
+
+
+def test_whatever_a_module_defines_is_used() -> None:
+    """A limit, a metric, an action, a page or a command that nothing leads to was forgotten somewhere."""
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    modules = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    used = {path: set(_used(module)) for path, module in modules.items()}
+    used_anywhere = set().union(*used.values())
+    unused = {
+        f"{path}: {name}"
+        for path, module in modules.items()
+        for name in (*_types_and_constants(module), *_functions(module))
+        if name not in (used[path] if name.startswith("_") else used_anywhere | FOR_OTHERS)
+    }
+    assert unused == set()
+
+
+def _functions(module: ast.Module) -> Iterator[str]:
+    return (one.name for one in module.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _used(module: ast.Module) -> Iterator[str]:
+    """The names that are read, in texts of the form "module:name", too."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+                yield name
+            case ast.Constant(value=str(text)) if re.fullmatch(r"[\w.]+:\w+", text):
+                yield text.partition(":")[2]
 
 
 def _types_and_constants(module: ast.Module) -> Iterator[str]:

@@ -39,10 +39,6 @@ def position_after(better: int) -> int:
     return better + 1
 
 
-_L = TypeVar("_L", bound="Placed")
-_C = TypeVar("_C", bound=int)
-
-
 class Placed(Protocol):
     """Where a line stands."""
 
@@ -50,6 +46,10 @@ class Placed(Protocol):
     def position(self) -> int: ...
     @property
     def total(self) -> int | None: ...
+
+
+_L = TypeVar("_L", bound=Placed)
+_C = TypeVar("_C", bound=int)
 
 
 def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:

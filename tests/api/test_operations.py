@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import pkgutil
 import re
 from collections.abc import AsyncIterator
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
 from random import Random
@@ -13,13 +15,14 @@ from urllib.parse import urlencode, urlsplit
 
 import asyncpg
 import pytest
+from msgspec import structs
 
 from api.desk import desk
 from api.http import auth, body
 from api.http.auth import Scope
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX
-from api.interface import operations
-from api.interface.declarations import TOURNAMENT
+from api.interface import operations, resources
+from api.interface.declarations import TOURNAMENT, Write, name_of
 from engine.database.pool import Database
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import appender
@@ -76,6 +79,25 @@ async def season(season: Season) -> Season:
 
 
 # ── What the tests of this page are made of ─────────────────────────────────────────────────────────────
+
+
+NOT_ASKED_FOR: Final = {"caused", "only", "only_of", "named", "head", "next_reveal"}
+"""Fields of commands that the desk fills in, or that only the command line gives."""
+
+
+def test_all_that_resources_declare_is_served() -> None:
+    for found in pkgutil.iter_modules(resources.__path__):
+        module = import_module(f"{resources.__name__}.{found.name}")
+        assert {*map(name_of, getattr(module, "OPERATIONS", ()))} <= BY_NAME.keys(), found.name
+
+
+@every_write
+def test_every_field_of_a_command_is_in_the_path_or_asked_for(name: str) -> None:
+    operation = BY_NAME[name]
+    assert isinstance(operation, Write)
+    asked = [field.argument or field.name for field in operation.fields]
+    given = {*re.findall(r"{(\w+)}", operation.path), *operation.new_ids.values(), *asked}
+    assert {field.name for field in structs.fields(operation.command)} - NOT_ASKED_FOR == given
 
 
 def test_this_page_knows_every_operation() -> None:

@@ -1,10 +1,12 @@
 """Somebody at the console: keeps what it is told to keep, as a browser does, and sends what the pages hold."""
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from html import unescape
+from io import BytesIO
 from typing import Final
 from urllib.parse import urlencode
 
@@ -12,6 +14,8 @@ from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
 from api.http.cookies import COOKIE
+from api.service.app import make_front
+from engine.process.telemetry import Lines
 from tests.api.service import FORM, Answer, Service
 
 CONSOLE: Final = "/console"
@@ -77,6 +81,31 @@ class Visitor:
         for _ in range(times):
             answer = await self.post(action, {**form, **given})
         return answer
+
+
+def routes_below(service: Service, path: str) -> dict[str, set[str]]:
+    """The template of every address that begins with this path, and its methods."""
+    handlers = make_front(service.desk, Lines(BytesIO()))._router._handlers
+    return {template: set(methods) for template, methods in handlers.items() if template.startswith(path)}
+
+
+async def unreached(get: Callable[[str], Awaitable[Answer]], begin: str, templates: Collection[str]) -> set[str]:
+    """Those of the templates that no page leads to, from the page `begin` on. Addresses are below its first folder;
+    of those that differ in the values of their queries, one is looked at."""
+    link = re.compile(rf'="[^"]*?({re.match("/[a-z]+", begin)[0]}[^"#]*)')  # type: ignore[index]
+    waiting, looked_at, paths = deque([begin]), set[tuple[str, ...]](), set[str]()
+    while waiting:
+        address = waiting.popleft()
+        path, _, query = address.partition("?")
+        paths.add(path)
+        kind = (path, *re.findall(r"(\w+)=", query))
+        if kind not in looked_at:
+            looked_at.add(kind)
+            answer = await get(address)
+            if answer.headers["Content-Type"].startswith("text/html"):
+                waiting += [unescape(found) for found in link.findall(answer.body.decode())]
+    patterns = {template: re.compile(re.sub(r"{\w+}", "[^/]+", template)) for template in templates}
+    return {template for template, pattern in patterns.items() if not any(map(pattern.fullmatch, paths))}
 
 
 def form_of(page: str) -> tuple[dict[str, str], str]:

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, Histogram, generate_latest
 
 from engine.process import telemetry
 from engine.process.telemetry import Lines, LogLevel, log_to, observe_all
@@ -144,6 +144,12 @@ def test_the_catalogue_names_every_figure_and_every_figure_it_names_is_there() -
     there = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("tallybook_")}
     counters = {metric.name for metric in REGISTRY.collect() if metric.type == "counter"}
     assert named == {f"{name}_total" if name in counters else name for name in there}
+
+
+def test_every_gauge_says_how_those_of_several_processes_are_one() -> None:
+    gauges = [metric for metric in vars(telemetry).values() if isinstance(metric, Gauge)]
+    assert [gauge._name for gauge in gauges if gauge._multiprocess_mode == "all"] == []
+    assert len(gauges) > 10
 
 
 def test_the_catalogue_names_every_line_of_the_log() -> None:

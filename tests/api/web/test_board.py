@@ -5,6 +5,7 @@ import gzip
 import io
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -34,6 +35,7 @@ from engine.domain.commands import (
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
 from tests.api.service import Client
+from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
 
 FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
@@ -73,6 +75,16 @@ async def test_a_page_is_whole_without_scripts(championship: Championship) -> No
     assert page.count("<script") == page.count("</script>") == 1
     assert " style=" not in page
     assert "<style" not in page
+
+
+async def test_links_lead_to_every_page(championship: Championship) -> None:
+    """The others are what scripts and programs ask for, and the logo, which this tournament does not have."""
+    others = (".json", "/events", "/logo.png")
+    board = routes_below(championship.service, "/board/")
+    pages = [template for template in board if not template.endswith(others)]
+    assert len(pages) > 5
+    get = partial(championship.stranger.send, "GET")
+    assert await unreached(get, championship.address, pages) == set()
 
 
 async def test_a_page_lets_nothing_in_and_only_that_to_embed_may_be_framed(championship: Championship) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
@@ -14,18 +14,18 @@ import pytest
 
 from api.http import auth
 from api.http.auth import Scope
-from api.service.app import make_front
+from api.interface.declarations import name_of
+from api.interface.fields import Empty
 from api.web.console import lists_pages
 from api.web.console.change_page import LOOK
-from api.web.console.changes import CONSOLE_CHANGES
+from api.web.console.changes import CONSOLE_CHANGES, Beginning
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log.registry import tournament_named
-from engine.process.telemetry import Lines
 from projections.verification.noted import note_verified
-from tests.api.asking import Log, log, with_points
-from tests.api.service import Season, Service, create_ranking, deltas, make_token, totals
-from tests.api.visitor import CONSOLE, Visitor, form_of, visiting
+from tests.api.asking import Log, log, path_of, with_points
+from tests.api.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
+from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture
@@ -112,12 +112,7 @@ WRONG_NUMBERS: Final = ("0.5", "1e3", "\N{FULLWIDTH DIGIT ONE}", "0x1", "1_000")
 
 def routes_of(service: Service) -> dict[str, set[str]]:
     """Every template of the console, below it, and its methods."""
-    router = make_front(service.desk, Lines(BytesIO()))._router
-    return {
-        template.removeprefix(CONSOLE): set(handlers)
-        for template, handlers in router._handlers.items()
-        if template.startswith(CONSOLE)
-    }
+    return {template.removeprefix(CONSOLE): methods for template, methods in routes_below(service, CONSOLE).items()}
 
 
 MATCH: Final = "date,participants,score\n2026-05-03,Ada|Ben,2:1\n"
@@ -212,6 +207,23 @@ async def test_each_page_and_each_change_needs_its_scope(
                 if (await visitor.get(f"{CONSOLE}/sessions")).status == 401:
                     await visitor.sign_in(await make_token(service.database, SCOPES[scope]))
     assert tried == sum([len(methods) for template, methods in routes.items() if template not in OPEN])
+
+
+async def test_links_lead_to_every_page(service: Service, visitor: Visitor, season: Season) -> None:
+    """But to that of signing in. Some are there only before, and some only after a change."""
+    templates = routes_below(service, CONSOLE).keys() - {f"{CONSOLE}/sign-in"}
+    added = await season.client.put(
+        f"{season.path}/add.json", {"participants_delta": deltas((season.ids[0], season.unity_id, 1))}
+    )
+    await import_match(visitor, season)
+    missed = await unreached(visitor.get, CONSOLE, templates)
+    sequence = int(added.headers["Tallybook-Sequence"])
+    await season.client.put(f"{season.path}/reverse.json", {"sequence": sequence})
+    await season.client.put(f"competitions/{season.competition_id}/strike.json", {"competitors": season.ids[1]})
+    await season.client.put(f"{season.path}/visibility.json", {"hidden": "true"})
+    for published in ({"published": "true"}, {"freeze": "now"}):
+        await season.client.put("publication.json", published)
+    assert missed & await unreached(visitor.get, CONSOLE, templates) == set()
 
 
 async def test_nothing_is_answered_without_a_session(service: Service, season: Season) -> None:
@@ -503,6 +515,48 @@ async def test_what_is_emptied_in_a_form_is_empty_but_for_a_name(visitor: Visito
     answer = await visitor.fill(change, {"name": ""})
     assert answer.status == 422
     assert "must not be empty" in words(answer.body.decode())
+
+
+FULL: Final[dict[str, Callable[[Season], dict[str, object]]]] = {
+    "/competitors/{competitor_id}/change": lambda season: {
+        **{"name": "Dan", "tags": "red, blue", "color": "00ff00", "parent": season.ids[1]},
+    },
+    "/competitions/{competition_id}/record": lambda season: {
+        **{"started_at": "2026-05-03T10:00:00Z", "location": "Hall 2", "winner": season.ids[0]},
+        **{f"result[{one}]": "9.8 s" for one in season.ids},
+    },
+    "/rankings/{ranking_id}/information": lambda _: {"name": "Cup", "description": "Everybody"},
+    "/presentation": lambda _: {"zone": "Europe/Berlin", "language": "de", "accent": "aa0000", "listed": "true"},
+}
+"""What forms are filled in with that empty what is left empty: all their fields."""
+
+
+def test_these_forms_empty_what_is_left_empty() -> None:
+    assert FULL.keys() == {
+        change.path
+        for change in CONSOLE_CHANGES
+        if change.path != "/logo"  # a file
+        if any(field.empty is Empty.EMPTIES for field in change.fields(Beginning()))
+    }
+
+
+def without_times(answer: Answer) -> Any:
+    return json.loads(re.sub(rb'"updated_at":"[^"]*"', b'"updated_at":null', answer.body))
+
+
+@pytest.mark.parametrize("path", FULL)
+async def test_a_form_that_is_sent_as_it_was_opened_changes_nothing(
+    visitor: Visitor, season: Season, path: str
+) -> None:
+    (change,) = [one for one in CONSOLE_CHANGES if one.path == path]
+    given, address = FULL[path](season), address_of(f"/tournament/{{tournament}}{path}", season)
+    fields = {name.partition("[")[0] for name in given}
+    assert fields == {field.name for field in change.fields(Beginning())} - {"logo"}
+    shown = path_of(name_of(change.operation).removesuffix("/information.json").removesuffix(".json") + ".json", season)
+    filled = await visitor.fill(address, given)
+    assert filled.status == 303, words(filled.body.decode())
+    before, _ = await season.client.get(shown), await visitor.fill(address, {})
+    assert without_times(before) == without_times(await season.client.get(shown))
 
 
 async def test_a_change_of_something_changed_meanwhile_is_refused_and_may_be_repeated(
