@@ -276,7 +276,8 @@ def _profile_section(run: Run) -> str:
         [
             "## Where the time goes\n",
             f"Processor time of a request, in µs{in_ceiling}. Question 16: reads and adds; 22: adds with 100 "
-            "listeners; 25: writes of ten results, and reads. Packages are sampled by py-spy, without what they call "
+            "listeners; 25: writes of ten results, and reads. Their workers are measured until the load ends, when the "
+            "tables may be behind. Packages are sampled by py-spy, without what they call "
             "in other packages; asyncio is the event loop. py-spy makes functions that send, write or ask for a "
             "process id look larger than they are.\n",
             _markdown(["", *names], [(what, *map(_number, us)) for what, us in rows]),
