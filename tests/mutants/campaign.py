@@ -4,10 +4,10 @@
 
 It first asks about the mutants that were drawn by hand (`drawn.toml`), then about so many that are drawn at random from
 all there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by all tests that
-run it (`covering.py`), until the first that fails. A mutant that no test notices has survived, unless `equivalent.toml`
-says why it makes no difference that anybody could see. What has been found out is kept in `.mutants/`, so that a
-campaign which was interrupted goes on where it stopped; what was said of a mutant holds as long as neither its module
-nor those tests have changed. Exit code 1: something survived.
+run it (`covering.py`), until the first that fails. Several are tried at once, because tests mostly wait. A mutant that
+no test notices has survived, unless `equivalent.toml` says why it makes no difference that anybody could see. What has
+been found out is kept in `.mutants/`, so that a campaign which was interrupted goes on where it stopped; what was said
+of a mutant holds as long as neither its module nor those tests have changed. Exit code 1: something survived.
 """
 
 import argparse
@@ -23,8 +23,11 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 from tests.mutants.covering import Covering, is_own
@@ -54,24 +57,39 @@ def main() -> int:
     parser.add_argument("--only", default="", help="of files whose name contains this")
     parser.add_argument("--at-random", action="store_true", help="without those drawn by hand")
     parser.add_argument("--folder", type=Path, default=KEPT, help="what is found out is kept here")
-    parser.add_argument("--workers", type=int, default=1, help="of pytest")
+    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 1), help="mutants asked at the same time")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     by_hand = [] if options.at_random else [made for made in drawn_by_hand() if options.only in made.file]
     at_random = drawn_at_random(options.count, options.seed, options.only)
     reasons = equivalents()
-    results: list[tuple[Mutant, str]] = []
     covering = Covering.recorded(options.folder, workers=options.workers)
-    with Workplace(options.folder, options.workers, covering) as workplace:
-        for made in unlike([*by_hand, *at_random]):
-            verdict = EQUIVALENT if made.name in reasons else workplace.recalled(made)
-            if verdict is None and time.monotonic() < deadline:
+    known = Known(options.folder, covering)
+    idle = SimpleQueue[Workplace]()
+
+    def verdict_of(made: Mutant) -> str | None:
+        if made.name in reasons:
+            return EQUIVALENT
+        verdict = known.verdict_of(made)
+        if verdict is None and time.monotonic() < deadline:
+            workplace = idle.get()
+            try:
                 verdict = workplace.tried(made)
-                print(
-                    f"{verdict:<22} {made.file}:{made.line} {made.operator}: {made.code} → {made.becomes}", flush=True
-                )
-            if verdict is not None:
-                results.append((made, verdict))
+            finally:
+                idle.put(workplace)
+            print(f"{verdict:<22} {made.file}:{made.line} {made.operator}: {made.code} → {made.becomes}", flush=True)
+        return verdict
+
+    mutants = list(unlike([*by_hand, *at_random]))
+    with ExitStack() as workplaces, ThreadPoolExecutor(options.workers) as threads:
+        for number in range(options.workers):
+            idle.put(workplaces.enter_context(Workplace(options.folder / f"workplace-{number}", known)))
+        try:
+            verdicts = list(threads.map(verdict_of, mutants))
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+    results = [(made, verdict) for made, verdict in zip(mutants, verdicts, strict=True) if verdict is not None]
     tell(results, len(by_hand) + len(at_random), reasons)
     return any(verdict == SURVIVED for _, verdict in results)
 
@@ -133,17 +151,44 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
 # ── Trying one ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Workplace:
-    """A copy of the tree, in which mutants are tried, and what became of those before. Use as a context."""
+class Known:
+    """What became of mutants, in this campaign and before; kept in `folder`. `covering`: the tests that run them."""
 
-    def __init__(self, folder: Path, workers: int, covering: Covering) -> None:
+    def __init__(self, folder: Path, covering: Covering) -> None:
+        self.covering = covering
+        self._file = folder / "results.ndjson"
+        lines = self._file.read_text("utf-8").splitlines() if self._file.exists() else []
+        self._verdicts: dict[str, str] = {entry["key"]: entry["verdict"] for entry in map(json.loads, lines)}
+
+    def verdict_of(self, made: Mutant) -> str | None:
+        """What was found out about it, if nothing has changed since."""
+        return self._verdicts.get(_key(made, self.covering.tests_of(made)))
+
+    def keep(self, made: Mutant, verdict: str, noticed: str, seconds: float) -> None:
+        facts: dict[str, Any] = {
+            "key": _key(made, self.covering.tests_of(made)),
+            "verdict": verdict,
+            "file": made.file,
+            "line": made.line,
+            "operator": made.operator,
+            "code": made.code,
+            "becomes": made.becomes,
+            "noticed": noticed,
+            "seconds": round(seconds),
+        }
+        with self._file.open("a", encoding="utf-8") as results:
+            results.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        self._verdicts[facts["key"]] = verdict
+
+
+class Workplace:
+    """A copy of the tree in `folder`, in which mutants are tried. Use as a context."""
+
+    def __init__(self, folder: Path, known: Known) -> None:
         self._tree = folder / "tree"
         self._temporary = folder / "temporary"
-        self._results = folder / "results.ndjson"
         self._asked_in = folder / "asked"
-        self._workers = workers
-        self._covering = covering
-        self._known: dict[str, str] = {}
+        self._known = known
         self._sound: set[str] = set()  # tests that pass where nothing is broken
 
     def __enter__(self) -> "Workplace":
@@ -155,18 +200,10 @@ class Workplace:
                 shutil.copytree(source, self._tree / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, self._tree / name)
-        if self._results.exists():
-            for line in self._results.read_text("utf-8").splitlines():
-                entry = json.loads(line)
-                self._known[entry["key"]] = entry["verdict"]
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._tree, ignore_errors=True)
-
-    def recalled(self, made: Mutant) -> str | None:
-        """What was found out about it before, if nothing has changed since."""
-        return self._known.get(_key(made, self._covering.tests_of(made)))
 
     def tried(self, made: Mutant, tests: Iterable[str] | None = None) -> str:
         """What becomes of the mutant, asked of these tests or those that run it; kept if it is settled."""
@@ -187,26 +224,13 @@ class Workplace:
                 print(f"{noticed} fails without a mutant, too", flush=True)
                 return UNSETTLED
             self._sound.add(noticed)
-        facts: dict[str, Any] = {
-            "key": _key(made, self._covering.tests_of(made)),
-            "verdict": verdict,
-            "file": made.file,
-            "line": made.line,
-            "operator": made.operator,
-            "code": made.code,
-            "becomes": made.becomes,
-            "noticed": noticed,
-            "seconds": round(time.monotonic() - began_at),
-        }
-        with self._results.open("a", encoding="utf-8") as results:
-            results.write(json.dumps(facts, ensure_ascii=False) + "\n")
-        self._known[facts["key"]] = verdict
+        self._known.keep(made, verdict, noticed, time.monotonic() - began_at)
         return verdict
 
     def _likeliest_first(self, made: Mutant) -> tuple[list[str], ...]:
         """The test that was written for it, if there is one; the tests of its module, if they run it; then all that run
         it. Few tests need not wait until thousands are collected."""
-        everything = self._covering.tests_of(made)
+        everything = self._known.covering.tests_of(made)
         written_for = [f"tests/{made.noticed_by}"] if made.noticed_by else []
         return written_for, [test for test in everything if is_own(test, made.file)], everything
 
@@ -231,7 +255,6 @@ class Workplace:
             "",  # those that take long notice as well
         ]
         command += ["--tb=no", f"--basetemp={self._temporary}"]
-        command += ["-n", str(self._workers)] if self._workers > 1 else []
         surroundings = os.environ | {"PYTHONPATH": str(self._tree), "PYTHONDONTWRITEBYTECODE": "1"}
         self._asked_in.write_text("".join(f"{test}\n" for test in tests), "utf-8")
         running = subprocess.Popen(

@@ -24,6 +24,8 @@ class Recording:
             concurrency=["thread"],
             messages=False,
         )
+        # With several processes, the one that hands out the tests runs none.
+        self._coverage.set_option("run:disable_warnings", ["no-data-collected"])
         self._coverage.start()
 
     @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ import pytest
 from tests.mutants.campaign import (
     CAUGHT,
     SURVIVED,
+    Known,
     Workplace,
     all_mutants,
     drawn_at_random,
@@ -147,7 +148,7 @@ def test_fewer_mutants_of_a_seed_are_the_first_of_more() -> None:
 
 
 def test_the_command_runs_in_the_copy_of_the_tree(tmp_path: Path) -> None:
-    with Workplace(tmp_path, 1, Covering({})):
+    with Workplace(tmp_path, Known(tmp_path, Covering({}))):
         ended = said("migrate", "--help", cwd=tmp_path / "tree", PYTHONPATH=str(tmp_path / "tree"))
         assert (ended.code, ended.err) == (0, "")
 
@@ -159,12 +160,13 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
     imports = source.index("from ")
     harmless = mutant(source, file, "by hand", imports, imports, "\n")
     (harmful, *_) = (made for made in python_mutants(source, file) if made.within == "standings")
-    with Workplace(tmp_path, 1, Covering({})) as workplace:
-        assert workplace.recalled(harmful) is None
+    known = Known(tmp_path, Covering({}))
+    assert known.verdict_of(harmful) is None
+    with Workplace(tmp_path, known) as workplace:
         assert workplace.tried(harmful, tests) == CAUGHT
         assert workplace.tried(harmless, tests) == SURVIVED
-    with Workplace(tmp_path, 1, Covering({})) as workplace:
-        assert [workplace.recalled(made) for made in (harmful, harmless)] == [CAUGHT, SURVIVED]
+    again = Known(tmp_path, Covering({}))
+    assert [again.verdict_of(made) for made in (harmful, harmless)] == [CAUGHT, SURVIVED]
 
 
 @pytest.mark.long
