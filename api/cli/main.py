@@ -58,8 +58,8 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
     "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if that id "
-    "exists, else a name. An ambiguous name is refused, and the refusal lists the ids of all that have it.\n\n"
-    "An environment variable can give every option: TALLYBOOK_DATA_DIR gives --data-dir.",
+    "exists, else a name. An ambiguous name is refused, and the refusal lists ids that have it.\n\n"
+    "Every option has an environment variable: TALLYBOOK_DATA_DIR for --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=[cyclopts.config.Env("TALLYBOOK_", command=False), _refuse_what_is_no_number],
@@ -120,7 +120,7 @@ _command(
     tournament,
     "api.cli.tournaments:rename_tournament",
     name="rename",
-    help="Give a tournament another name. Its slug, and so its address, stays.",
+    help="Rename a tournament. Its slug and address stay the same.",
 )
 _command(
     tournament,
@@ -174,7 +174,7 @@ _command(
     tournament,
     "api.cli.publication:unpublish_tournament",
     name="unpublish",
-    help="Take a tournament away from the public again.",
+    help="Hide a tournament from the public again.",
 )
 _command(
     tournament,
@@ -348,8 +348,8 @@ _command(
     same command again: it imports the rest, and nothing twice.
 
     A line is done if an import into this ranking added a competition at the same time between the same participants, as
-    often as the file has it, and that import was not undone. If its score or points differ now, it is refused: undo
-    that import first, or correct that competition and leave the line out.
+    often as the file has it, and that import was not undone. If its group, location, score or points differ now, it is
+    refused: undo that import first, or correct that competition and leave the line out.
 
     The command prints the name of the import, for `tallybook import undo`.
     """,
@@ -595,7 +595,8 @@ _command(
     app,
     "api.cli.void:unvoid",
     group=_COMPETE,
-    help="Make a voided competition count again: its points are given back, except undone ones.",
+    help="Make a voided competition count again: its points are given back, except undone ones and those of "
+    "struck competitors.",
 )
 _command(
     app,
@@ -613,7 +614,7 @@ _command(
     app,
     "api.cli.void:what_if",
     group=_WATCH,
-    help="Show what a ranking would be without some competitions or competitors.",
+    help="Show how a ranking would look without some competitions or competitors.",
 )
 
 
@@ -668,9 +669,9 @@ _command(
     help="""
     Print a proof, as JSON, that an event is in the log.
 
-    `tallybook check-proof` checks the proof without the database. The proof leads to the digest of the head, and takes
-    67 bytes for each block in between. If the log itself does not verify, the command prints nothing and the exit code
-    is 3.
+    `tallybook check-proof` checks the proof without the database. The proof leads to the digest of the head or, with
+    --to, of an earlier event, and takes 67 bytes for each block in between. If the log itself does not verify, the
+    command prints nothing and the exit code is 3.
     """,
 )
 _command(

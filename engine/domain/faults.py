@@ -166,7 +166,7 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
                 )
             ]
     if len(result) > PARTICIPANTS_MAX:
-        return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
+        return None, [Fault("result", f"must name at most {PARTICIPANTS_MAX} competitors")]
     known = set(participants)  # a tuple would be scanned for each competitor
     faults = [
         Fault("result", f"competitor {competitor_id} is not a participant")

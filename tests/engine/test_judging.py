@@ -1077,7 +1077,7 @@ def test_10_000_performances_of_10_000_participants_are_judged_at_once() -> None
 def test_more_performances_than_there_may_be_participants_are_refused_in_one_sentence() -> None:
     with pytest.raises(Unacceptable) as refusal:
         decide(CROWDED, compete(*CROWD[:3], result=dict.fromkeys(range(1, PARTICIPANTS_MAX + 2), "9.8 s")))
-    assert refusal.value.faults == (Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors"),)
+    assert refusal.value.faults == (Fault("result", f"must name at most {PARTICIPANTS_MAX} competitors"),)
 
 
 def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
