@@ -129,8 +129,9 @@ class RedatedPoints(PointsFollower):
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
         await super().look_up(live_pool)
-        self._since = []  # or the sums would change while they are being read
         while self._decided is None:
+            self._look_at_since()
+            self._since = []  # or the sums would change while they are being read
             head = self._live.head
             if (decided := await _decided(self._redating, self._live, live_pool)) is not None:
                 self._decided = head, decided

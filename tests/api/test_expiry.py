@@ -1069,6 +1069,29 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
         assert await differences(database) == []
 
 
+async def test_points_that_are_added_while_results_are_read_expire_with_another_date_too(
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cause, long_ago = CompetitionId(500), MONDAY - timedelta(days=1)
+    async with world_at(dsn, database, clock) as world:
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
+        await world.add(0, cause, (ANN, LEAST, 5), (BOB, HOURLY, 4))
+        await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=clock.now))
+        added = list[Any]()
+
+        async def adding(live_pool: LivePool, live: LiveTournament, ranking_ids: Any) -> None:
+            await read_results(live_pool, live, ranking_ids)
+            added.append(await world.add(0, cause, (ANN, HOURLY, 2), (CID, LEAST, 1)))
+
+        with monkeypatch.context() as within:
+            within.setattr(due, "read_results", adding)
+            await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=long_ago))
+        assert len(added) == 1
+        world.naive.dates[cause] = long_ago
+        assert await world.totals(0) == world.naive.totals(clock.now)
+        assert await differences(database) == []
+
+
 async def test_points_that_are_added_while_what_expires_with_another_date_is_summed_expire_too(
     dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
