@@ -88,10 +88,15 @@ async def refused_reply(
     form: Form,
     if_match: str | None = None,
 ) -> Reply:
-    """The `page` of the form, as it was sent, with its faults. Raises the error if no other filling would avoid it."""
+    """The `page` of the form, as it was sent, with its faults. Raises the error if no other filling would avoid it, or if
+    the page cannot be shown: why that is says nothing of what became of the form."""
     if isinstance(error, _NOT_OF_FORMS):
         raise error
-    return problem_reply(incoming, error, await page(incoming, viewer, refused_filling(error, key, form, if_match)))
+    try:
+        body = await page(incoming, viewer, refused_filling(error, key, form, if_match))
+    except TallybookError:
+        raise error from None
+    return problem_reply(incoming, error, body)
 
 
 def page_reply(body: bytes, *, code: int = 200, headers: str = "") -> Reply:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
+from api.desk import desk
 from api.http import auth
 from api.http.auth import Scope
 from api.interface.declarations import name_of
@@ -22,10 +23,12 @@ from api.web.console.changes import CONSOLE_CHANGES, Beginning
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log.registry import tournament_named
+from projections.live import pool
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log, path_of, with_points
 from tests.api.service import Answer, Season, Service, create_ranking, deltas, make_token, totals
 from tests.api.visitor import CONSOLE, Visitor, form_of, routes_below, unreached, visiting
+from tests.desks import holding, until, waiting_for_locks
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture
@@ -355,6 +358,23 @@ async def test_the_log_line_of_a_change_names_its_event(
     assert (await visitor.fill(at(season, "/competitors/new"), {"name": "Zoe"})).status == 303
     (line,) = [line for line in log_lines.getvalue().decode().splitlines() if '"POST"' in line and "/new" in line]
     assert json.loads(line)["sequence"] == await log.length()
+
+
+async def test_an_unknown_outcome_is_said_though_the_form_cannot_be_shown_again(
+    visitor: Visitor, season: Season, owner: asyncpg.Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is away when the change times out, and still when its form is to be shown."""
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
+    form, action = form_of(await visitor.page(page))
+    monkeypatch.setattr(desk, "SUBMIT_SECONDS_MAX", 2.0)
+    monkeypatch.setattr(pool, "READ_SECONDS_MAX", 2.0)
+    async with holding(dsn, "LOCK TABLE append_lock IN ACCESS EXCLUSIVE MODE"):
+        sent = asyncio.create_task(visitor.post(action, {**form, f"points[{season.ids[0]}]": "3"}))
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        async with holding(dsn, "LOCK TABLE block IN ACCESS EXCLUSIVE MODE"):
+            answer = await sent
+    assert answer.status == 500
+    assert "may or may not have been applied" in words(answer.body.decode())
 
 
 async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visitor: Visitor, service: Service) -> None:
