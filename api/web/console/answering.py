@@ -19,7 +19,16 @@ from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.page import Query
 from api.web.words import Words
-from engine.domain.errors import Forbidden, KeyReused, NotFound, PreconditionFailed, Refusal, TallybookError, Unreadable
+from engine.domain.errors import (
+    Forbidden,
+    KeyReused,
+    NotFound,
+    PreconditionFailed,
+    Refusal,
+    TallybookError,
+    Unavailable,
+    Unreadable,
+)
 from projections.past import moments
 
 OFFSET_FIELD: Final = Field("offset", FROM_0, "the number to skip")
@@ -88,13 +97,13 @@ async def refused_reply(
     form: Form,
     if_match: str | None = None,
 ) -> Reply:
-    """The `page` of the form, as it was sent, with its faults. Raises the error if no other filling would avoid it, or if
-    the page cannot be shown: why that is says nothing of what became of the form."""
+    """The `page` of the form, as it was sent, with its faults. Raises the error if no other filling would avoid it, or
+    if the page is unavailable: that says nothing of what became of the form."""
     if isinstance(error, _NOT_OF_FORMS):
         raise error
     try:
         body = await page(incoming, viewer, refused_filling(error, key, form, if_match))
-    except TallybookError:
+    except Unavailable:
         raise error from None
     return problem_reply(incoming, error, body)
 
