@@ -10,6 +10,7 @@ sees them, so they can exceed a bound.
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
 from typing import Any, Final, Protocol
@@ -31,6 +32,7 @@ from engine.domain.events import CompetitorRegistered, Event, Recorded
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec, quotas
 from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Amounts, Quota, QuotaKey
+from engine.process.background import SharedTasks
 from engine.process.telemetry import QUOTAS_NEAR
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
@@ -83,14 +85,14 @@ class JudgedCase(Protocol):
 
 class UseCount:
     """What a token, or ALL_TOKENS, has written in one tournament, up to the head of its live. `adopt` sets the amounts
-    up to a sequence; `follow` adds each folded event."""
+    up to a sequence; `follow` adds each folded event. `early`: those folded while the log is counted."""
 
     def __init__(self, token_id: ActorId) -> None:
         self.ready = False
         self.recorded = NO_AMOUNTS
+        self.early: list[Recorded] | None = None
         self._token_id = token_id
         self._sequence = Sequence(0)
-        self._early: list[Recorded] = []  # folded before `adopt`
         self._judged_at = Sequence(0)
         self._last: JudgedCase | None = None
         self._under_way: dict[JudgedCase, Amounts] = {}  # judged at that head, and sent
@@ -98,13 +100,13 @@ class UseCount:
 
     def adopt(self, sequence: Sequence, amounts: Amounts) -> None:
         self._sequence, self.recorded, self.ready = sequence, amounts, True
-        early, self._early = self._early, []
-        for recorded in early:
+        for recorded in self.early or ():
             self.follow(recorded)
 
     def follow(self, recorded: Recorded) -> None:
         if not self.ready:
-            self._early.append(recorded)
+            if self.early is not None:
+                self.early.append(recorded)
         elif recorded.sequence > self._sequence and self._token_id in (ALL_TOKENS, recorded.actor):
             self.recorded += _amounts([recorded.event])
 
@@ -178,6 +180,7 @@ class Quotas:
         self._quotas: dict[QuotaKey, Quota] = {}
         self._counts: WeakKeyDictionary[LiveTournament, dict[ActorId, UseCount]] = WeakKeyDictionary()
         self._elsewhere: dict[ActorId, dict[TournamentId, Amounts]] = {}
+        self._adopting = SharedTasks[UseCount, None]()
         self._counting = asyncio.Lock()
         self._near: dict[QuotaKey, list[NearBound]] = {}
         self._looked_at = 0
@@ -210,12 +213,13 @@ class Quotas:
 
     async def settle(self, live: LiveTournament, actor: ActorId) -> None:
         """Counts what is already in the log. Raises DatabaseUnavailable."""
-        async with self._counting:
-            for key in _keys(live, actor):
-                if key in self._quotas:
-                    await self._adopt(live, key[1])
-                    if key[1] != ALL_TOKENS and key[1] not in self._elsewhere:
-                        await self._look_elsewhere(key[1])
+        for key in _keys(live, actor):
+            if key in self._quotas:
+                count = self._count(live, key[1])
+                if not count.ready:
+                    await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, key[1], count)))
+                if key[1] != ALL_TOKENS and key[1] not in self._elsewhere:
+                    await self._look_elsewhere(key[1])
 
     async def read(self) -> None:
         """Reads the quotas, and what tokens have written elsewhere; checks some quotas for warnings. Raises
@@ -251,14 +255,16 @@ class Quotas:
             if token_id in counts and counts[token_id].ready and live.tournament_id not in self._elsewhere[token_id]:
                 self._forget(live, token_id)
 
-    async def _adopt(self, live: LiveTournament, token_id: ActorId) -> None:
-        count, head = self._count(live, token_id), live.head.sequence
-        if count.ready:
-            return
-        async with self._database.connection_for(live.tournament_id) as connection:
-            begin = quotas.BEGINNING if token_id == ALL_TOKENS else head
-            await quotas.begin(connection, live.tournament_id, token_id, begin)
-            count.adopt(*await quotas.counted(connection, live.tournament_id, token_id, head))
+    async def _adopt(self, live: LiveTournament, token_id: ActorId, count: UseCount) -> None:
+        head, count.early = live.head.sequence, []
+        try:
+            async with self._database.connection_for(live.tournament_id) as connection:
+                begin = quotas.BEGINNING if token_id == ALL_TOKENS else head
+                await quotas.begin(connection, live.tournament_id, token_id, begin)
+            counted = await _counted(self._database, live.tournament_id, token_id, head, turns=self._counting)
+            count.adopt(counted.sequence, counted.amounts)
+        finally:
+            count.early = None
 
     def _written_elsewhere(self, live: LiveTournament, token_id: ActorId) -> Amounts:
         """What the token has written in other tournaments than this one."""
@@ -299,8 +305,7 @@ async def _use(database: Database, key: QuotaKey) -> Amounts:
     tournament_id, token_id = key
     if token_id != ALL_TOKENS:
         return sum((await _uses(database, token_id)).values(), NO_AMOUNTS)
-    async with database.connection_for(tournament_id) as connection:
-        return (await quotas.counted(connection, tournament_id, ALL_TOKENS))[1]
+    return (await _counted(database, tournament_id, ALL_TOKENS)).amounts
 
 
 async def _uses(database: Database, token_id: ActorId) -> dict[TournamentId, Amounts]:
@@ -309,9 +314,26 @@ async def _uses(database: Database, token_id: ActorId) -> dict[TournamentId, Amo
         tournament_ids = await quotas.tournaments_of(connection, token_id)
     found: dict[TournamentId, Amounts] = {}
     for one in tournament_ids:
-        async with database.connection_for(one) as connection:
-            found[one] = (await quotas.counted(connection, one, token_id))[1]
+        found[one] = (await _counted(database, one, token_id)).amounts
     return found
+
+
+async def _counted(
+    database: Database,
+    tournament_id: TournamentId,
+    token_id: ActorId,
+    to: Sequence = quotas.END,
+    *,
+    turns: asyncio.Lock | None = None,
+) -> quotas.Counted:
+    """The amounts up to the event `to`. Counting a large log takes many `turns` and connections, one after another, so
+    that others get theirs in between."""
+    counted: quotas.Counted | None = None
+    while counted is None or not counted.whole:
+        async with turns or nullcontext(), database.connection_for(tournament_id) as connection:
+            before = counted or await quotas.saved(connection, tournament_id, token_id)
+            counted = await quotas.counted_on(connection, tournament_id, token_id, before, to)
+    return counted
 
 
 def _keys(live: LiveTournament, actor: ActorId) -> tuple[QuotaKey, QuotaKey]:

@@ -23,9 +23,9 @@ BOUND_MAX: Final = 10**15
 COUNTED_AT_ONCE: Final = 100_000
 """Events that one statement counts."""
 SAVED_EVERY: Final = 1_000
-"""Events after which a count is saved."""
+"""A count is saved that found as many."""
 BEGINNING: Final = Sequence(0)
-_END: Final = Sequence(2**63 - 1)
+END: Final = Sequence(2**63 - 1)
 
 _QUOTAS: Final = (
     "SELECT tournament_id, token_id, events, competitors, bytes FROM quota ORDER BY tournament_id, token_id"
@@ -134,21 +134,31 @@ async def tournaments_of(connection: Connection, token_id: ActorId) -> list[Tour
     return [row[0] for row in await connection.fetch(_TOURNAMENTS, token_id)]
 
 
-async def counted(
-    connection: Connection, tournament_id: TournamentId, token_id: ActorId, to: Sequence = _END
-) -> tuple[Sequence, Amounts]:
-    """What the tournament holds of the token, or of ALL_TOKENS, and up to which event: `to`, if no more was counted."""
-    saved: Any = await connection.fetchrow(_COUNTED, tournament_id, token_id) or (0, 0, 0, 0)
-    sequence, amounts = saved[0], Amounts(*saved[1:])
-    kept_at = sequence
-    while True:
-        seen, last, *later = await connection.fetchrow(_COUNT, tournament_id, sequence, to, token_id, COUNTED_AT_ONCE)
-        if seen:
-            sequence, amounts = last, amounts + Amounts(*later)
-        if sequence - kept_at >= SAVED_EVERY:
-            await connection.execute(
-                _SAVE, tournament_id, token_id, sequence, amounts.events, amounts.competitors, amounts.bytes
-            )
-            kept_at = sequence
-        if seen < COUNTED_AT_ONCE:
-            return Sequence(sequence), amounts
+class Counted(Struct, frozen=True):
+    """The amounts up to and including an event. `whole`: no later ones need be counted."""
+
+    sequence: Sequence
+    amounts: Amounts
+    whole: bool = False
+
+
+async def saved(connection: Connection, tournament_id: TournamentId, token_id: ActorId) -> Counted:
+    """What was counted before of the token, or of ALL_TOKENS, in the tournament."""
+    sequence, *amounts = await connection.fetchrow(_COUNTED, tournament_id, token_id) or (0, 0, 0, 0)
+    return Counted(Sequence(sequence), Amounts(*amounts))
+
+
+async def counted_on(
+    connection: Connection, tournament_id: TournamentId, token_id: ActorId, before: Counted, to: Sequence = END
+) -> Counted:
+    """Counts up to COUNTED_AT_ONCE events after those `before`, up to the event `to`."""
+    seen, last, *later = await connection.fetchrow(
+        _COUNT, tournament_id, before.sequence, to, token_id, COUNTED_AT_ONCE
+    )
+    if not seen:
+        return Counted(before.sequence, before.amounts, whole=True)
+    amounts = before.amounts + Amounts(*later)
+    if last - before.sequence >= SAVED_EVERY:
+        of = amounts.events, amounts.competitors, amounts.bytes
+        await connection.execute(_SAVE, tournament_id, token_id, last, *of)
+    return Counted(Sequence(last), amounts, whole=seen < COUNTED_AT_ONCE)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,14 +16,14 @@ from api.desk.quotas import Share, shares
 from api.web.console.overview_page import quota_text
 from engine.database.pool import Database
 from engine.domain.commands import Command, RegisterCompetitor, RegisterCompetitors
-from engine.domain.errors import QuotaReached, TokenQuotaReached
-from engine.domain.events import CompetitorRegistered, Event
-from engine.domain.terms import OPERATOR, ActorId, CompetitorId
+from engine.domain.errors import DatabaseUnavailable, QuotaReached, TokenQuotaReached
+from engine.domain.events import CompetitorRegistered, Event, PointsAdded
+from engine.domain.terms import OPERATOR, ActorId, CompetitorId, TournamentId
 from engine.log import codec, quotas, registry
 from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Quota, QuotaKey
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, Service, slug_of
-from tests.desks import Arena, open_arena, record, recorded
+from tests.desks import Arena, open_arena, record, recorded, until
 from tests.tournaments import open_new_tournament
 
 _tokens = count(1_000_000)
@@ -135,6 +136,57 @@ async def test_a_process_accepts_what_has_room_and_nothing_more(
     for key, naive in pairs:
         said = [Share(what, naive.use(what), most) for what, most in naive.quota.bounds()]
         assert await shares(database, key) == said
+
+
+async def test_counting_a_large_log_delays_no_other_tournament(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, database = service.desk, service.database
+    large, small = [await open_arena(database) for _ in range(2)]
+    async with database.connection() as connection:
+        for _ in range(20):
+            one = new_competitor()
+            event = CompetitorRegistered(competitor_id=one.competitor_id, name=one.name)
+            await record(connection, large.tournament_id, event)
+    for arena in (large, small):
+        await bound(desk, (arena.tournament_id, ALL_TOKENS), Quota(events=1_000))
+    turns, counted_on = list[TournamentId](), quotas.counted_on
+
+    async def noted(connection: Any, tournament_id: TournamentId, *more: Any) -> Any:
+        turns.append(tournament_id)
+        if len(turns) == 2:
+            await until(lambda: bool(desk.quotas._counting._waiters))
+        return await counted_on(connection, tournament_id, *more)
+
+    monkeypatch.setattr(quotas, "counted_on", noted)
+    async with desk.live_pool.pinned(large.tournament_id) as one, desk.live_pool.pinned(small.tournament_id) as other:
+        await asyncio.gather(*(desk.quotas.settle(live, OPERATOR) for live in (one, one, other)))
+        assert turns.count(large.tournament_id) > 5
+        assert turns.index(small.tournament_id) == 2
+        assert all(counted.ready for live in (one, other) for counted in desk.quotas._counts[live].values())
+
+
+async def test_a_count_that_failed_keeps_no_events(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = service.desk
+    arena = await open_arena(service.database)
+    await bound(desk, (arena.tournament_id, ALL_TOKENS), Quota(events=1_000))
+
+    async def away(*_: Any) -> None:
+        raise DatabaseUnavailable
+
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        with monkeypatch.context() as patched:
+            patched.setattr(quotas, "begin", away)
+            with pytest.raises(DatabaseUnavailable):
+                await desk.submit(live, arena.points(), actor=OPERATOR)
+        (counted,) = desk.quotas._counts[live].values()
+        points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
+        async with service.database.connection() as connection:
+            await record(connection, arena.tournament_id, points)
+        await desk.live_pool.make_current(live)
+        assert (counted.ready, counted.early) == (False, None)
+        await desk.submit(live, arena.points(), actor=OPERATOR)
+        assert counted.use(live.head.sequence).events == live.head.sequence
 
 
 def _command(arena: Arena, what: str | int) -> Command:
