@@ -8,10 +8,11 @@ A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +25,15 @@ from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.events import Delta, Result
 from engine.domain.notation import Notation
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
+from engine.domain.steps import Steps, collected
+from engine.domain.terms import (
+    DELTAS_MAX,
+    PARTICIPANTS_MAX,
+    SCORE_PARTICIPANTS_MAX,
+    CompetitorId,
+    RankingId,
+    UnityId,
+)
 from projections.board.board import Board, Unity
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000
@@ -162,7 +171,11 @@ class Reader:
             raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
         return unity_id
 
-    def played(self, line: Line) -> Played:
+    def read_names(self, lines: Iterable[Line]) -> Steps[None]:
+        """Reads the names of competitors in steps, if the lines have any."""
+        return self._names.read_competitors(name for line in lines for name in _parts(line.fields["participants"]))
+
+    def played(self, line: Line) -> Steps[Played]:
         """The content of the line. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
         started_at = _time(line.fields["date"].strip(), self._zone, faults)
@@ -170,10 +183,14 @@ class Reader:
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
         named = _parts(line.fields["participants"])
-        participants = tuple(self._participants(named, faults))
+        if len(named) > PARTICIPANTS_MAX:
+            faults.append(Fault("participants", f"must name at most {PARTICIPANTS_MAX} competitors"))
+            raise Unacceptable("This line cannot be read.", faults)
+        participants = tuple((yield from collected(self._participants(named, faults))))
         score = line.fields["score"].strip()
         goals = _goals(score, participants)
-        deltas = [*self._column_deltas(line, participants, len(named), faults)]
+        of_columns = self._column_deltas(line, participants, len(named), faults)
+        deltas = yield from collected(islice(of_columns, DELTAS_MAX + 1))  # one too many is refused when it is judged
         deltas += self._score_deltas(score, goals, participants, faults)
         result = _result(score, participants, faults)
         if faults:

@@ -34,9 +34,11 @@ from engine.domain.commands import AddCompetition, AddPoints
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import CompetitionAdded, Event, Ignored, PointsAdded
 from engine.domain.judging import decide
+from engine.domain.steps import Steps
 from engine.domain.terms import ActorId, CompetitionId, RankingId
 from engine.log import import_runs, reading, registry
 from engine.log.import_runs import FINGERPRINT_BYTES
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
@@ -98,13 +100,13 @@ async def judge_competitions(
     desk: Desk, live: LiveTournament, ranking_id: RankingId, reader: Reader, lines: Items[Line]
 ) -> "Judged":
     """Finds what was imported before, and judges the rest. Adds nothing. Raises Unacceptable, naming the lines."""
-    asked = _asked(ranking_id, reader, lines)
+    asked = await in_time_slices(_asked(ranking_id, reader, lines))
     earlier = await _find_imported(desk, live, ranking_id, asked)
     async with desk.database.connection() as connection:
         ids = iter(await registry.next_ids(connection, len(asked)))
     for one in asked:
         one.competition_id = one.competition_id or CompetitionId(next(ids))
-    _judge(live, ranking_id, asked)
+    await in_time_slices(_judge(live, ranking_id, asked))
     keys = "\n".join([key for one in asked for key in (one.competition_key, one.points_key)])
     name = b32encode(sha256(keys.encode()).digest())[:NAME_CHARACTERS].decode().lower()
     return Judged(asked=asked, name=name, earlier=earlier.pop() if len(earlier) == 1 else None)
@@ -169,19 +171,21 @@ class Judged(Struct, frozen=True, kw_only=True):
     earlier: str | None
 
 
-def _asked(ranking_id: RankingId, reader: Reader, lines: Items[Line]) -> list[AskedLine]:
+def _asked(ranking_id: RankingId, reader: Reader, lines: Items[Line]) -> Steps[list[AskedLine]]:
     """Raises Unacceptable with the faults of all lines."""
+    yield from reader.read_names(lines)
     asked: list[AskedLine] = []
     faults: list[Fault] = []
     alike: Counter[object] = Counter()
     for line in lines:
         try:
-            played = reader.played(line)
+            played = yield from reader.played(line)
         except Unacceptable as refusal:
             faults += _of_line(line.number, refusal)
         else:
             alike[played.started_at, played.participants] += 1
             asked.append(AskedLine(played, ranking_id, alike[played.started_at, played.participants]))
+        yield
     _refuse_if_any(faults)
     return asked
 
@@ -284,7 +288,7 @@ def _fault(used: reading.KeyedEvent, its_print: bytes) -> str | None:
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _judge(live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine]) -> None:
+def _judge(live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine]) -> Steps[None]:
     """Judges each line that is not done as if those before it were. Raises Unacceptable with the faults of all."""
     board = replace(live.board, competitions=live.board.competitions.copy())
     revisions = Revisions()
@@ -298,6 +302,7 @@ def _judge(live: LiveTournament, ranking_id: RankingId, asked: Items[AskedLine])
                 decide(board, _points(one, ranking_id))
         except Unacceptable as refusal:
             faults += _of_line(one.played.number, refusal) or [Fault(f"line {one.played.number}", refusal.message)]
+        yield
     _refuse_if_any(faults)
 
 

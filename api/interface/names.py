@@ -17,6 +17,7 @@ from api.http.forms import parse_id
 from api.interface.competition_names import BETWEEN, competition_name
 from api.interface.lookup import ranking_of
 from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
@@ -26,6 +27,8 @@ SIMILAR_MAX: Final = 3
 """Similar names that a refusal of an unknown one lists."""
 COMPARED_MAX: Final = 5_000
 """Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
+UNKNOWN_COMPARED_MAX: Final = 10
+"""Unknown names of one request or file for which similar ones are sought."""
 _K = TypeVar("_K", bound=int)
 
 
@@ -38,22 +41,32 @@ class Names:
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._compared = 0
 
     def ranking(self, text: str) -> RankingId:
         rankings = self._board.rankings
         return RankingId(
-            _meant("ranking", text, rankings, lambda: _ids_by_name((i, r.name) for i, r in rankings.items()))
+            self._meant("ranking", text, rankings, lambda: _ids_by_name((i, r.name) for i, r in rankings.items()))
         )
 
     def competitor(self, text: str) -> CompetitorId:
-        return CompetitorId(_meant("competitor", text, self._board.competitors, lambda: self._competitors))
+        return CompetitorId(self._meant("competitor", text, self._board.competitors, lambda: self._competitors))
+
+    def read_competitors(self, texts: Iterable[str]) -> Steps[None]:
+        """Reads the names of all competitors in steps, if one of the texts may be a name: there may be a million."""
+        for text in texts:
+            yield
+            if parse_id(text) not in self._board.competitors:
+                competitors = self._board.competitors.run(1, len(self._board.competitors))
+                self._competitors = yield from _ids_by_name_steps((one, its.name) for one, its in competitors)
+                return
 
     def competitors(self, texts: Iterable[str]) -> tuple[CompetitorId, ...]:
         return tuple(map(self.competitor, texts))
 
     def competition(self, text: str) -> CompetitionId:
         competitions = self._board.competitions
-        return CompetitionId(_meant("competition", _with_dashes(text), competitions, lambda: self._competitions))
+        return CompetitionId(self._meant("competition", _with_dashes(text), competitions, lambda: self._competitions))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
         """Raises NotFound also for a ranking that is not there."""
@@ -64,7 +77,7 @@ class Names:
         for unity_id, unity in unities.items():
             if unity.name == text.strip():
                 return unity_id
-        similar = "" if number else _similar(text, [unity.name for unity in unities.values()])
+        similar = "" if number else self._similar(text, [unity.name for unity in unities.values()])
         raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.{similar}")
 
     def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
@@ -83,6 +96,33 @@ class Names:
             if (name := competition_name(self._board, c))
         )
 
+    def _meant(
+        self, what: str, text: str, those: Mapping[_K, object], named: Callable[[], Mapping[str, list[_K]]]
+    ) -> int:
+        number = parse_id(text)
+        if number is not None and number in those:
+            return number
+        name, all_named = text.strip(), named()
+        ids = all_named.get(name, [])
+        if len(ids) > 1:
+            listed = ", ".join(map(str, ids[:IDS_LISTED_MAX]))
+            more = f" and {len(ids) - IDS_LISTED_MAX:,} more" if len(ids) > IDS_LISTED_MAX else ""
+            raise Unacceptable(f"{len(ids):,} {what}s are named {name!r}; give the id of one: {listed}{more}.")
+        if ids:
+            return ids[0]
+        if number is not None:
+            return number
+        raise NotFound(f"This tournament has no {what} {name!r}.{self._similar(name, all_named)}")
+
+    def _similar(self, unknown: str, names: Collection[str]) -> str:
+        """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
+        self._compared += 1
+        if self._compared > UNKNOWN_COMPARED_MAX or len(names) > COMPARED_MAX:
+            return ""
+        by_folded = {name.casefold(): name for name in names if name}
+        found = get_close_matches(unknown.casefold(), by_folded, SIMILAR_MAX)
+        return f" Similar: {', '.join([repr(by_folded[folded]) for folded in found])}." if found else ""
+
 
 def _with_dashes(name: str) -> str:
     """The name of a competition, which may be written with hyphens. Names of participants may hold some, too."""
@@ -90,33 +130,12 @@ def _with_dashes(name: str) -> str:
 
 
 def _ids_by_name(named: Iterable[tuple[_K, str]]) -> Mapping[str, list[_K]]:
+    return finished(_ids_by_name_steps(named))
+
+
+def _ids_by_name_steps(named: Iterable[tuple[_K, str]]) -> Steps[Mapping[str, list[_K]]]:
     ids: defaultdict[str, list[_K]] = defaultdict(list)
     for item_id, name in named:
         ids[name].append(item_id)
+        yield
     return ids
-
-
-def _meant(what: str, text: str, those: Mapping[_K, object], named: Callable[[], Mapping[str, list[_K]]]) -> int:
-    number = parse_id(text)
-    if number is not None and number in those:
-        return number
-    name, all_named = text.strip(), named()
-    ids = all_named.get(name, [])
-    if len(ids) > 1:
-        listed = ", ".join(map(str, ids[:IDS_LISTED_MAX]))
-        more = f" and {len(ids) - IDS_LISTED_MAX:,} more" if len(ids) > IDS_LISTED_MAX else ""
-        raise Unacceptable(f"{len(ids):,} {what}s are named {name!r}; give the id of one: {listed}{more}.")
-    if ids:
-        return ids[0]
-    if number is not None:
-        return number
-    raise NotFound(f"This tournament has no {what} {name!r}.{_similar(name, all_named)}")
-
-
-def _similar(unknown: str, names: Collection[str]) -> str:
-    """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
-    if len(names) > COMPARED_MAX:
-        return ""
-    by_folded = {name.casefold(): name for name in names if name}
-    found = get_close_matches(unknown.casefold(), by_folded, SIMILAR_MAX)
-    return f" Similar: {', '.join([repr(by_folded[folded]) for folded in found])}." if found else ""

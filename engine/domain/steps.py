@@ -3,11 +3,20 @@
 Pure. `engine/process/time_slices.py` takes steps with pauses.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TypeVar, cast
 
 _T = TypeVar("_T")
 Steps = Generator[None, None, _T]
+
+
+def collected(items: Iterable[_T]) -> Steps[list[_T]]:
+    """A list of the items, each of which is made in a step."""
+    found = []
+    for item in items:
+        found.append(item)
+        yield
+    return found
 
 
 def finished(steps: Steps[_T]) -> _T:

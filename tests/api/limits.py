@@ -138,7 +138,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "names; ids; time zones that a refusal suggests",
-                f"{names.SIMILAR_MAX}, of at most {names.COMPARED_MAX:,} names; {names.IDS_LISTED_MAX}; "
+                f"{names.SIMILAR_MAX}, of at most {names.COMPARED_MAX:,} names, for {names.UNKNOWN_COMPARED_MAX} "
+                f"unknown ones; {names.IDS_LISTED_MAX}; "
                 f"{zones.NEAR_ZONES_MAX}",
                 "others not named",
             ),

@@ -33,6 +33,7 @@ from api.web.console.inputs import KEY, Filling, new_key
 from api.web.page import number_text
 from engine.domain.errors import Fault, NotFound, TallybookError, Unacceptable, Unreadable
 from engine.domain.terms import RankingId
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.past import folds
@@ -60,12 +61,12 @@ class ImportHandlers:
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 board = context.live.board
-                lines = read_lines(board, form.get(CSV, ""))
+                imported = await in_time_slices(read_lines(board, form.get(CSV, "")))
                 if form.get(STEP) != "register":
                     filling = Filling(key=key or new_key(), given=form)
-                    return look_page(viewer, await venue_of(context, incoming), board, lines, filling)
+                    return look_page(viewer, await venue_of(context, incoming), board, imported, filling)
             receipt = await self._console.handlers.perform(
-                incoming, REGISTER, viewer.token, items_form(lines), key=key, if_match=None
+                incoming, REGISTER, viewer.token, items_form(imported.lines), key=key, if_match=None
             )
         except TallybookError as error:
             return await refused_reply(self._competitors_page, incoming, viewer, error, key=key, form=form)

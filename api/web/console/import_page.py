@@ -1,6 +1,6 @@
 """The pages for registering competitors from CSV: the text, its effects, and the form that registers them. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -15,6 +15,7 @@ from api.web.page import number_text
 from engine.domain.commands import RegisterCompetitor, RegisterCompetitors
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.judging import decide
+from engine.domain.steps import Steps
 from engine.domain.terms import ITEMS_MAX, CompetitorId
 from projections.board.board import Board
 
@@ -34,8 +35,15 @@ class ImportedLine(Struct, frozen=True):
     item: Mapping[str, object]
 
 
-def read(board: Board, text: str) -> list[ImportedLine]:
-    """The lines of a text, checked. Raises Unreadable, and Unacceptable with every fault by its line."""
+class Imported(Struct, frozen=True):
+    """The lines of a text, and the names among them that competitors have already."""
+
+    lines: list[ImportedLine]
+    known: Collection[str]
+
+
+def read(board: Board, text: str) -> Steps[Imported]:
+    """Reads the text, and checks its lines. Raises Unreadable, and Unacceptable with every fault by its line."""
     rows = csv_rows(text.removeprefix("\ufeff"))
     _, first = next(rows, (1, []))
     columns = [column.strip() for column in first]
@@ -44,9 +52,12 @@ def read(board: Board, text: str) -> list[ImportedLine]:
     numbered = list(rows)
     if not 0 < len(numbered) <= ITEMS_MAX:
         raise Unreadable(f"The text must have from 1 to {number_text(ITEMS_MAX)} lines after the first.")
+    wanted = {field.strip() for _, row in numbered for field in row}
     ids: dict[str, list[CompetitorId]] = {}
-    for one, found in board.competitors.items():
-        ids.setdefault(found.name, []).append(one)
+    for one, found in board.competitors.run(1, len(board.competitors)):
+        if found.name in wanted:
+            ids.setdefault(found.name, []).append(one)
+        yield
     lines, faults = [], []
     for number, row in numbered:
         if len(row) != len(columns):
@@ -67,7 +78,7 @@ def read(board: Board, text: str) -> list[ImportedLine]:
         faults = _judged(board, lines)
     if faults:
         raise Unacceptable("Nothing was registered; correct these lines.", faults)
-    return lines
+    return Imported(lines, ids.keys())
 
 
 def _judged(board: Board, lines: Items[ImportedLine]) -> list[Fault]:
@@ -145,12 +156,12 @@ def csv_input(filling: Filling, label: str, about: str) -> Html:
     )
 
 
-def look_page(viewer: Viewer, venue: Venue, board: Board, lines: Items[ImportedLine], filling: Filling) -> bytes:
+def look_page(viewer: Viewer, venue: Venue, board: Board, imported: Imported, filling: Filling) -> bytes:
     """The effects of the text, and the button that registers it."""
+    lines = imported.lines
     rows: list[list[Child]] = [_row(board, line) for line in lines[:ROWS_SHOWN]]
     rest = len(lines) - len(rows)
-    known = {found.name for found in board.competitors.values()}
-    twice = [str(line.item["name"]) for line in lines if line.item["name"] in known]
+    twice = [str(line.item["name"]) for line in lines if line.item["name"] in imported.known]
     named = ", ".join(twice[:3]) + (" …" if len(twice) > 3 else "")
     count, heads = number_text(len(lines)), [("Competitor", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")]
     return console_page(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.interface.names import COMPARED_MAX, IDS_LISTED_MAX, Names
+from api.interface.names import COMPARED_MAX, IDS_LISTED_MAX, UNKNOWN_COMPARED_MAX, Names
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.events import CompetitorRegistered, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
@@ -181,6 +181,15 @@ def test_an_unknown_name_is_not_compared_with_too_many_others() -> None:
         Names(board_of(["Ann", *others])).competitor("ann")
     with pytest.raises(NotFound, match=r"no competitor 'ann'\.$"):
         Names(board_of(["Ann", *others, "Bob"])).competitor("ann")
+
+
+def test_no_more_than_some_unknown_names_are_compared() -> None:
+    names, refusals = Names(board_of(["Ann"])), list[str]()
+    for _ in range(UNKNOWN_COMPARED_MAX + 2):
+        with pytest.raises(NotFound) as refusal:
+            names.competitor("ann")
+        refusals.append(refusal.value.message)
+    assert ["Similar" in message for message in refusals] == [True] * UNKNOWN_COMPARED_MAX + [False] * 2
 
 
 def test_a_refusal_lists_some_ids_and_counts_the_others() -> None:

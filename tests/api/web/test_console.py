@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
+from itertools import count
 from typing import Any, Final
 
 import asyncpg
@@ -23,6 +24,8 @@ from api.web.console.changes import CONSOLE_CHANGES, Beginning
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
 from engine.log.registry import tournament_named
+from engine.process import time_slices
+from engine.process.time_slices import TimeSlice
 from projections.live import pool
 from projections.verification.noted import note_verified
 from tests.api.asking import Log, log, path_of, with_points
@@ -727,6 +730,30 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     found = (await season.client.get("competitors.json?name=Zoe")).json["competitors"]["competitor"]
     assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
     assert found[0]["level"] == 1
+
+
+@pytest.mark.parametrize("what", ["competitors", "competitions"])
+async def test_others_get_their_turns_however_much_is_imported(
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    page = at(season, "/competitors/import")
+    text = "name,parent\n" + "Zoe,Nobody\n" * 50
+    if what == "competitions":
+        page = at(season, f"/rankings/{season.ranking_id}/import")
+        text = "date,participants,score\n" + f"2026-05-03,{'|'.join(['Nobody'] * 5)},\n" * 50
+    form, action = form_of(await visitor.page(page))
+    turns, give_way = count(), TimeSlice.give_way
+
+    async def counted(time_slice: TimeSlice) -> None:
+        next(turns)
+        await give_way(time_slice)
+
+    monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(TimeSlice, "give_way", counted)
+    refused = await visitor.post(action, form | {"csv": text})
+    assert refused.status == 422
+    assert "Nobody" in words(refused.body.decode())
+    assert next(turns) >= len(season.ids) + (0 if what == "competitors" else 50)
 
 
 async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, season: Season) -> None:
