@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from engine.domain.presentation import ZONE_DEFAULT, zone_fault
 
 NEAR_ZONES_MAX: Final = 3
+_COMPARED_CHARACTERS_MAX: Final = 100
+"""The first ones of an unknown name, with which similar names are sought."""
 _NOT_EVERYWHERE: Final = frozenset({"localtime", "Factory"})
 """Names that Python lists, though the first has the days of the machine, and browsers know neither."""
 
@@ -42,7 +44,7 @@ def unknown_zone(name: str) -> str | None:
     fault = zone_fault(name)
     if fault is None and name in _names():
         return None
-    near = _near(name)
+    near = _near(name[:_COMPARED_CHARACTERS_MAX])
     return (fault or "is not a time zone that is known here") + (f"; near it: {', '.join(near)}" if near else "")
 
 

@@ -109,6 +109,9 @@ class Listening(Protocol):
     def take(self, pieces: "Pieces") -> bool:
         """Sends the events. Returns False if it did not: it is behind, and reads at its own pace."""
 
+    def read_on(self) -> None:
+        """Lets it read what it lacks at its own pace."""
+
     def give_sign_of_life(self, silent_since: float) -> None:
         """Sends something if nothing has been sent since then, in the loop's time."""
 
@@ -272,11 +275,15 @@ class Follower:
         return pieces
 
     def handing_out(self, pieces: "Pieces") -> Iterator[None]:
-        """Hands the events to each of the current listeners, one in each step, until somebody is erased."""
+        """Hands the events to each of the current listeners, one in each step, until somebody is erased: then the
+        others read them again."""
         erased = self.erased
         for listener in list(self.current):
-            if self.erased != erased:
-                return  # they may have the name; who is behind reads again
+            if self.erased != erased:  # they may have the name
+                for behind in [one for one in self.current if one.position.sequence < pieces.last.sequence]:
+                    del self.current[behind]
+                    behind.read_on()
+                return
             if listener in self.current and not listener.take(pieces):  # it may have ended meanwhile
                 self.current.pop(listener, None)
             yield

@@ -188,7 +188,7 @@ class Listener:
         """Sends the events after its position. Returns False if it did not: it has ended, or it is behind, and reads at
         its own pace."""
         if self.why or self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
-            self._called.set()
+            self.read_on()
             return False
         if pieces.last.sequence > self.position.sequence:
             if pieces.follow(self.position):
@@ -196,6 +196,9 @@ class Listener:
             else:
                 self.end("log_replaced")
         return True
+
+    def read_on(self) -> None:
+        self._called.set()
 
     def give_sign_of_life(self, silent_since: float) -> None:
         """Sends something if nothing has been sent since, in the loop's time: its position if that has moved."""

@@ -32,6 +32,8 @@ from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from projections.tables import snapshots, tables
 from projections.verification.witness import is_cut_off
 
+READ_EVENTS_AT_ONCE: Final = 100_000
+"""Events that one statement reads. All of a large log would exceed the time that a statement has."""
 ERASE_ATTEMPTS_MAX: Final = 10
 """How often an erasure is appended again because others appended meanwhile."""
 LINE_BYTES_MAX: Final = 4_096
@@ -50,11 +52,12 @@ _REGISTERED: Final = """
 _ERASED_AT: Final = """
     SELECT recorded_at FROM event WHERE tournament_id = $1 AND kind = 'CompetitorErased' AND body = $2 LIMIT 1
 """
-# Reads all events of the tournament: those that were erased are in no index.
+# Reads all these events: those that were erased are in no index.
 _FORGOTTEN: Final = """
     SELECT recorded_at, left(body, 40) AS body
     FROM event
     WHERE tournament_id = $1 AND kind = 'CompetitorRegistered' AND personal IS NULL
+        AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
 """
 
@@ -114,16 +117,21 @@ async def erasures(database: Database) -> AsyncIterator[Erasure]:
     for entry in entries:
         async with database.connection_for(entry.tournament_id) as connection:
             erased = set(await reading.erased_since(connection, entry.tournament_id, Sequence(0)))
-            for row in await connection.fetch(_FORGOTTEN, entry.tournament_id) if erased else ():
-                competitor_id = _competitor_in(row["body"])
-                if competitor_id in erased:
-                    yield Erasure(
-                        tournament=entry.tournament_id,
-                        slug=entry.slug,
-                        competitor=competitor_id,
-                        registered_at=row["recorded_at"],
-                        erased_at=await connection.fetchval(_ERASED_AT, entry.tournament_id, _body(competitor_id)),
-                    )
+            if not erased:
+                continue
+            head = (await heads.current(connection, [entry.tournament_id]))[entry.tournament_id]
+            for after in range(0, head.sequence, READ_EVENTS_AT_ONCE):
+                upto = after + READ_EVENTS_AT_ONCE
+                for row in await connection.fetch(_FORGOTTEN, entry.tournament_id, after, upto):
+                    competitor_id = _competitor_in(row["body"])
+                    if competitor_id in erased:
+                        yield Erasure(
+                            tournament=entry.tournament_id,
+                            slug=entry.slug,
+                            competitor=competitor_id,
+                            registered_at=row["recorded_at"],
+                            erased_at=await connection.fetchval(_ERASED_AT, entry.tournament_id, _body(competitor_id)),
+                        )
 
 
 _COMPETITOR: Final = re.compile(r'\{"competitor_id":([1-9][0-9]{0,18})[,}]')

@@ -28,6 +28,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.tables.tables: ROWS_MAX COMPETITIONS_AT_ONCE
         projections.tables.wakeup: TOURNAMENTS_MAX HINTS_MAX
         projections.tables.worker: BATCH_TOURNAMENTS_MAX
+        projections.verification.erasures: READ_EVENTS_AT_ONCE
         projections.verification.source: TOGETHER_MAX SMALL_EVENTS_MAX SMALL_BYTES_MAX TOGETHER_ROWS_MAX
         projections.verification.stored_log: BLOCKS_MAX BYTES_MAX
         api.desk.docket: BLOCK_LINES_MAX
@@ -126,6 +127,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.cli.charts: LABEL_CELLS_MAX CONTRAST_MIN DAYS_MIN
         api.cli.history_text: NAME_CELLS_MAX
         api.http.forms: _SHOWN_CHARACTERS_MAX
+        api.http.zones: _COMPARED_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
         api.web.competitions: _PARTICIPANTS_LOOKED_AT_MAX _SIDES_LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from api.http.problems import STATUSES
 from api.stream import followers, frames
+from api.stream.followers import Follower, Pieces
 from api.stream.frames import Frame, StreamFormat
+from api.stream.listeners import Listener
 from api.stream.public_frames import PUBLIC_KINDS, PUBLIC_LOG
 from engine.domain.errors import ListenersFull
 from engine.domain.events import Event
@@ -162,6 +164,33 @@ async def test_who_listens_while_all_is_held_hears_nothing_until_something_is_re
         await change(season.client, freeze="now")
         await connection.feed(spectator, lambda: spectator.count("caught-up") == 3)
     assert spectator.sequences[0] == 4
+
+
+async def test_who_was_not_reached_before_somebody_was_erased_reads_on_though_all_is_held(
+    service: Service, season: Season, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await change(season.client, freeze=3)
+    await change(season.client, published="true")
+    spectators = [Spectator(SSE), Spectator(SSE)]
+    taken, take = list[Listener](), Listener.take
+
+    def taking(listener: Listener, pieces: Pieces) -> bool:
+        taken.append(listener)
+        (follower,) = [one for one in gc.get_objects() if isinstance(one, Follower) and listener in one.listeners]
+        follower.erased += 1
+        return take(listener, pieces)
+
+    async with (
+        listening(service, board.slug, "?after=head", Accept=SSE) as first,
+        listening(service, board.slug, "?after=head", Accept=SSE) as second,
+    ):
+        await first.feed(spectators[0], lambda: bool(spectators[0].count("caught-up")))
+        await second.feed(spectators[1], lambda: bool(spectators[1].count("caught-up")))
+        monkeypatch.setattr(Listener, "take", taking)
+        await change(season.client, reveal=4)
+        await first.feed(spectators[0], lambda: spectators[0].sequence >= 4)
+        await second.feed(spectators[1], lambda: spectators[1].sequence >= 4)
+    assert len(taken) == 1
 
 
 async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(

@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.database.pool import Database
 from engine.domain.errors import Unacceptable
-from engine.domain.terms import CompetitorId, TournamentId
+from engine.domain.events import CompetitorRegistered
+from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
+from projections.verification import erasures
 from projections.verification.erasures import FAULTS_SHOWN_MAX, LINE_BYTES_MAX, Erasure, Unread, kept_in, listed
+from tests.desks import record
+from tests.tournaments import open_new_tournament
 
 ERASURE: Final = Erasure(
     tournament=TournamentId(7),
@@ -106,3 +111,19 @@ def test_of_many_wrong_lines_the_first_are_named(path: Path) -> None:
     with pytest.raises(Unacceptable) as refused:
         kept_in(path)
     assert [fault.field for fault in refused.value.faults] == [f"line {n + 1}" for n in range(FAULTS_SHOWN_MAX)]
+
+
+async def test_a_list_names_all_who_were_erased_however_few_events_one_statement_reads(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasures, "READ_EVENTS_AT_ONCE", 2)
+    for erased in ([1, 2, 5, 6, 7], []):
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with database.connection() as connection:
+            for number in range(1, 8):
+                registered = CompetitorRegistered(competitor_id=CompetitorId(number), name=f"Number {number}")
+                await record(connection, tournament_id, registered)
+        for number in erased:
+            await erasures.erase_in_log(database, tournament_id, CompetitorId(number))
+        found = [one.competitor async for one in erasures.erasures(database) if one.tournament == tournament_id]
+        assert found == erased
