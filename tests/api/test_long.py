@@ -35,6 +35,7 @@ from engine.domain.events import (
     CompetitorRegistered,
     RankingClosed,
     RankingCreated,
+    RankingsOrdered,
     Recorded,
 )
 from engine.domain.judging import decide
@@ -60,6 +61,7 @@ def asked(live: LiveTournament) -> dict[str, bytes | TaggedBody | Later]:
     found: dict[str, bytes | TaggedBody | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
     brief = RankingsQuestion(omit="competitors")
     found["rankings without competitors"] = answered(live, "GET rankings.json", brief)
+    found["ordered rankings"] = answered(live, "PUT rankings.json", RankingsOrdered(rankings=()))
     for n, page in enumerate(PAGES):
         found[f"competitors {n}"] = answered(live, "GET competitors.json", page)
         found[f"competitions {n}"] = answered(live, "GET competitions.json", page)

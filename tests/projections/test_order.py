@@ -131,6 +131,15 @@ def turn_over(unity: Unity) -> None:
         unity.come_or_go(competitor_id)
 
 
+def test_held_lines_stay_what_they_were() -> None:
+    unity = Unity(everybody, {one: -n for n, one in enumerate(everybody)}, Sort.DESC)
+    held = unity.order.held(2, 7)
+    for one in everybody:
+        unity.add(one, int(one) % 5)
+    unity.come_or_go(everybody[3])
+    assert (len(held), list(held)) == (5, everybody[2:7])
+
+
 def test_places_of_a_line_do_not_run_out() -> None:
     """A million competitors, each with one place, and the vacant places that may be among them."""
     assert 2 * ENROLLED_MAX + enrolment.VACANT_SPARE < 2**order.PLACE_BITS

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import count
-from typing import Final
+from itertools import count, cycle
+from typing import Any, Final
 
 import pytest
 from msgspec import UNSET, UnsetType
@@ -179,6 +179,38 @@ async def test_what_changes_while_an_order_is_made_is_in_it(
     fold(live, points((1, POINTS, 1)))
     assert live.orders.size_bytes == 0
     await assert_current(live, POINTS)
+
+
+async def test_others_get_their_turns_however_many_lines_are_moved(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await assert_current(live, POINTS)
+    fold(live, points(*((n, POINTS, n) for n in range(1, 31))))
+    turns = count()
+    monkeypatch.setattr(orders, "_MOVED_AT_ONCE", 1)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
+    monkeypatch.setattr(AlwaysOver, "meanwhile", lambda: next(turns))
+    await assert_current(live, POINTS)
+    assert next(turns) >= 30
+
+
+async def test_an_order_that_was_overtaken_twice_is_made_at_once(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its unity is sorted otherwise again and again."""
+    at_once, make = list[bool](), orders.Orders._make
+
+    async def noted(self: orders.Orders, *given: Any, **how: Any) -> None:
+        at_once.append(how["at_once"])
+        await make(self, *given, **how)
+
+    sorts = cycle([redefined(POINTS, sort=Sort.ASC), redefined(POINTS, sort=Sort.DESC)])
+    monkeypatch.setattr(orders.Orders, "_make", noted)
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
+    monkeypatch.setattr(AlwaysOver, "meanwhile", lambda: None if len(at_once) > 2 else fold(live, next(sorts)))
+    await assert_current(live, POINTS)
+    assert at_once == [False, False, True]
 
 
 async def test_an_order_does_not_wait_for_another_that_is_being_made(

@@ -55,6 +55,7 @@ from projections.verification.all_tournaments import Plan, Report
 from projections.verification.block_checks import hash_of_points
 from projections.verification.erasures import erase_in_log
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, Progress, ProgressFile, beginning
+from projections.verification.setting_aside import set_aside
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
@@ -1359,6 +1360,22 @@ async def test_a_verification_continues_where_it_was_interrupted_and_rereads_not
     assert report.events == LAST - kept
     whole = await verified(database, digests=notes)
     assert report.heads == whole.heads
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+async def test_a_verification_continues_after_an_event_that_had_been_set_aside(
+    database: Database, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    arena = await open_arena(database)
+    sequence = await poison(owner, arena, "unknown unity")
+    await set_aside(database, arena.tournament_id, sequence)
+    for _ in range(3):
+        await record(owner, arena.tournament_id, PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas))
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=sequence + 2)
+    report = await verified(database, **plan)
+    assert (report.resumed, report.differences) == (True, [])
+    assert report.events <= (await verified(database)).events - sequence
 
 
 @pytest.mark.usefixtures("one_block_at_once")
