@@ -247,17 +247,7 @@ async def record_result(
     winner
         Id or name of the participant that won. Empty: none did. Without it, the winner stays.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        competition_id = names.competition(competition)
-        found = live.board.competitions.get(competition_id)
-        command = ChangeCompetition(
-            competition_id=competition_id,
-            result=changed(result, lambda text: _result(names, text, found.participants if found else ())),
-            winner_id=changed(winner, names.competitor),
-        )
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+    await change_competition(slug, competition, result=result, winner=winner, json=json, where=where)
 
 
 def _row(board: Board, competition_id: CompetitionId, competition: Competition) -> dict[str, object]:

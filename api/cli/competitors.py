@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from msgspec import UNSET
 
 from api.cli import printing
-from api.cli.changes import changed
+from api.cli.changes import changed, record
 from api.cli.imports import register_competitors
 from api.cli.interruptions import interruptible
 from api.cli.names import CompetitorText
@@ -98,17 +98,18 @@ async def change_competitor(
     parent
         Id or name of the competitor above this one in the hierarchy.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        command = ChangeCompetitor(
+    await record(
+        slug,
+        where,
+        lambda names: ChangeCompetitor(
             competitor_id=names.competitor(competitor),
             name=UNSET if name is None else name,
             tags=UNSET if tag is None else None if tag == [""] else tuple(tag),
             color=changed(color, str),
             parent_id=changed(parent, names.competitor),
-        )
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+        ),
+        json=json,
+    )
 
 
 async def erase_competitor(

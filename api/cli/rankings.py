@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import fields, replace
 
 from api.cli import printing
-from api.cli.changes import changed
+from api.cli.changes import changed, record
 from api.cli.names import CompetitorTexts, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports import templates
@@ -106,11 +106,12 @@ def _of_kind(kind: Kind, given: Template) -> Template:
 async def rename_ranking(
     slug: Slug, ranking: RankingText, name: NewName, /, *, json: Json = False, where: Where = HERE
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        receipt = await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
-    printing.recorded(
-        receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is named {isolated(name.strip())}"
+    await record(
+        slug,
+        where,
+        lambda names: ChangeRankingInformation(ranking_id=names.ranking(ranking), name=name),
+        json=json,
+        sentence=lambda command: f"ranking {command.ranking_id} is named {isolated(name.strip())}",
     )
 
 
@@ -123,31 +124,36 @@ async def describe_ranking(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        command = ChangeRankingInformation(ranking_id=ranking_id, description=changed(description, str))
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+    await record(
+        slug,
+        where,
+        lambda names: ChangeRankingInformation(
+            ranking_id=names.ranking(ranking), description=changed(description, str)
+        ),
+        json=json,
+    )
 
 
 async def add_participants(
     slug: Slug, ranking: RankingText, /, *competitors: CompetitorTexts, json: Json = False, where: Where = HERE
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        command = ChangeParticipants(ranking_id=names.ranking(ranking), added=names.competitors(competitors))
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+    await record(
+        slug,
+        where,
+        lambda names: ChangeParticipants(ranking_id=names.ranking(ranking), added=names.competitors(competitors)),
+        json=json,
+    )
 
 
 async def remove_participants(
     slug: Slug, ranking: RankingText, /, *competitors: CompetitorTexts, json: Json = False, where: Where = HERE
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        command = ChangeParticipants(ranking_id=names.ranking(ranking), removed=names.competitors(competitors))
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+    await record(
+        slug,
+        where,
+        lambda names: ChangeParticipants(ranking_id=names.ranking(ranking), removed=names.competitors(competitors)),
+        json=json,
+    )
 
 
 async def add_unity(
@@ -200,17 +206,17 @@ async def change_unity(
     sort
         Which totals are better from now on: higher ones (DESC) or lower ones (ASC).
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        ranking_id = names.ranking(ranking)
-        command = ChangeUnity(
-            ranking_id=ranking_id,
+    await record(
+        slug,
+        where,
+        lambda names: ChangeUnity(
+            ranking_id=(ranking_id := names.ranking(ranking)),
             unity_id=names.unity(ranking_id, unity),
             name=UNSET if name is None else name,
             sort=UNSET if sort is None else Sort(sort),
-        )
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+        ),
+        json=json,
+    )
 
 
 async def add_points(
@@ -238,31 +244,43 @@ async def add_points(
 
 
 async def close_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        receipt = await desk.submit(live, CloseRanking(ranking_id=ranking_id), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is closed")
+    await record(
+        slug,
+        where,
+        lambda names: CloseRanking(ranking_id=names.ranking(ranking)),
+        json=json,
+        sentence=lambda command: f"ranking {command.ranking_id} is closed",
+    )
 
 
 async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        receipt = await desk.submit(live, ReopenRanking(ranking_id=ranking_id), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is open")
+    await record(
+        slug,
+        where,
+        lambda names: ReopenRanking(ranking_id=names.ranking(ranking)),
+        json=json,
+        sentence=lambda command: f"ranking {command.ranking_id} is open",
+    )
 
 
 async def hide_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        receipt = await desk.submit(live, ChangeVisibility(ranking_id=ranking_id, hidden=True), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is hidden")
+    await record(
+        slug,
+        where,
+        lambda names: ChangeVisibility(ranking_id=names.ranking(ranking), hidden=True),
+        json=json,
+        sentence=lambda command: f"ranking {command.ranking_id} is hidden",
+    )
 
 
 async def show_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking_id = Names(live.board).ranking(ranking)
-        receipt = await desk.submit(live, ChangeVisibility(ranking_id=ranking_id, hidden=False), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is not hidden any more")
+    await record(
+        slug,
+        where,
+        lambda names: ChangeVisibility(ranking_id=names.ranking(ranking), hidden=False),
+        json=json,
+        sentence=lambda command: f"ranking {command.ranking_id} is not hidden any more",
+    )
 
 
 async def order_rankings(
@@ -272,11 +290,7 @@ async def order_rankings(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        command = OrderRankings(rankings=tuple(names.ranking(text) for text in rankings))
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
+    await record(slug, where, lambda names: OrderRankings(rankings=tuple(map(names.ranking, rankings))), json=json)
 
 
 async def list_rankings(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:

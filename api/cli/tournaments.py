@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from msgspec import UNSET, UnsetType
 
 from api.cli import printing
+from api.cli.changes import record
 from api.cli.files import read_bytes
 from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk import opening
@@ -55,9 +56,13 @@ async def rename_tournament(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        receipt = await desk.submit(live, RenameTournament(name=name), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {isolated(name.strip())}")
+    await record(
+        slug,
+        where,
+        lambda _names: RenameTournament(name=name),
+        json=json,
+        sentence=lambda _command: f"tournament {slug} is named {isolated(name.strip())}",
+    )
 
 
 async def present_tournament(
@@ -93,9 +98,8 @@ async def present_tournament(
     )
     if command == ChangePresentation():
         raise Unacceptable("Say what to change: --zone, --language, --accent, --logo or --listed.")
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"the presentation of {slug} is changed")
+    sentence = f"the presentation of {slug} is changed"
+    await record(slug, where, lambda _names: command, json=json, sentence=lambda _command: sentence)
     if accent and not json:
         light, dark = accents(accent.lower())
         printing.say(

@@ -60,6 +60,10 @@ class Read(Enveloped, frozen=True, kw_only=True):
     judged: bool = False
 
 
+class NoQuestion(Struct, frozen=True):
+    """That of a read that shows the one thing of its kind in a tournament."""
+
+
 class RecallContext(Struct):
     """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now.
     `time_slices` are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: `past` was

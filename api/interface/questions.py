@@ -15,8 +15,9 @@ from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.windows import Window
 from engine.domain.errors import Fault, Unreadable
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.process.time_slices import TimeSlice, TimeSlices
+from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board
 from projections.board.selection import CompetitorFilter, Selection
 from projections.past import moments
@@ -170,13 +171,12 @@ def moved(position: int, then: int | None) -> int | None:
 
 async def with_moved(lines: Iterable[_S], position_then: PositionThen) -> list[_S]:
     """The lines with their field `moved`."""
-    found, time_slice = [], TimeSlice()
-    for line in lines:
+
+    def with_its(line: _S) -> _S:
         then = position_then(CompetitorId(line.competitor_id))
-        found.append(msgspec.structs.replace(line, moved=moved(line.position, then)))
-        if time_slice.over:
-            await time_slice.give_way()
-    return found
+        return msgspec.structs.replace(line, moved=moved(line.position, then))
+
+    return await in_time_slices(collected(map(with_its, lines)))
 
 
 # ── Sub-tables ──────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 Totals and ids are strings of digits, because a JavaScript number cannot hold all of them exactly.
 """
 
-from collections.abc import Generator
+from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -33,6 +33,7 @@ from api.web.words import Words
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Points
 from engine.domain.notation import Notation
+from engine.domain.steps import Steps, collected
 from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.board.board import Board, Ranking
@@ -199,37 +200,29 @@ async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Seque
     return await in_time_slices(told(found, ranking))
 
 
-def told(found: Passage, ranking: Ranking) -> Generator[None, None, PassageShape]:
-    """The passage of this ranking, in time slices."""
+def told(found: Passage, ranking: Ranking) -> Steps[PassageShape]:
+    """The passage of this ranking."""
     ids = ranking.participants.listed()
     return PassageShape(
         first=found.first,
         last=found.last,
-        competitors=(yield from _competitors(found.board, ids)),
-        unities=(yield from _unities(ranking, ids)),
+        competitors=(yield from collected(_competitors(found.board, ids))),
+        unities=(yield from collected(_unities(ranking, ids))),
         criteria=_criteria(ranking),
-        steps=(yield from _steps(found, ranking, ids)),
+        steps=(yield from collected(_steps(found, ranking, ids))),
     )
 
 
-def _competitors(board: Board, ids: Items[CompetitorId]) -> Generator[None, None, list[CompetitorOfPassage]]:
-    competitors = []
+def _competitors(board: Board, ids: Items[CompetitorId]) -> Iterator[CompetitorOfPassage]:
     for one in ids:
-        competitors.append(CompetitorOfPassage(str(one), board.competitors[one].name, board.competitors[one].color))
-        yield
-    return competitors
+        yield CompetitorOfPassage(str(one), board.competitors[one].name, board.competitors[one].color)
 
 
-def _unities(
-    ranking: Ranking, ids: Items[CompetitorId], *, empty: bool = False
-) -> Generator[None, None, list[UnityOfPassage]]:
+def _unities(ranking: Ranking, ids: Items[CompetitorId], *, empty: bool = False) -> Iterator[UnityOfPassage]:
     """The unities with the totals of these competitors, or, if `empty`, with totals of 0."""
-    unities = []
     for unity_id, unity in ranking.unities.items():
         totals = _encoded(["0" if empty else str(unity.totals.get(one, 0)) for one in ids])
-        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, unity.notation, totals))
-        yield
-    return unities
+        yield UnityOfPassage(str(unity_id), unity.name, unity.sort.value, unity.notation, totals)
 
 
 async def timeline_shape(context: RecallContext, words: Words, ranking_id: RankingId | None = None) -> TimelineShape:
@@ -243,37 +236,29 @@ async def timeline_shape(context: RecallContext, words: Words, ranking_id: Ranki
     return TimelineShape(
         first=0,
         last=len(steps),
-        competitors=await in_time_slices(_competitors(board, ids)),
-        unities=await in_time_slices(_unities(ranking, ids, empty=True)),
+        competitors=await in_time_slices(collected(_competitors(board, ids))),
+        unities=await in_time_slices(collected(_unities(ranking, ids, empty=True))),
         criteria=_criteria(ranking) if is_folded(ranking) else None,
-        steps=await in_time_slices(_steps_in_time(steps, ranking, ids)),
+        steps=await in_time_slices(collected(_steps_in_time(steps, ranking, ids))),
         end=then.sequence,
-        moments=await in_time_slices(_moments(words, board, steps)),
+        moments=await in_time_slices(collected(_moments(words, board, steps))),
     )
 
 
-def _steps_in_time(
-    steps: Items[TimelineStep], ranking: Ranking, ids: Items[CompetitorId]
-) -> Generator[None, None, list[Raw]]:
+def _steps_in_time(steps: Items[TimelineStep], ranking: Ranking, ids: Items[CompetitorId]) -> Iterator[Raw]:
     competitors = {one: number for number, one in enumerate(ids)}
     unities = {one: number for number, one in enumerate(ranking.unities)}
-    encoded = []
     for number, step in enumerate(steps, start=1):
         deltas = [
             (competitors[c], unities[u], _exact(d)) for (c, u), d in step.deltas.items() if d and c in competitors
         ]
         at, clock = int(step.recorded_at.timestamp()), int(step.at.timestamp())
-        encoded.append(_encoded(StepOfPassage(number, at, clock, deltas)))
-        yield
-    return encoded
+        yield _encoded(StepOfPassage(number, at, clock, deltas))
 
 
-def _moments(words: Words, board: Board, steps: Items[TimelineStep]) -> Generator[None, None, list[tuple[str, str]]]:
-    moments = []
+def _moments(words: Words, board: Board, steps: Items[TimelineStep]) -> Iterator[tuple[str, str]]:
     for step in steps:
-        moments.append((instant(step.at).replace(".000000", ""), _what(words, board, step)))
-        yield
-    return moments
+        yield instant(step.at).replace(".000000", ""), _what(words, board, step)
 
 
 def _what(words: Words, board: Board, step: TimelineStep) -> str:
@@ -300,10 +285,10 @@ def _encoded(value: object) -> Raw:
     return Raw(encode(value))
 
 
-def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Generator[None, None, list[Raw]]:
+def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Iterator[Raw]:
     competitors = {one: number for number, one in enumerate(ids)}
     unities: dict[UnityId, int] = {one: number for number, one in enumerate(ranking.unities)}
-    steps, effects = [], Effects(ranking)
+    effects = Effects(ranking)
     for recorded in found.points:
         event = recorded.event
         assert isinstance(event, Points)
@@ -313,9 +298,7 @@ def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Genera
             if one.competitor_id in competitors
         ]
         at, clock = int(recorded.recorded_at.timestamp()), int(found.clock(recorded).timestamp())
-        steps.append(_encoded(StepOfPassage(recorded.sequence, at, clock, deltas)))
-        yield
-    return steps
+        yield _encoded(StepOfPassage(recorded.sequence, at, clock, deltas))
 
 
 async def table_shape(table: ShownTable) -> TableShape:
@@ -332,12 +315,11 @@ async def table_shape(table: ShownTable) -> TableShape:
         competitions=table.competitions,
         on=table.on,
         last=table.last,
-        lines=await in_time_slices(_lines(table)),
+        lines=await in_time_slices(collected(_lines(table))),
     )
 
 
-def _lines(table: ShownTable) -> Generator[None, None, list[Raw]]:
-    lines = []
+def _lines(table: ShownTable) -> Iterator[Raw]:
     for line in table.lines:
         shape = LineOfTable(
             position=line.position,
@@ -349,6 +331,4 @@ def _lines(table: ShownTable) -> Generator[None, None, list[Raw]]:
             form=[number_text(one.sum, table.form_notation) for one in line.form],
             gained=None if line.gained is None else signed_text(line.gained, table.form_notation),
         )
-        lines.append(_encoded(shape))
-        yield
-    return lines
+        yield _encoded(shape)

@@ -14,6 +14,7 @@ from api.interface.declarations import RecallContext
 from api.interface.lookup import unity_of
 from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
+from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
@@ -160,10 +161,6 @@ def _some(table: SubTable[_L], asked: LinesAsked, sought: _Sought) -> tuple[int,
     return asked.offset, lines, len(places)
 
 
-def _of_unity(standings: Items[Standing]) -> Generator[None, None, list[Classified]]:
+def _of_unity(standings: Items[Standing]) -> Steps[list[Classified]]:
     """The lines of a unity, as those of a classification by this unity alone."""
-    lines = []
-    for one in standings:
-        lines.append(Classified(one.competitor_id, one.position, (one.total,), None))
-        yield
-    return lines
+    return collected(Classified(one.competitor_id, one.position, (one.total,), None) for one in standings)

@@ -18,7 +18,7 @@ from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.http.times import instant, instant_or_none
-from api.interface.declarations import Enveloped, Operation, Recall, RecallContext
+from api.interface.declarations import Enveloped, NoQuestion, Operation, Recall, RecallContext
 from api.interface.fields import Fields, read_query
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.public.view import PublicViews
@@ -243,10 +243,6 @@ class _OfRanking(Struct, frozen=True):
     ranking_id: RankingId
 
 
-class _OfTournament(Struct, frozen=True):
-    pass
-
-
 async def _told(
     context: RecallContext,
     answering: Callable[[RecallContext, Answer, _Q], Awaitable[TaggedBody | Long]],
@@ -260,7 +256,7 @@ async def _told(
     return cast(_T, answer.payload(answered.body))
 
 
-async def _tournament(context: RecallContext, _question: _OfTournament) -> Struct:
+async def _tournament(context: RecallContext, _question: NoQuestion) -> Struct:
     live, board = context.live, context.live.board
     head = live.head
     name = await moments.name(context.past, live.tournament_id, head.sequence)
@@ -515,7 +511,7 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "tournament.json",
         "The tournament: its name, its rankings, and how far its log reaches for the public",
         operation_id="showPublicTournament",
-        question=_OfTournament,
+        question=NoQuestion,
         answer=Answer("tournament", PublicTournamentShape),
         render=_tournament,
     ),
@@ -555,7 +551,7 @@ async def _answered(operation: PublicRead, context: RecallContext, question: Any
     NotFound."""
     live = context.live
     question = with_days(live.board, question)
-    if operation.question is not _OfTournament:
+    if operation.question is not NoQuestion:
         ranking_of(live.board, question.ranking_id)
         context.refuse_hidden(question.ranking_id)
     windows, key = live.cache.windows, ("public", operation.path, question, context.hidden)

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from api.http.auth import Scope
 from api.http.zones import unknown_zone
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of
-from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from api.interface.rendering import Answer, View, encode, tagged_body
 from engine.domain.commands import ChangePresentation
 from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX
 
@@ -22,10 +22,6 @@ class PresentationShape(Struct, kw_only=True):
     accent: str | None
     logo: int | None
     listed: bool
-
-
-class PresentationQuestion(Struct, frozen=True):
-    """The presentation now."""
 
 
 def _zone(text: str) -> str:
@@ -44,10 +40,6 @@ def _render(view: View, answer: Answer, _of: object) -> bytes:
     return answer.body(encode(shape))
 
 
-def _tagged(view: View, answer: Answer, question: PresentationQuestion) -> TaggedBody:
-    return tagged_body(_render(view, answer, question))
-
-
 _PRESENTATION: Final = Answer("presentation", PresentationShape)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -55,9 +47,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "presentation.json",
         "Show the time zone, language, colour and logo of the tournament",
         operation_id="showPresentation",
-        question=PresentationQuestion,
+        question=NoQuestion,
         answer=_PRESENTATION,
-        render=_tagged,
+        render=lambda view, answer, question: tagged_body(_render(view, answer, question)),
     ),
     Write(
         "PUT",

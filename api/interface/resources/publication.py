@@ -5,9 +5,9 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.auth import Scope
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, Field, number_or
-from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from api.interface.rendering import Answer, View, encode, tagged_body
 from engine.domain.commands import ChangePublication
 
 
@@ -20,10 +20,6 @@ class PublicationShape(Struct, kw_only=True):
     public_end: int | None
 
 
-class PublicationQuestion(Struct, frozen=True):
-    """The publication now."""
-
-
 def render_publication(view: View, answer: Answer, _of: object) -> bytes:
     publication = view.board.publication
     shape = PublicationShape(
@@ -34,10 +30,6 @@ def render_publication(view: View, answer: Answer, _of: object) -> bytes:
     return answer.body(encode(shape))
 
 
-def _tagged_publication(view: View, answer: Answer, question: PublicationQuestion) -> TaggedBody:
-    return tagged_body(render_publication(view, answer, question))
-
-
 _PUBLICATION: Final = Answer("publication", PublicationShape)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -45,9 +37,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "publication.json",
         "Show what the public sees of the tournament",
         operation_id="showPublication",
-        question=PublicationQuestion,
+        question=NoQuestion,
         answer=_PUBLICATION,
-        render=_tagged_publication,
+        render=lambda view, answer, question: tagged_body(render_publication(view, answer, question)),
     ),
     Write(
         "PUT",

@@ -49,9 +49,10 @@ from api.interface.resources.competitors import (
 )
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.marks import BEYOND
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlice, TimeSlices
+from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
 from projections.board.selection import Selection
@@ -307,12 +308,8 @@ async def _window(
         position_then = await _positions(then.board, context.time_slices, question, unity_id)
         shape.competitors_ranking = await with_moved(shape.competitors_ranking, position_then)
     end = between + encode(shape)
-    competitors, time_slice = [], TimeSlice()
-    for line in shape.competitors_ranking:
-        competitors.append(pieces[CompetitorId(line.competitor_id)])
-        if time_slice.over:
-            await time_slice.give_way()
-    return b"".join((answer.before, before, b",".join(competitors), end))
+    competitors = (pieces[CompetitorId(line.competitor_id)] for line in shape.competitors_ranking)
+    return b"".join((answer.before, before, b",".join(await in_time_slices(collected(competitors))), end))
 
 
 async def _sub_table(order: OrderedLines, selection: Selection, time_slices: TimeSlices) -> SubTable[Standing]:
