@@ -325,10 +325,10 @@ async def _counted(
     to: Sequence = quotas.END,
     *,
     turns: asyncio.Lock | None = None,
-) -> quotas.Counted:
+) -> quotas.CountedUse:
     """The amounts up to the event `to`. Counting a large log takes many `turns` and connections, one after another, so
     that others get theirs in between."""
-    counted: quotas.Counted | None = None
+    counted: quotas.CountedUse | None = None
     while counted is None or not counted.whole:
         async with turns or nullcontext(), database.connection_for(tournament_id) as connection:
             before = counted or await quotas.saved(connection, tournament_id, token_id)

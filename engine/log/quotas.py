@@ -134,7 +134,7 @@ async def tournaments_of(connection: Connection, token_id: ActorId) -> list[Tour
     return [row[0] for row in await connection.fetch(_TOURNAMENTS, token_id)]
 
 
-class Counted(Struct, frozen=True):
+class CountedUse(Struct, frozen=True):
     """The amounts up to and including an event. `whole`: no later ones need be counted."""
 
     sequence: Sequence
@@ -142,23 +142,23 @@ class Counted(Struct, frozen=True):
     whole: bool = False
 
 
-async def saved(connection: Connection, tournament_id: TournamentId, token_id: ActorId) -> Counted:
+async def saved(connection: Connection, tournament_id: TournamentId, token_id: ActorId) -> CountedUse:
     """What was counted before of the token, or of ALL_TOKENS, in the tournament."""
     sequence, *amounts = await connection.fetchrow(_COUNTED, tournament_id, token_id) or (0, 0, 0, 0)
-    return Counted(Sequence(sequence), Amounts(*amounts))
+    return CountedUse(Sequence(sequence), Amounts(*amounts))
 
 
 async def counted_on(
-    connection: Connection, tournament_id: TournamentId, token_id: ActorId, before: Counted, to: Sequence = END
-) -> Counted:
+    connection: Connection, tournament_id: TournamentId, token_id: ActorId, before: CountedUse, to: Sequence = END
+) -> CountedUse:
     """Counts up to COUNTED_AT_ONCE events after those `before`, up to the event `to`."""
     seen, last, *later = await connection.fetchrow(
         _COUNT, tournament_id, before.sequence, to, token_id, COUNTED_AT_ONCE
     )
     if not seen:
-        return Counted(before.sequence, before.amounts, whole=True)
+        return CountedUse(before.sequence, before.amounts, whole=True)
     amounts = before.amounts + Amounts(*later)
     if last - before.sequence >= SAVED_EVERY:
         of = amounts.events, amounts.competitors, amounts.bytes
         await connection.execute(_SAVE, tournament_id, token_id, last, *of)
-    return Counted(Sequence(last), amounts, whole=seen < COUNTED_AT_ONCE)
+    return CountedUse(Sequence(last), amounts, whole=seen < COUNTED_AT_ONCE)

@@ -35,14 +35,14 @@ class ImportedLine(Struct, frozen=True):
     item: Mapping[str, object]
 
 
-class Imported(Struct, frozen=True):
+class ImportedText(Struct, frozen=True):
     """The lines of a text, and the names among them that competitors have already."""
 
     lines: list[ImportedLine]
     known: Collection[str]
 
 
-def read(board: Board, text: str) -> Steps[Imported]:
+def read(board: Board, text: str) -> Steps[ImportedText]:
     """Reads the text, and checks its lines. Raises Unreadable, and Unacceptable with every fault by its line."""
     rows = csv_rows(text.removeprefix("\ufeff"))
     _, first = next(rows, (1, []))
@@ -78,7 +78,7 @@ def read(board: Board, text: str) -> Steps[Imported]:
         faults = _judged(board, lines)
     if faults:
         raise Unacceptable("Nothing was registered; correct these lines.", faults)
-    return Imported(lines, ids.keys())
+    return ImportedText(lines, ids.keys())
 
 
 def _judged(board: Board, lines: Items[ImportedLine]) -> list[Fault]:
@@ -156,7 +156,7 @@ def csv_input(filling: Filling, label: str, about: str) -> Html:
     )
 
 
-def look_page(viewer: Viewer, venue: Venue, board: Board, imported: Imported, filling: Filling) -> bytes:
+def look_page(viewer: Viewer, venue: Venue, board: Board, imported: ImportedText, filling: Filling) -> bytes:
     """The effects of the text, and the button that registers it."""
     lines = imported.lines
     rows: list[list[Child]] = [_row(board, line) for line in lines[:ROWS_SHOWN]]
