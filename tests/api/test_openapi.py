@@ -19,11 +19,12 @@ from openapi_spec_validator import validate
 from api.http import problems
 from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write
-from api.interface.fields import EMPTY, Empty
+from api.interface.fields import EMPTY, NAME, Empty
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.resources.stream import EVENTS
+from engine.domain.terms import name_fault
 from tests.api import documented
 from tests.api.asking import path_of
 from tests.api.rendered import BY_NAME
@@ -60,6 +61,12 @@ def described(name: str) -> Any:
 async def test_no_description_has_the_line_breaks_of_the_source(document: Any) -> None:
     found = re.findall(r'"description": ?"[^"]*\\n[^"]*"', json.dumps(document))
     assert found == []
+
+
+def test_a_name_is_described_with_the_bounds_by_which_it_is_judged() -> None:
+    least, most = NAME.schema["minLength"], NAME.schema["maxLength"]
+    faults = [name_fault("x" * length) for length in (least - 1, least, most, most + 1)]
+    assert [fault is None for fault in faults] == [False, True, True, False]
 
 
 def test_every_operation_is_described_and_nothing_else() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from typing import Any, Final
 
 import asyncpg
@@ -26,6 +27,7 @@ from projections.tables.worker import Worker, work_by_nodes
 from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
+from tests.projections.pacing import AlwaysOver
 from tests.proxy import proxy
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
@@ -210,6 +212,18 @@ async def test_rows_that_somebody_has_locked_hold_up_their_tournament_alone(
 
 
 # ── Many tournaments in one transaction ─────────────────────────────────────────────────────────────────
+
+
+async def test_others_get_their_turns_however_many_events_are_folded(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena, turns = await open_arena(database), count()
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
+    await record(owner, arena.tournament_id, *[points] * 30)
+    monkeypatch.setattr(worker_module, "TimeSlice", AlwaysOver)
+    monkeypatch.setattr(AlwaysOver, "meanwhile", lambda: next(turns))
+    await Worker(database).catch_up()
+    assert next(turns) >= 30
 
 
 async def test_two_workers_over_many_tournaments_fold_each_event_once_while_more_come_in(
