@@ -682,7 +682,7 @@ async def _applied(stage: Stage, tournament_id: int, void: Asked) -> bool:
 
 # ── 64 ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-MEASURED: Final = 500
+MEASURED: Final = 2_000
 GROWTH_MAX: Final = 2.0
 
 
