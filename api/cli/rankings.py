@@ -1,7 +1,8 @@
 """Commands about rankings: their lists of competitors, their unities, and points."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import make_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -26,6 +27,7 @@ from engine.domain.commands import (
     ChangeUnity,
     ChangeVisibility,
     CloseRanking,
+    Command,
     OrderRankings,
     ReopenRanking,
 )
@@ -244,42 +246,31 @@ async def add_points(
 
 
 async def close_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    await record(
-        slug,
-        where,
-        lambda names: CloseRanking(ranking_id=names.ranking(ranking)),
-        json=json,
-        sentence=lambda command: f"ranking {command.ranking_id} is closed",
-    )
+    await _change(slug, where, ranking, CloseRanking, "is closed", json=json)
 
 
 async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    await record(
-        slug,
-        where,
-        lambda names: ReopenRanking(ranking_id=names.ranking(ranking)),
-        json=json,
-        sentence=lambda command: f"ranking {command.ranking_id} is open",
-    )
+    await _change(slug, where, ranking, ReopenRanking, "is open", json=json)
 
 
 async def hide_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
-    await record(
-        slug,
-        where,
-        lambda names: ChangeVisibility(ranking_id=names.ranking(ranking), hidden=True),
-        json=json,
-        sentence=lambda command: f"ranking {command.ranking_id} is hidden",
-    )
+    await _change(slug, where, ranking, partial(ChangeVisibility, hidden=True), "is hidden", json=json)
 
 
 async def show_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
+    await _change(slug, where, ranking, partial(ChangeVisibility, hidden=False), "is not hidden any more", json=json)
+
+
+async def _change(
+    slug: str, where: Where, ranking: str, command: Callable[..., Command], becomes: str, *, json: bool
+) -> None:
+    """Submits a command that needs only the ranking, and says what the ranking `becomes`."""
     await record(
         slug,
         where,
-        lambda names: ChangeVisibility(ranking_id=names.ranking(ranking), hidden=False),
+        lambda names: command(ranking_id=names.ranking(ranking)),
         json=json,
-        sentence=lambda command: f"ranking {command.ranking_id} is not hidden any more",
+        sentence=lambda changed: f"ranking {changed.ranking_id} {becomes}",
     )
 
 

@@ -91,7 +91,7 @@ class UseCount:
         self.ready = False
         self.recorded = NO_AMOUNTS
         self.early: list[Recorded] | None = None
-        self._token_id = token_id
+        self.token_id = token_id
         self._sequence = Sequence(0)
         self._judged_at = Sequence(0)
         self._last: JudgedCase | None = None
@@ -107,7 +107,7 @@ class UseCount:
         if not self.ready:
             if self.early is not None:
                 self.early.append(recorded)
-        elif recorded.sequence > self._sequence and self._token_id in (ALL_TOKENS, recorded.actor):
+        elif recorded.sequence > self._sequence and self.token_id in (ALL_TOKENS, recorded.actor):
             self.recorded += _amounts([recorded.event])
 
     def use(self, head: Sequence, *, exactly: bool = False) -> Amounts:
@@ -217,7 +217,7 @@ class Quotas:
             if key in self._quotas:
                 count = self._count(live, key[1])
                 if not count.ready:
-                    await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, key[1], count)))
+                    await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, count)))
                 if key[1] != ALL_TOKENS and key[1] not in self._elsewhere:
                     await self._look_elsewhere(key[1])
 
@@ -255,8 +255,8 @@ class Quotas:
             if token_id in counts and counts[token_id].ready and live.tournament_id not in self._elsewhere[token_id]:
                 self._forget(live, token_id)
 
-    async def _adopt(self, live: LiveTournament, token_id: ActorId, count: UseCount) -> None:
-        head, count.early = live.head.sequence, []
+    async def _adopt(self, live: LiveTournament, count: UseCount) -> None:
+        token_id, head, count.early = count.token_id, live.head.sequence, []
         try:
             async with self._database.connection_for(live.tournament_id) as connection:
                 begin = quotas.BEGINNING if token_id == ALL_TOKENS else head

@@ -3,7 +3,7 @@
 The script of the page, `static/board.js`, takes over from here: it finds what it needs in `data-` attributes.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -24,6 +24,7 @@ from api.web.page import (
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
 from api.web.words import Words
+from engine.domain.steps import Steps, collected
 from projections.past.folds import TIMELINE_EVENTS_MAX
 
 TV_LINES: Final = 12
@@ -419,17 +420,16 @@ def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Generator[None, None, list[Html]]:
-    """The rows of the table on its page, in time slices."""
+def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Steps[list[Html]]:
+    """The rows of the table on its page."""
     kept = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     here = query.get("line")
     compared, with_form = _columns_beside(table)
     classes = _value_classes(table)
-    rows = []
-    for line in table.lines:
-        rows.append(_row(site, mode, table, line, kept, classes, here, compared=compared, with_form=with_form))
-        yield
-    return rows
+    return collected(
+        _row(site, mode, table, line, kept, classes, here, compared=compared, with_form=with_form)
+        for line in table.lines
+    )
 
 
 def _columns_beside(table: ShownTable) -> tuple[bool, bool]:

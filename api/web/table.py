@@ -4,7 +4,7 @@ The table shows one moment, and compares its lines with an earlier one. The page
 page live are made from the same `ShownTable`.
 """
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -27,6 +27,7 @@ from engine.domain.counting import now_of
 from engine.domain.errors import NotFound, TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, Ranking
@@ -247,7 +248,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         last=None if last is None else _dated(asked.words, board, last.competition_id),
         competitions=await _competitions(context, then, ranking_id, asked, last),
         form_notation=ranking.unities[unity_of(board, ranking_id, asked.unity_id)].notation,
-        lines=await in_time_slices(_shown(board, columns, lines, positions, form, others, gained)),
+        lines=await in_time_slices(collected(_shown(board, columns, lines, positions, form, others, gained))),
     )
 
 
@@ -360,26 +361,21 @@ def _shown(
     form: Mapping[CompetitorId, list[CompetitionSum]],
     others: Items[Mapping[CompetitorId, int]],
     gained: Mapping[CompetitorId, int | None],
-) -> Generator[None, None, list[TableLine]]:
-    shown = []
+) -> Iterator[TableLine]:
     for line in lines:
         competitor = board.competitors[line.competitor_id]
         kept = [*line.values, *[totals.get(line.competitor_id) for totals in others]]
-        shown.append(
-            TableLine(
-                position=line.position,
-                competitor_id=line.competitor_id,
-                name=competitor.name,
-                color=competitor.color,
-                tags=competitor.tags,
-                values=shown_values([column.notation for column in columns], kept),
-                moved=moved(line.position, positions.get(line.competitor_id)),
-                form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
-                gained=gained.get(line.competitor_id),
-            )
+        yield TableLine(
+            position=line.position,
+            competitor_id=line.competitor_id,
+            name=competitor.name,
+            color=competitor.color,
+            tags=competitor.tags,
+            values=shown_values([column.notation for column in columns], kept),
+            moved=moved(line.position, positions.get(line.competitor_id)),
+            form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
+            gained=gained.get(line.competitor_id),
         )
-        yield
-    return shown
 
 
 # ── Movement and form ───────────────────────────────────────────────────────────────────────────────────

@@ -35,6 +35,7 @@ from msgspec import Struct
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.notation import WHOLE, Notation
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.competition_sums import SumsByCompetition
@@ -317,10 +318,10 @@ class _Classifying:
         its_value = group.values[number].__getitem__
         criterion = self._criteria[number]
         best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
-        runs = []
-        for start in range(0, len(members), _STEP_SORTED):
-            runs.append(sorted(members[start : start + _STEP_SORTED], key=its_value, reverse=best_first))
-            yield
+        runs = yield from collected(
+            sorted(members[start : start + _STEP_SORTED], key=its_value, reverse=best_first)
+            for start in range(0, len(members), _STEP_SORTED)
+        )
         parts: list[_Tied] = []
         previous = None
         in_order = merge(*runs, key=its_value, reverse=best_first)  # stable, reversed too

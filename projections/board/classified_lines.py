@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.events import Criterion
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.classification import (
@@ -102,20 +103,13 @@ class ClassifiedLines:
     def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
         """The lines with all values that are totals, needed or not, for tables that people compare."""
         totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if compares_totals(one)]
-        found = []
-        for line in lines:
-            found.append(self._completed(line, totals))
-            yield
-        return found
+        return collected(self._completed(line, totals) for line in lines)
 
     def run(self, start: int, stop: int) -> Generator[None, None, list[Classified]]:
         """The lines from offset `start` to before `stop`, fewer if there are no more."""
         if self._order is not None and self._totals_alone:
             return (yield from self._read_off([_taken(self._order, start, stop)]))
-        levels = []
-        for level in self._levels(start, stop):
-            levels.append(level)
-            yield
+        levels = yield from collected(self._levels(start, stop))
         return (yield from self._run(levels, start, stop))
 
     def around(self, competitor_id: CompetitorId, span: int) -> Generator[None, None, list[Classified] | None]:
