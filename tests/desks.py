@@ -19,7 +19,7 @@ from engine.database.distribution import has_shards
 from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
 from projections.tables.sizes import MEMORY_BYTES
@@ -216,10 +216,14 @@ async def open_arena(database: Database) -> Arena:
 
 
 async def record(
-    connection: asyncpg.Connection, tournament_id: TournamentId, *events: Event, key: str | None = None
+    connection: asyncpg.Connection,
+    tournament_id: TournamentId,
+    *events: Event,
+    key: str | None = None,
+    actor: ActorId = OPERATOR,
 ) -> Appended:
     """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
-    request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
+    request = Request(events=events, actor=actor, idempotency_key=key, fingerprint=fingerprint(key))
     head = (await heads.current(connection, [tournament_id]))[tournament_id]
     block = Block(tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=(request,))
     (appended,) = await appending.append(connection, [block], wait=True)

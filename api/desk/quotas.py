@@ -9,7 +9,7 @@ sees them, so they can exceed a bound.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
@@ -30,7 +30,8 @@ from engine.domain.commands import (
 from engine.domain.errors import Fault, QuotaReached, TokenQuotaReached
 from engine.domain.events import CompetitorRegistered, Event, Recorded
 from engine.domain.terms import ActorId, Sequence, TournamentId
-from engine.log import codec, quotas
+from engine.log import codec, heads, quotas
+from engine.log.heads import Head
 from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Amounts, Quota, QuotaKey
 from engine.process.background import SharedTasks
 from engine.process.telemetry import QUOTAS_NEAR
@@ -87,11 +88,12 @@ class UseCount:
     """What a token, or ALL_TOKENS, has written in one tournament, up to the head of its live. `adopt` sets the amounts
     up to a sequence; `follow` adds each folded event. `early`: those folded while the log is counted."""
 
-    def __init__(self, token_id: ActorId) -> None:
+    def __init__(self, token_id: ActorId, noted: Callable[[Amounts], None]) -> None:
         self.ready = False
-        self.recorded = NO_AMOUNTS
         self.early: list[Recorded] | None = None
         self.token_id = token_id
+        self._noted = noted  # gets the recorded amounts each time that they change
+        self._recorded = NO_AMOUNTS
         self._sequence = Sequence(0)
         self._judged_at = Sequence(0)
         self._last: JudgedCase | None = None
@@ -99,7 +101,8 @@ class UseCount:
         self._pending = NO_AMOUNTS  # the sum of these
 
     def adopt(self, sequence: Sequence, amounts: Amounts) -> None:
-        self._sequence, self.recorded, self.ready = sequence, amounts, True
+        self._sequence, self._recorded, self.ready = sequence, amounts, True
+        self._noted(amounts)
         for recorded in self.early or ():
             self.follow(recorded)
 
@@ -108,7 +111,8 @@ class UseCount:
             if self.early is not None:
                 self.early.append(recorded)
         elif recorded.sequence > self._sequence and self.token_id in (ALL_TOKENS, recorded.actor):
-            self.recorded += _amounts([recorded.event])
+            self._recorded += _amounts([recorded.event])
+            self._noted(self._recorded)
 
     def use(self, head: Sequence, *, exactly: bool = False) -> Amounts:
         """The amounts recorded up to the head, and under way since. Unless `exactly`, changes that failed meanwhile
@@ -122,11 +126,57 @@ class UseCount:
         if exactly:
             self._under_way = {case: one for case, one in self._under_way.items() if not case.receipt.done()}
             self._pending = sum(self._under_way.values(), NO_AMOUNTS)
-        return self.recorded + self._pending
+        return self._recorded + self._pending
 
     def judge(self, case: JudgedCase) -> None:
         """Notes a case that has room at this head. It counts if it is accepted."""
         self._last = case
+
+
+_Standing = tuple[quotas.CountedUse, Head | None]
+"""The saved count of a tournament, and its head. While both are the same, so are the amounts."""
+
+
+class QuotaUse:
+    """What counts for a quota in each tournament that it covers. `ready`: it has been read, or the quota is of one
+    tournament."""
+
+    def __init__(self, key: QuotaKey) -> None:
+        self.ready = key[1] == ALL_TOKENS
+        self.everywhere = NO_AMOUNTS
+        self._token_id = key[1]
+        self._by_tournament: dict[TournamentId, Amounts] = {}
+        self._read: dict[TournamentId, tuple[_Standing, Amounts]] = {}
+
+    def note(self, tournament_id: TournamentId, amounts: Amounts) -> None:
+        self.everywhere += amounts - self._by_tournament.get(tournament_id, NO_AMOUNTS)
+        self._by_tournament[tournament_id] = amounts
+
+    def elsewhere(self, tournament_id: TournamentId) -> Amounts:
+        """What counts in other tournaments than this one."""
+        return self.everywhere - self._by_tournament.get(tournament_id, NO_AMOUNTS)
+
+    async def read(
+        self, database: Database, but: Callable[[], Collection[TournamentId]] = tuple
+    ) -> Collection[TournamentId]:
+        """Reads and notes what a token has written in all tournaments, except in those that `but` returns afterwards.
+        Counts only where the log has changed since it was read. Returns where the token's events count. Raises
+        DatabaseUnavailable."""
+        async with database.connection() as connection:
+            saved = await quotas.saved_everywhere(connection, self._token_id)
+            at = await heads.current(connection, list(saved))
+        found = dict[TournamentId, tuple[_Standing, Amounts]]()
+        for one, its in saved.items():
+            standing, known = (its, at.get(one)), self._read.get(one)
+            if known is None or known[0] != standing:
+                known = standing, (await _counted(database, one, self._token_id)).amounts
+            found[one] = known
+        self._read, self.ready = found, True
+        counted_otherwise = frozenset(but())
+        for one in [*found, *self._by_tournament]:
+            if one not in counted_otherwise:
+                self.note(one, found[one][1] if one in found else NO_AMOUNTS)
+        return found
 
 
 class QuotaPart(Struct, frozen=True):
@@ -179,8 +229,9 @@ class Quotas:
         self._database = database
         self._quotas: dict[QuotaKey, Quota] = {}
         self._counts: WeakKeyDictionary[LiveTournament, dict[ActorId, UseCount]] = WeakKeyDictionary()
-        self._elsewhere: dict[ActorId, dict[TournamentId, Amounts]] = {}
+        self._uses: dict[QuotaKey, QuotaUse] = {}
         self._adopting = SharedTasks[UseCount, None]()
+        self._reading = SharedTasks[QuotaKey, Collection[TournamentId]]()
         self._counting = asyncio.Lock()
         self._near: dict[QuotaKey, list[NearBound]] = {}
         self._looked_at = 0
@@ -197,7 +248,7 @@ class Quotas:
     def limit(self, live: LiveTournament, case: JudgedCase) -> Limit | None:
         """The limit of a case; None: no quota bounds it. Call `settle` before it is judged, unless `is_settled`."""
         parts = [
-            QuotaPart(key, quota, self._count(live, key[1]), partial(self._written_elsewhere, live, key[1]))
+            QuotaPart(key, quota, self._count(live, key[1]), partial(self._use(key).elsewhere, live.tournament_id))
             for key in _keys(live, case.actor)
             if (quota := self._quotas.get(key)) is not None
         ]
@@ -206,7 +257,7 @@ class Quotas:
     def is_settled(self, live: LiveTournament, actor: ActorId) -> bool:
         """Whether use is counted for all quotas of the token in this tournament."""
         return all(
-            self._count(live, key[1]).ready and (key[1] == ALL_TOKENS or key[1] in self._elsewhere)
+            self._count(live, key[1]).ready and self._use(key).ready
             for key in _keys(live, actor)
             if key in self._quotas
         )
@@ -218,8 +269,8 @@ class Quotas:
                 count = self._count(live, key[1])
                 if not count.ready:
                     await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, count)))
-                if key[1] != ALL_TOKENS and key[1] not in self._elsewhere:
-                    await self._look_elsewhere(key[1])
+                if not self._use(key).ready:
+                    await self._read_use(key)
 
     async def read(self) -> None:
         """Reads the quotas, and what tokens have written elsewhere; checks some quotas for warnings. Raises
@@ -230,30 +281,47 @@ class Quotas:
             for token_id in [one for one in counts if _key(live, one) not in self._quotas]:
                 self._forget(live, token_id)
         self._near = {key: near for key, near in self._near.items() if key in self._quotas}
-        for token_id in list(self._elsewhere):
-            if (ALL_TOURNAMENTS, token_id) in self._quotas:
-                await self._look_elsewhere(token_id)
-                self._forget_ended(token_id)
-            else:
-                del self._elsewhere[token_id]
+        for key in list(self._uses):
+            if key not in self._quotas:
+                del self._uses[key]
+            elif key[1] != ALL_TOKENS:
+                self._forget_ended(key[1], await self._read_use(key))
         await self._look_for_warnings()
 
     def _count(self, live: LiveTournament, token_id: ActorId) -> UseCount:
         counts = self._counts.setdefault(live, {})
         if token_id not in counts:
-            counts[token_id] = UseCount(token_id)
+            counts[token_id] = UseCount(token_id, partial(self._use(_key(live, token_id)).note, live.tournament_id))
             live.followers.append(counts[token_id].follow)
         return counts[token_id]
 
     def _forget(self, live: LiveTournament, token_id: ActorId) -> None:
         live.followers.remove(self._counts[live].pop(token_id).follow)
 
-    def _forget_ended(self, token_id: ActorId) -> None:
+    def _forget_ended(self, token_id: ActorId, begun: Collection[TournamentId]) -> None:
         """Forgets counts that the database has ended: the quota was removed, and set again before this process saw
-        it."""
-        for live, counts in list(self._counts.items()):
-            if token_id in counts and counts[token_id].ready and live.tournament_id not in self._elsewhere[token_id]:
+        it. `begun`: where it counts."""
+        for live in self._counted(token_id):
+            if live.tournament_id not in begun:
                 self._forget(live, token_id)
+
+    def _counted(self, token_id: ActorId) -> list[LiveTournament]:
+        """Where this process counts what the token writes."""
+        return [live for live, counts in self._counts.items() if token_id in counts and counts[token_id].ready]
+
+    def _use(self, key: QuotaKey) -> QuotaUse:
+        if key not in self._uses:
+            self._uses[key] = QuotaUse(key)
+        return self._uses[key]
+
+    async def _read_use(self, key: QuotaKey) -> Collection[TournamentId]:
+        """Reads the use of a token. Returns where it counts."""
+
+        def counted() -> list[TournamentId]:
+            return [live.tournament_id for live in self._counted(key[1])]
+
+        read = partial(self._use(key).read, self._database, counted)
+        return await asyncio.shield(self._reading.begun(key, read))
 
     async def _adopt(self, live: LiveTournament, count: UseCount) -> None:
         token_id, head, count.early = count.token_id, live.head.sequence, []
@@ -266,24 +334,10 @@ class Quotas:
         finally:
             count.early = None
 
-    def _written_elsewhere(self, live: LiveTournament, token_id: ActorId) -> Amounts:
-        """What the token has written in other tournaments than this one."""
-        if token_id == ALL_TOKENS:
-            return NO_AMOUNTS
-        found = dict(self._elsewhere.get(token_id, {}))
-        for one, counts in self._counts.items():
-            if token_id in counts and counts[token_id].ready:
-                found[one.tournament_id] = counts[token_id].recorded
-        found.pop(live.tournament_id, None)
-        return sum(found.values(), NO_AMOUNTS)
-
-    async def _look_elsewhere(self, token_id: ActorId) -> None:
-        self._elsewhere[token_id] = await _uses(self._database, token_id)
-
     async def _look_for_warnings(self) -> None:
         keys = list(self._quotas)
         for key in islice(cycle(keys), self._looked_at, self._looked_at + min(QUOTAS_LOOKED_AT, len(keys))):
-            found = _shares(self._quotas[key], await _use(self._database, key))
+            found = _shares(self._quotas[key], await _used(self._database, key, self._uses.get(key)))
             self._near[key] = [NearBound(share.what, share.percent, *key) for share in found if share.is_near]
         self._looked_at = (self._looked_at + QUOTAS_LOOKED_AT) % len(keys) if keys else 0
         QUOTAS_NEAR.set(sum(map(len, self._near.values())))
@@ -293,29 +347,22 @@ async def shares(database: Database, key: QuotaKey) -> list[Share]:
     """What a quota bounds; empty: there is none. Raises DatabaseUnavailable."""
     async with database.connection() as connection:
         quota = await quotas.quota_of(connection, key)
-    return [] if quota is None else _shares(quota, await _use(database, key))
+    return [] if quota is None else _shares(quota, await _used(database, key))
 
 
 def _shares(quota: Quota, use: Amounts) -> list[Share]:
     return [Share(name, getattr(use, name), bound) for name, bound in quota.bounds()]
 
 
-async def _use(database: Database, key: QuotaKey) -> Amounts:
-    """The amounts that count for this quota, from the log."""
+async def _used(database: Database, key: QuotaKey, use: QuotaUse | None = None) -> Amounts:
+    """The amounts that count for this quota. `use`: what is known of it."""
     tournament_id, token_id = key
-    if token_id != ALL_TOKENS:
-        return sum((await _uses(database, token_id)).values(), NO_AMOUNTS)
-    return (await _counted(database, tournament_id, ALL_TOKENS)).amounts
-
-
-async def _uses(database: Database, token_id: ActorId) -> dict[TournamentId, Amounts]:
-    """The amounts of a token in each tournament."""
-    async with database.connection() as connection:
-        tournament_ids = await quotas.tournaments_of(connection, token_id)
-    found: dict[TournamentId, Amounts] = {}
-    for one in tournament_ids:
-        found[one] = (await _counted(database, one, token_id)).amounts
-    return found
+    if token_id == ALL_TOKENS:
+        return (await _counted(database, tournament_id, ALL_TOKENS)).amounts
+    if use is None or not use.ready:
+        use = QuotaUse(key)
+        await use.read(database)
+    return use.everywhere
 
 
 async def _counted(

@@ -49,7 +49,12 @@ _COUNTED: Final = """
     FROM quota_use
     WHERE tournament_id = $1 AND token_id = $2
 """
-_TOURNAMENTS: Final = "SELECT tournament_id FROM quota_use WHERE token_id = $1 ORDER BY tournament_id"
+_SAVED: Final = """
+    SELECT tournament_id, sequence, events, competitors, bytes
+    FROM quota_use
+    WHERE token_id = $1
+    ORDER BY tournament_id
+"""
 _COUNT: Final = """
     SELECT
         count(*) AS seen,
@@ -85,6 +90,9 @@ class Amounts(Struct, frozen=True):
 
     def __add__(self, other: "Amounts") -> "Amounts":
         return Amounts(self.events + other.events, self.competitors + other.competitors, self.bytes + other.bytes)
+
+    def __sub__(self, other: "Amounts") -> "Amounts":
+        return Amounts(self.events - other.events, self.competitors - other.competitors, self.bytes - other.bytes)
 
 
 class Quota(Struct, frozen=True):
@@ -129,11 +137,6 @@ async def begin(connection: Connection, tournament_id: TournamentId, token_id: A
     await connection.execute(_BEGIN, tournament_id, token_id, at)
 
 
-async def tournaments_of(connection: Connection, token_id: ActorId) -> list[TournamentId]:
-    """The tournaments in which events of the token are counted."""
-    return [row[0] for row in await connection.fetch(_TOURNAMENTS, token_id)]
-
-
 class CountedUse(Struct, frozen=True):
     """The amounts up to and including an event. `whole`: no later ones need be counted."""
 
@@ -146,6 +149,12 @@ async def saved(connection: Connection, tournament_id: TournamentId, token_id: A
     """What was counted before of the token, or of ALL_TOKENS, in the tournament."""
     sequence, *amounts = await connection.fetchrow(_COUNTED, tournament_id, token_id) or (0, 0, 0, 0)
     return CountedUse(Sequence(sequence), Amounts(*amounts))
+
+
+async def saved_everywhere(connection: Connection, token_id: ActorId) -> dict[TournamentId, CountedUse]:
+    """As `saved`, for each tournament in which events of the token are counted."""
+    rows = map(tuple, await connection.fetch(_SAVED, token_id))
+    return {row[0]: CountedUse(Sequence(row[1]), Amounts(*row[2:])) for row in rows}
 
 
 async def counted_on(

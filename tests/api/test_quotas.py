@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.desk.quotas import Share, shares
+from api.desk.quotas import QuotaUse, Share, shares
 from api.web.console.overview_page import quota_text
 from engine.database.pool import Database
 from engine.domain.commands import Command, RegisterCompetitor, RegisterCompetitors
@@ -20,7 +20,7 @@ from engine.domain.errors import DatabaseUnavailable, QuotaReached, TokenQuotaRe
 from engine.domain.events import CompetitorRegistered, Event, PointsAdded
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, TournamentId
 from engine.log import codec, quotas, registry
-from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Quota, QuotaKey
+from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Amounts, Quota, QuotaKey
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, Service, slug_of
 from tests.desks import Arena, open_arena, record, recorded, until
@@ -187,6 +187,53 @@ async def test_a_count_that_failed_keeps_no_events(service: Service, monkeypatch
         assert (counted.ready, counted.early) == (False, None)
         await desk.submit(live, arena.points(), actor=OPERATOR)
         assert counted.use(live.head.sequence).events == live.head.sequence
+
+
+async def test_only_what_a_token_wrote_since_is_counted_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, database, token = service.desk, service.database, ActorId(next(_tokens))
+    arenas = [await open_arena(database) for _ in range(4)]
+    await bound(desk, (ALL_TOURNAMENTS, token), Quota(events=1_000))
+    for arena in arenas:
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            await desk.submit(live, arena.points(), actor=token)
+    for counts in desk.quotas._counts.values():
+        counts.pop(token, None)  # as if the tournaments had left the memory
+    await desk.read_quotas()
+    counted, counted_on = list[TournamentId](), quotas.counted_on
+
+    async def noted(connection: Any, tournament_id: TournamentId, token_id: ActorId, *more: Any) -> Any:
+        if token_id == token:
+            counted.append(tournament_id)
+        return await counted_on(connection, tournament_id, token_id, *more)
+
+    monkeypatch.setattr(quotas, "counted_on", noted)
+    await desk.read_quotas()
+    assert counted == []
+    written = arenas[2].tournament_id
+    points = PointsAdded(ranking_id=arenas[2].ranking_id, deltas=arenas[2].points().deltas)
+    async with database.connection() as connection:
+        await record(connection, written, points, actor=token)
+    await desk.read_quotas()
+    assert set(counted) == {written}
+    assert await shares(database, (ALL_TOURNAMENTS, token)) == [Share("events", 5, 1_000)]
+    use = desk.quotas._uses[ALL_TOURNAMENTS, token]
+    assert (use.everywhere.events, use.elsewhere(written).events) == (5, 3)
+
+
+_NOTES = st.lists(st.tuples(st.integers(1, 4), st.builds(Amounts, *[st.integers(0, 50)] * 3)))
+
+
+@given(notes=_NOTES)
+def test_what_counts_elsewhere_is_the_sum_of_the_others(notes: list[tuple[int, Amounts]]) -> None:
+    use, last = QuotaUse((ALL_TOURNAMENTS, ActorId(1))), dict[int, Amounts]()
+    for tournament_id, amounts in notes:
+        use.note(TournamentId(tournament_id), amounts)
+        last[tournament_id] = amounts
+    for one in range(1, 5):
+        others = [amounts for its, amounts in last.items() if its != one]
+        assert use.elsewhere(TournamentId(one)) == sum(others, Amounts())
 
 
 def _command(arena: Arena, what: str | int) -> Command:
