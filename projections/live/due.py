@@ -9,7 +9,15 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
 from engine.domain.counting import LacksResults, declared_date, now_of
-from engine.domain.events import CompetitionChanged, Event, PointsAdded, RankingClosed, RankingReopened, Recorded
+from engine.domain.events import (
+    CompetitionChanged,
+    Event,
+    Points,
+    PointsAdded,
+    RankingClosed,
+    RankingReopened,
+    Recorded,
+)
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
@@ -109,7 +117,9 @@ class RedatedPoints(PointsFollower):
         super().__init__(live, competition_id)
         self._until = live.boundaries[0]
         self._redating = Redating(live.board, competition_id, started_at, self._until)
-        self._decided: tuple[Head, tuple[Event, ...]] | None = None
+        self._with_results: set[RankingId] = set()  # rankings in which the competition gave results
+        self._decided: tuple[Event, ...] | None = None
+        self._outdated = False
         self._stale = False
 
     @property
@@ -119,12 +129,12 @@ class RedatedPoints(PointsFollower):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What to record with the new date. Takes long only if the live has folded points since `look_up`. Raises
-        Conflict and LacksResults."""
+        """What to record with the new date. Takes long only if points came since `look_up`: of the competition, or
+        results in a ranking in which it gave results. Raises Conflict and LacksResults."""
         self._redating.refuse_closed()
-        if self._decided is None or self._decided[0] != self._live.head:
-            self._decided = self._live.head, finished(self._redating.decided())
-        return self._decided[1]
+        if self._decided is None or self._outdated:
+            self._decided, self._outdated = finished(self._redating.decided()), False
+        return self._decided
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
@@ -132,9 +142,8 @@ class RedatedPoints(PointsFollower):
         while self._decided is None:
             self._look_at_since()
             self._since = []  # or the sums would change while they are being read
-            head = self._live.head
-            if (decided := await _decided(self._redating, self._live, live_pool)) is not None:
-                self._decided = head, decided
+            self._outdated = False
+            self._decided = await _decided(self._redating, self._live, live_pool)
         self._look_at_since()
 
     def _follow(self, recorded: Recorded) -> None:
@@ -143,9 +152,14 @@ class RedatedPoints(PointsFollower):
             event.structural and getattr(event, "competition_id", None) == self.competition_id
         ):
             self._stale = True
+        elif isinstance(event, Points) and event.ranking_id in self._with_results:
+            self._outdated |= bool(event.results if isinstance(event, PointsAdded) else event.totals)
         super()._follow(recorded)
 
     def _take(self, recorded: Recorded, points: PointsAdded) -> None:
+        self._outdated = True
+        if points.results:
+            self._with_results.add(points.ranking_id)
         self._redating.take(recorded.sequence, recorded.recorded_at, points)
 
 

@@ -30,7 +30,7 @@ from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull, Refusal
 from engine.domain.events import Criterion, Delta
-from engine.domain.expirations import Expiration
+from engine.domain.expirations import Expiration, Redating
 from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
     OPERATOR,
@@ -1066,6 +1066,35 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
             await redating
             world.naive.dates[cause] = long_ago
         assert await world.totals(0) == world.naive.totals(clock.now)
+        assert await differences(database) == []
+
+
+@pytest.mark.parametrize(("line", "times"), [((ANN, HOURLY, 3), 0), ((ANN, LEAST, 3), 1)])
+async def test_what_expires_with_another_date_is_decided_again_only_if_it_may_be_something_else(
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, line: Any, times: int
+) -> None:
+    """Points without the competition change nothing of it, unless they are results where it gave results."""
+    decided, decide, look_up = list[Redating](), Redating.decided, RedatedPoints.look_up
+
+    def noted(redating: Redating) -> Any:
+        decided.append(redating)
+        return decide(redating)
+
+    async with world_at(dsn, database, clock) as world:
+        cause = CompetitionId(500)
+        await world.do(0, commands.AddCompetition(competition_id=cause, group_id=1))
+        await world.add(0, cause, (ANN, HOURLY, 5), (ANN, LEAST, 7))
+
+        async def followed(points: RedatedPoints, live_pool: LivePool) -> None:
+            await look_up(points, live_pool)
+            decided.clear()
+            await world.add(0, None, line)
+
+        monkeypatch.setattr(RedatedPoints, "look_up", followed)
+        monkeypatch.setattr(Redating, "decided", noted)
+        await world.do(0, commands.ChangeCompetition(competition_id=cause, started_at=MONDAY - timedelta(days=1)))
+        assert len(decided) == times
+        assert await world.totals(0) == {(line[1], ANN): 3}
         assert await differences(database) == []
 
 
