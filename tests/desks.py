@@ -8,9 +8,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import asyncpg
+import pytest
 from msgspec import Struct
 
 from api.desk.desk import Desk, open_desk
@@ -22,6 +23,7 @@ from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCrea
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
+from engine.process import time_slices
 from projections.tables.sizes import MEMORY_BYTES
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
@@ -177,6 +179,22 @@ async def turns_of_others() -> AsyncIterator["count[int]"]:
         yield number
     finally:
         ticking.cancel()
+
+
+@asynccontextmanager
+async def turns_at_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> AsyncIterator[list[int]]:
+    """How many turns others have had at each call of this function, where any time slice is over at once."""
+    turns, function = list[int](), getattr(owner, name)
+
+    def called(*given: Any) -> Any:
+        turns.append(next(number))
+        return function(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
+        patched.setattr(owner, name, called)
+        async with turns_of_others() as number:
+            yield turns
 
 
 # ── Rankings ────────────────────────────────────────────────────────────────────────────────────────────

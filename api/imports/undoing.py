@@ -9,8 +9,10 @@ request still records in the log that the import was undone.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,17 +22,22 @@ from api.http.forms import fingerprint
 from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import CausedPoints, ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Afterwards, ExpiryTimes, LacksResults, TotalsOfResults, totals_after
-from engine.domain.errors import Forbidden, NotFound, TallybookError
-from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed
+from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
+from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed, Recorded
 from engine.domain.judging import decide, decide_at
 from engine.domain.reversals import holds_others
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import ActorId, CompetitionId, Sequence
 from engine.log import import_runs, reading
+from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 
 _TakingBack = VoidCompetition | ReversePoints
+DIVIDED_ATTEMPTS: Final = 3
+"""Attempts to plan an undoing with pauses for other work. If the tournament changes in each of them, the next one makes
+none."""
 
 
 class Undoing(Struct, frozen=True, kw_only=True):
@@ -65,68 +72,115 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     added = await _added(desk, live, name)
     if only_of is not None and added.actors != {only_of}:
         raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
-    while True:
+    record = await _record(desk, live, name, added)
+    attempts = 0
+    with closing(_Planning(desk, live, name, added, record)) as planning:
+        while True:
+            try:
+                if (planned := await planning.attempt(divided=attempts < DIVIDED_ATTEMPTS)) is not None:
+                    return planned
+                attempts += 1
+            except LacksResults as lack:
+                await read_results(desk.live_pool, live, lack.ranking_ids)
+
+
+class _Planning:
+    """`attempt` plans against the live, which may change meanwhile."""
+
+    def __init__(
+        self, desk: Desk, live: LiveTournament, name: str, added: _Added, record: tuple[ChangeCompetition, ...]
+    ) -> None:
+        self._desk, self._live, self._name, self._added, self._record = desk, live, name, added, record
+        self._changed = False
+        live.followers.append(self._follow)
+
+    def close(self) -> None:
+        self._live.followers.remove(self._follow)
+
+    def _follow(self, recorded: Recorded) -> None:
+        """Notes whether the event may lead to another plan. Points without results for something else do not."""
+        match recorded.event:
+            case PointsAdded(competition_id=competition_id, results=()):
+                self._changed |= competition_id in self._added.competitions
+            case _:
+                self._changed = True
+
+    async def attempt(self, *, divided: bool) -> Undoing | None:
+        """The plan. None: something has changed, so it may be wrong. Unless `divided`, others wait meanwhile. Raises
+        LacksResults, and Conflict if a ranking is closed."""
+        await self._desk.live_pool.make_current(self._live)
+        self._changed = False
+        recorded_at = self._added.recorded_at.copy()
+        caused = await _caused(self._desk, self._live, self._added.competitions, recorded_at)
+        steps = self._planned(caused, recorded_at)
+        if not divided:
+            return finished(steps)
         try:
-            return await _planned(desk, live, name, added)
-        except LacksResults as lack:
-            await read_results(desk.live_pool, live, lack.ranking_ids)
+            planned = await in_time_slices(steps)
+        except Refusal:
+            if not self._changed:
+                raise
+        return None if self._changed else planned
 
-
-async def _planned(desk: Desk, live: LiveTournament, name: str, added: _Added) -> Undoing:
-    """Raises LacksResults, and Conflict if a ranking is closed."""
-    await desk.live_pool.make_current(live)
-    recorded_at = added.recorded_at.copy()
-    caused = await _caused(desk, live, added.competitions, recorded_at)
-    board = live.board
-    own = frozenset(added.points)
-    voids, kept = [], []
-    for competition_id in sorted(added.competitions):
-        if board.competitions[competition_id].voided_at is None:
-            void = VoidCompetition(competition_id=competition_id, caused=caused.get(competition_id, {}), only=own)
-            if holds_others(board, void):
-                kept.append(competition_id)
-            else:
-                voids.append(void)
-    voided = {void.competition_id for void in voids}
-    counting = {
-        sequence: points
-        for sequence, points in added.points.items()
-        if sequence not in board.rankings[points.ranking_id].undone
-    }
-    reversals = [
-        _reversal(sequence, points)
-        for sequence, points in counting.items()
-        if points.competition_id not in voided
-        and points.competition_id is not None
-        and board.competitions[points.competition_id].voided_at is None
-    ]
-    taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
-    return Undoing(
-        name=name,
-        commands=taking_back or await _record(desk, live, name, added),
-        events=_foreseen(live, taking_back, recorded_at),
-        voided=tuple([void.competition_id for void in voids]),
-        kept=tuple(kept),
-        points=len(reversals) + sum(points.competition_id in voided for points in counting.values()),
-    )
+    def _planned(
+        self, caused: Mapping[CompetitionId, CausedPoints], recorded_at: Mapping[Sequence, datetime]
+    ) -> Steps[Undoing]:
+        added, board = self._added, self._live.board
+        own = frozenset(added.points)
+        voids, kept = [], []
+        for competition_id in sorted(added.competitions):
+            if board.competitions[competition_id].voided_at is None:
+                void = VoidCompetition(competition_id=competition_id, caused=caused.get(competition_id, {}), only=own)
+                if holds_others(board, void):
+                    kept.append(competition_id)
+                else:
+                    voids.append(void)
+            yield
+        voided = {void.competition_id for void in voids}
+        reversals, of_voided = [], 0
+        for sequence, points in added.points.items():
+            if sequence not in board.rankings[points.ranking_id].undone and points.competition_id is not None:
+                if points.competition_id in voided:
+                    of_voided += 1
+                elif board.competitions[points.competition_id].voided_at is None:
+                    reversals.append(_reversal(sequence, points))
+            yield
+        taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
+        events = yield from _foreseen(self._live, taking_back, recorded_at)
+        return Undoing(
+            name=self._name,
+            commands=taking_back or self._record,
+            events=events,
+            voided=tuple([void.competition_id for void in voids]),
+            kept=tuple(kept),
+            points=len(reversals) + of_voided,
+        )
 
 
 def _foreseen(
     live: LiveTournament, commands: Iterable[_TakingBack], recorded_at: Mapping[Sequence, datetime]
-) -> tuple[Event, ...]:
+) -> Steps[tuple[Event, ...]]:
     """The events that the commands lead to, one after the other. Raises LacksResults, and as `decide`."""
     board = live.board
     points: dict[Sequence, PointsAdded] = {}
     for command in commands:
         points |= (command.caused or {}) if isinstance(command, VoidCompetition) else _named(command).points
+        yield
     judge: Callable[[Board, _TakingBack], Iterable[Event]] = decide
     if live.expires:
         given = {sequence: (recorded_at[sequence], its) for sequence, its in points.items()}
         judge = partial(decide_at, times=ExpiryTimes(now=live.boundaries[0], given=given))
-    decided = [event for command in commands for event in judge(board, command)]
+    decided: list[Event] = []
+    for command in commands:
+        decided += judge(board, command)
+        yield
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
-    totals = totals_after(board, points, Afterwards(sequences=points, counts=False), {})
-    return tuple([_with_totals(event, totals) if isinstance(event, PointsReversed) else event for event in decided])
+    totals = yield from totals_after(board, points, Afterwards(sequences=points, counts=False), {})
+    for number, event in enumerate(decided):
+        if isinstance(event, PointsReversed):
+            decided[number] = _with_totals(event, totals)
+        yield
+    return tuple(decided)
 
 
 def _named(command: ReversePoints) -> NamedEvent:

@@ -13,7 +13,7 @@ import msgspec
 from engine.domain import commands, events
 from engine.domain.events import Delta, Total
 from engine.domain.state import RankingState, ResultLine, ResultsState, State
-from engine.domain.steps import Steps, finished
+from engine.domain.steps import Steps
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 
 
@@ -155,14 +155,19 @@ TotalsOfResults = Mapping[TotalOf, Total]
 
 def totals_after(
     state: State, points: commands.CausedPoints, afterwards: Afterwards, starting: commands.CausedPoints
-) -> TotalsOfResults:
+) -> Steps[TotalsOfResults]:
     """The totals of all competitors with a result in `points`, the events whose lines start or stop counting.
     `starting`: the events whose lines start. Raises LacksResults."""
-    rankings = {(d.unity_id, d.competitor_id): one.ranking_id for one in points.values() for d in one.results}
+    rankings: dict[TotalOf, RankingId] = {}
+    for one in points.values():
+        for d in one.results:
+            rankings[d.unity_id, d.competitor_id] = one.ranking_id
+        yield
     given_back: dict[TotalOf, list[ResultLine]] = {}
     for sequence, one in starting.items():
         give_back(given_back, sequence, one.results)
-    return finished(totals_of_named(state, rankings, afterwards, given_back))
+        yield
+    return (yield from totals_of_named(state, rankings, afterwards, given_back))
 
 
 def give_back(given_back: dict[TotalOf, list[ResultLine]], sequence: Sequence, results: Iterable[Delta]) -> None:

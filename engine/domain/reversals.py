@@ -21,6 +21,7 @@ from engine.domain.errors import Conflict, Fault, Forbidden, Unacceptable, exist
 from engine.domain.events import Event
 from engine.domain.faults import participant_faults, refuse_if_any, unacceptable
 from engine.domain.state import State
+from engine.domain.steps import finished
 from engine.domain.terms import PARTICIPANTS_MAX, REVERSED_LINES_MAX, UNDONE_MAX, CompetitionId, CompetitorId, Sequence
 
 
@@ -114,7 +115,7 @@ def _reversals(
             "more than can be reversed at once."
         )
     afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
-    totals = totals_after(state, counting, afterwards, {} if takes_back else counting)
+    totals = finished(totals_after(state, counting, afterwards, {} if takes_back else counting))
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
@@ -139,7 +140,8 @@ def reverse_points(
     counting = {sequence: counting_of(state, points) for sequence, points in roots.items()}
     if times is not None:
         counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
-    totals = totals_after(state, counting, Afterwards(sequences=roots, counts=not undo), {} if undo else counting)
+    afterwards = Afterwards(sequences=roots, counts=not undo)
+    totals = finished(totals_after(state, counting, afterwards, {} if undo else counting))
     for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
         if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
             raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")

@@ -45,7 +45,6 @@ from engine.domain.terms import (
 )
 from engine.log import appending, heads
 from engine.log.appending import Block, Request
-from engine.process import time_slices
 from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -64,7 +63,7 @@ from projections.verification.progress import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
-from tests.desks import desks_at, recorded, submit, turns_of_others, until
+from tests.desks import desks_at, recorded, submit, turns_at_calls, until
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
@@ -405,22 +404,6 @@ async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
     taken = sum(-delta.amount for event in expired for delta in event.deltas if delta.competitor_id == ANN)
     assert taken == 8
     assert len({event.boundary for event in expired}) == len(expired)
-
-
-@asynccontextmanager
-async def turns_at_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> AsyncIterator[list[int]]:
-    """How many turns others have had at each call of this function, where any time slice is over at once."""
-    turns, function = list[int](), getattr(owner, name)
-
-    def called(*given: Any) -> Any:
-        turns.append(next(number))
-        return function(*given)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
-        patched.setattr(owner, name, called)
-        async with turns_of_others() as number:
-            yield turns
 
 
 async def test_others_get_their_turns_however_many_points_expire(

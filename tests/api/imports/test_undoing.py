@@ -3,14 +3,18 @@ in between, in any order: what counts is what a naive model says."""
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 from typing import Any, Final
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, field
 
 from api.desk.desk import Desk
+from api.imports import undoing
 from api.imports.competition_files import Reader, Scoring, read
 from api.imports.competition_imports import ImportedCompetitions, play_competitions
 from api.imports.outcomes import BrokenOff
@@ -21,8 +25,9 @@ from engine.domain.errors import DatabaseUnavailable, Refusal
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import import_runs
+from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
-from tests.desks import recorded, submit
+from tests.desks import recorded, submit, turns_at_calls
 from tests.projections.test_tables import on_the_database
 from tests.projections.test_verification import verified
 from tests.tournaments import open_new_tournament
@@ -349,3 +354,66 @@ async def test_what_counts_after_imports_that_were_undone_is_what_a_naive_model_
             await played.take(ask)
             played.assert_same()
     assert (await verified(desk.database)).differences == []
+
+
+@asynccontextmanager
+async def imported(desk: Desk) -> AsyncIterator[tuple[Played, str]]:
+    """A tournament with an import of ten competitions, and its name."""
+    tournament_id = await open_new_tournament(desk.database, actor=OPERATOR)
+    async with desk.live_pool.pinned(tournament_id) as live:
+        played = Played(desk, live)
+        await played.begin()
+        await played.take(Import(RANKINGS[0], dict.fromkeys(range(1, 11), 1)))
+        (name,) = played.naive.names
+        yield played, name
+
+
+@pytest.mark.parametrize("judging", ["holds_others", "decide"])
+async def test_others_get_their_turns_while_an_undoing_is_planned(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, judging: str
+) -> None:
+    async with imported(desk) as (played, name), turns_at_calls(monkeypatch, undoing, judging) as turns:
+        assert len((await plan_undoing(desk, played.live, name)).voided) == 10
+    assert len(turns) == 10
+    assert all(later > earlier for earlier, later in pairwise(turns))
+
+
+@pytest.mark.parametrize("times", [1, 10])
+async def test_an_undoing_is_planned_again_if_others_give_points_meanwhile(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """However often that happens, it is planned."""
+    async with imported(desk) as (played, name):
+        plans, given = list[Any](), list[CompetitionId]()
+
+        async def interrupted(steps: Any) -> Any:
+            next(steps)
+            if len(plans) < times:
+                competition_id = [*await played.ids()][len(plans)]
+                await played.take(Add(RANKINGS[0], len(plans)))
+                given.append(competition_id)
+            plans.append(await in_time_slices(steps))
+            return plans[-1]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(undoing, "in_time_slices", interrupted)
+            planned = await plan_undoing(desk, played.live, name)
+        assert len(plans) == min(times + 1, undoing.DIVIDED_ATTEMPTS)
+        assert planned.kept == tuple(given)
+        await played.take(UndoImport(0))
+        played.assert_same()
+
+
+async def test_points_for_others_do_not_lead_to_another_plan(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with imported(desk) as (played, name):
+        plans = list[Any]()
+
+        async def interrupted(steps: Any) -> Any:
+            next(steps)
+            deltas = (Delta(PLAYERS[0], UnityId(RANKINGS[0] + 1), 1),)
+            await played.submit(commands.AddPoints(ranking_id=RANKINGS[0], deltas=deltas))
+            plans.append(await in_time_slices(steps))
+            return plans[-1]
+
+        monkeypatch.setattr(undoing, "in_time_slices", interrupted)
+        assert [await plan_undoing(desk, played.live, name)] == plans
