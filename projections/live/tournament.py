@@ -42,7 +42,7 @@ from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
 from projections.live.selections import Selections
 from projections.tables import snapshots, tables
-from projections.tables.sizes import board_bytes
+from projections.tables.sizes import MEASURED_EVERY_EVENTS, board_bytes
 from projections.tables.snapshots import Snapshot
 
 BEHIND_EVENTS_MAX: Final = 20_000
@@ -54,7 +54,6 @@ BYTES_AT_ONCE_MAX: Final = 128 * 1024
 """Blocks, and bytes of them, that a live in use reads and folds without a pause, which takes some milliseconds. A
 larger block is not divided either, because readers must not see a state within a block: 20,000 deltas take less than 10
 ms."""
-_SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 BYTES_LOADED_AT_ONCE: Final = 512 * 1024
 """Bytes of blocks that the loading of a tournament reads at once. The driver decodes them without a pause, which takes
@@ -366,9 +365,9 @@ class LiveTournament:
         return self.cache.resized or bool(self._made) or not self.nested_sets.flat
 
     def size_bytes(self) -> int:
-        """Bytes in memory, estimated. The board is measured again after _SIZED_EVERY_EVENTS events."""
+        """Bytes in memory, estimated. The board is measured again after MEASURED_EVERY_EVENTS events."""
         if self.head.sequence >= self._size_again_at:
-            self._size_again_at = self.head.sequence + _SIZED_EVERY_EVENTS
+            self._size_again_at = self.head.sequence + MEASURED_EVERY_EVENTS
             self._board_bytes = board_bytes(self.board)
         self.cache.resized = False
         size_bytes = self._board_bytes + self.cache.size_bytes + self.nested_sets.size_bytes

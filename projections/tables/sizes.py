@@ -6,12 +6,15 @@ Pure. Measured on CPython 3.11 with ordinary names.
 from collections import OrderedDict
 from typing import Final
 
-from engine.domain.terms import TournamentId
+from engine.domain.terms import Sequence, TournamentId
 from engine.log.heads import Head
 from projections.board.board import Board
 
 MEMORY_BYTES: Final = 512 * 1024 * 1024
 """Bytes of tournaments that a process keeps in memory, estimated, unless its operator chooses otherwise."""
+MEASURED_EVERY_EVENTS: Final = 256
+"""A board in use is measured again after so many events. Measuring takes 1 µs for each unity."""
+_NEVER: Final = -MEASURED_EVERY_EVENTS
 _BYTES: Final = 4_000
 _RANKING_BYTES: Final = 1_400
 _UNDONE_BYTES: Final = 170
@@ -39,22 +42,31 @@ class Shelf:
     def __init__(self, bytes_max: int) -> None:
         self.bytes = 0
         self._bytes_max = bytes_max
+        self._measured: dict[TournamentId, tuple[Sequence, int]] = {}  # at which event, and the size then
         self._boards: OrderedDict[TournamentId, tuple[Head, Board, int]] = OrderedDict()
 
     def __contains__(self, tournament_id: TournamentId) -> bool:
         return tournament_id in self._boards
 
     def put(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
-        """Keeps `board`, and replaces one of the same tournament. Removes the oldest others if there is no room."""
+        """Keeps `board`, and replaces one of the same tournament. Drops the oldest others if there is no room."""
         self.take(tournament_id)
-        size = board_bytes(board)
+        at, size = self._measured.get(tournament_id, (_NEVER, 0))
+        if not at <= head.sequence < at + MEASURED_EVERY_EVENTS:
+            size = board_bytes(board)
+            self._measured[tournament_id] = head.sequence, size
         self._boards[tournament_id] = head, board, size
         self.bytes += size
         while self.bytes > self._bytes_max and len(self._boards) > 1:
-            self.take(next(iter(self._boards)))
+            self.drop(next(iter(self._boards)))
+
+    def drop(self, tournament_id: TournamentId) -> bool:
+        """Removes a board. Returns whether it was there."""
+        self._measured.pop(tournament_id, None)
+        return self.take(tournament_id) is not None
 
     def take(self, tournament_id: TournamentId) -> tuple[Head, Board] | None:
-        """Removes a board and returns it with its head; None: it is not on the shelf."""
+        """Removes a board that will be put back, and returns it with its head; None: it is not on the shelf."""
         if tournament_id not in self._boards:
             return None
         head, board, size = self._boards.pop(tournament_id)
@@ -64,4 +76,5 @@ class Shelf:
     def clear(self) -> None:
         """Removes all boards."""
         self._boards.clear()
+        self._measured.clear()
         self.bytes = 0

@@ -311,7 +311,7 @@ class Worker:
         """Drops the kept boards of tournaments that could not be claimed, and returns the tournaments that had one,
         which can be retried. If a restored database gives a lost tournament's id to another tournament, that one has no
         checkpoint yet, and gets one only if no board is kept."""
-        return {tournament_id for tournament_id in claimed if self._boards.take(tournament_id) is not None}
+        return {tournament_id for tournament_id in claimed if self._boards.drop(tournament_id)}
 
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
         """Within a transaction: claims, reads, folds, saves. Raises LogUnreadable and LogForked."""
@@ -394,7 +394,7 @@ class Worker:
     async def _rebuild(self, tournament_id: TournamentId) -> int:
         """Replaces the tables of a tournament, if they are still outdated; returns how many events were folded."""
         self._outdated.discard(tournament_id)
-        self._boards.take(tournament_id)
+        self._boards.drop(tournament_id)
         async with self._database.connection() as connection:
             checkpoint = await tables.checkpoint(connection, tournament_id)
             if checkpoint is None or not (

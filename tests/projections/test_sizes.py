@@ -3,11 +3,13 @@
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from engine.domain.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import heads
+from engine.log.heads import Head
 from projections.board.board import Board, Revisions, fold
-from projections.tables.sizes import Shelf, board_bytes
+from projections.tables.sizes import MEASURED_EVERY_EVENTS, Shelf, board_bytes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -32,9 +34,8 @@ def board(competitors: int) -> Board:
     return made
 
 
-def put(shelf: Shelf, number: int, kept: Board) -> None:
-    tournament_id = TournamentId(number)
-    shelf.put(tournament_id, heads.beginning(tournament_id), kept)
+def put(shelf: Shelf, number: int, kept: Board, sequence: int = 0) -> None:
+    shelf.put(TournamentId(number), Head(Sequence(sequence), b""), kept)
 
 
 def held(shelf: Shelf) -> list[int]:
@@ -57,7 +58,7 @@ def test_a_shelf_holds_as_many_bytes_as_it_may_and_not_one_more() -> None:
     assert (held(shelf), shelf.bytes) == ([0, 1, 2], 3 * size)
     put(shelf, 3, board(10))
     assert (held(shelf), shelf.bytes) == ([1, 2, 3], 3 * size)
-    put(shelf, 1, board(11))  # it has grown, and was the last one used
+    put(shelf, 1, board(11), MEASURED_EVERY_EVENTS)  # it has grown, and was the last one used
     assert held(shelf) == [1, 3]
 
 
@@ -73,9 +74,25 @@ def test_a_board_that_is_larger_than_the_shelf_is_alone_on_it() -> None:
 def test_a_board_that_is_taken_leaves_its_room() -> None:
     shelf = Shelf(10**9)
     put(shelf, 0, board(10))
-    assert shelf.take(TournamentId(0)) == (heads.beginning(TournamentId(0)), board(10))
+    assert shelf.take(TournamentId(0)) == (Head(Sequence(0), b""), board(10))
     assert shelf.take(TournamentId(0)) is None
     assert (held(shelf), shelf.bytes) == ([], 0)
     put(shelf, 1, board(10))
     shelf.clear()
     assert (held(shelf), shelf.bytes) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "measured"),
+    [(1_000, False), (999 + MEASURED_EVERY_EVENTS, False), (1_000 + MEASURED_EVERY_EVENTS, True), (999, True)],
+)
+def test_a_board_that_is_put_back_is_measured_again_after_many_events(sequence: int, measured: bool) -> None:
+    """Or if another log was restored."""
+    shelf = Shelf(10**9)
+    put(shelf, 0, board(10), 1_000)
+    shelf.take(TournamentId(0))
+    put(shelf, 0, board(100), sequence)
+    assert shelf.bytes == board_bytes(board(100 if measured else 10))
+    assert shelf.drop(TournamentId(0))
+    put(shelf, 0, board(50), sequence)
+    assert shelf.bytes == board_bytes(board(50))
