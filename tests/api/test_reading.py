@@ -863,7 +863,7 @@ def test_at_least_one_delta_is_asked_for_everywhere(text: str) -> None:
     [
         *("{", "[", "[1", "[1,]", "[] []", "[] x", "nul", "NaN", "[NaN]", "[Infinity]", "\ufeff[]", "'[]'", "[01]"),
         *("[{'a':1}]", '["\x00"]', '["\n"]', '["\\x"]', '["\ud800"]', "[1] // x", "[+1]", "[.5]"),
-        *("[" * 100_000, "[" * 100_000 + "]" * 100_000, '{"a":' * 100_000, '[{"competitor_id":' * 50_000),
+        *("[" * 400_000, "[" * 400_000 + "]" * 400_000, '{"a":' * 400_000, '[{"competitor_id":' * 50_000),
         '[{"competitor_id":"1","unities":[{"unity_id":3,"delta":"5"}]}',
         '[{"competitor_id":1.5,"unities":NaN}]',
         points("05")["participants_delta"],

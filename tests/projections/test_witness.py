@@ -2,8 +2,10 @@
 
 import asyncio
 import codecs
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
@@ -43,8 +45,20 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "digests.ndjson"
 
 
+_opened: Final[list[Witness]] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Closes what `read` has opened."""
+    yield
+    while _opened:
+        _opened.pop().close()
+
+
 def read(path: Path) -> Witness:
     witness_ = Witness(path)
+    _opened.append(witness_)
     witness_.read()
     return witness_
 
