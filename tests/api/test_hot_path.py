@@ -44,6 +44,7 @@ BOUNDS: Final = {
     (3, 11): {ADD: (158, 4515), RANKINGS: (61, 1666), STANDINGS: (114, 2619)},
     (3, 12): {ADD: (150, 4157), RANKINGS: (61, 1554), STANDINGS: (109, 2429)},
     (3, 13): {ADD: (150, 4227), RANKINGS: (61, 1598), STANDINGS: (109, 2458)},
+    (3, 14): {ADD: (150, 4445), RANKINGS: (61, 1697), STANDINGS: (109, 2662)},
 }
 """The most functions entered and instructions executed, by minor version of Python. They are what was counted last: who
 makes it less lowers them."""
