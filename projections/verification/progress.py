@@ -140,17 +140,24 @@ class ProgressFile:
         self.resumed = False
         try:
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
-            self._file.executescript(_CREATE)
-            run = self._file.execute(_RUN).fetchone()
-            if run is None:
-                self._file.executescript(_CLEAR)
-                self._file.execute(_BEGIN, (_FORMAT, arguments))
-            elif run != (_FORMAT, arguments):
-                raise Unacceptable(f"{path} belongs to a verification with other arguments ({run[1]}); delete it.")
-            else:
-                self.resumed = True
+            try:
+                self._begin(arguments)
+            except BaseException:
+                self._file.close()
+                raise
         except sqlite3.Error as error:
             raise Unacceptable(f"{path} cannot be used as the state of a verification: {error}.") from error
+
+    def _begin(self, arguments: str) -> None:
+        self._file.executescript(_CREATE)
+        run = self._file.execute(_RUN).fetchone()
+        if run is None:
+            self._file.executescript(_CLEAR)
+            self._file.execute(_BEGIN, (_FORMAT, arguments))
+        elif run != (_FORMAT, arguments):
+            raise Unacceptable(f"{self.path} belongs to a verification with other arguments ({run[1]}); delete it.")
+        else:
+            self.resumed = True
 
     def of(self, tournament_id: TournamentId) -> Progress | None:
         row = self._file.execute(_KEPT, (tournament_id,)).fetchone()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -214,15 +214,16 @@ async def test_it_takes_no_more_than_its_share(database: Database) -> None:
     for _ in range(3):
         await stage(database)
     stop = asyncio.Event()
-    running = continuous._Rounds(database, Plan(), None, ProgressFile(None, ""), 0.1, stop)
     rests: list[float] = []
 
     async def counted(seconds: float) -> None:
         rests.append(seconds)
 
-    running.pause = counted  # type: ignore[method-assign]
-    began = running._rested_at
-    await running.go_round()
+    with closing(ProgressFile(None, "")) as nothing_kept:
+        running = continuous._Rounds(database, Plan(), None, nothing_kept, 0.1, stop)
+        running.pause = counted  # type: ignore[method-assign]
+        began = running._rested_at
+        await running.go_round()
     worked = running._rested_at - began
     *after_work, _of_the_round = rests
     assert len(after_work) > 2 * 3

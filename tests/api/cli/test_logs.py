@@ -16,7 +16,8 @@ def asked(address: str) -> int:
         with urlopen(address) as answer:
             return int(answer.status)
     except HTTPError as refused:
-        return refused.code
+        with refused:
+            return refused.code
 
 
 async def test_health_checks_that_are_well_leave_no_line(dsn: str, tmp_path: Path) -> None:
