@@ -119,11 +119,12 @@ faults-tools: $(VENV)/.installed-dev
 
 # Breaks the core in one small way after another and asks whether any test notices: those drawn by hand, and COUNT at random,
 # always the same for one SEED. First it records which test runs which line, which takes longer than all tests do; then it
-# asks WORKERS at once: one that a test catches takes some twenty seconds, one that none catches minutes. MINUTES=60
-# begins none after an hour, and the next call goes on there.
+# asks WORKERS at once: one that a test catches takes some twenty seconds, one that none catches up to half an hour, or
+# SECONDS=120. MINUTES=60 begins none after an hour, and the next call goes on there.
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.campaign --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES)) \
-	    $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(WORKERS),--workers $(WORKERS))
+	    $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(WORKERS),--workers $(WORKERS)) \
+	    $(if $(SECONDS),--seconds $(SECONDS))
 
 # The peers' libraries, in an environment of their own: the product is measured with its own dependencies alone.
 .venv-bench/.installed: requirements.lock benchmarks/requirements.lock

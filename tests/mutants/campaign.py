@@ -37,7 +37,8 @@ from tests.mutants.places import ROOT, Mutant, core, mutant
 KEPT: Final = ROOT / ".mutants"
 HERE: Final = Path(__file__).parent
 SECONDS_MAX: Final = 1_800
-"""Of the tests of one mutant. A single test that hangs fails much earlier."""
+QUICKEST: Final = 150
+"""How many of the tests that run a mutant are asked before the others."""
 COPIED: Final = (
     *("engine", "projections", "api", "migrations", "clients", "tests", "docs"),
     *("tallybook_command.py", "pyproject.toml", "README.md"),
@@ -46,7 +47,8 @@ CAUGHT: Final = "caught"
 SURVIVED: Final = "survived"
 EQUIVALENT: Final = "equivalent"
 UNSETTLED: Final = "unsettled"
-"""The test that noticed fails without any mutant as well: it is broken, or the machine is too busy."""
+"""The test that noticed fails without any mutant as well: it is broken, or the machine is too busy. Or the tests took
+too long."""
 
 
 def main() -> int:
@@ -57,6 +59,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="of files whose name contains this")
     parser.add_argument("--at-random", action="store_true", help="without those drawn by hand")
     parser.add_argument("--folder", type=Path, default=KEPT, help="what is found out is kept here")
+    parser.add_argument("--seconds", type=float, default=SECONDS_MAX, help="no longer for one mutant: it is unsettled")
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 1), help="mutants asked at the same time")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
@@ -83,7 +86,9 @@ def main() -> int:
     mutants = list(unlike([*by_hand, *at_random]))
     with ExitStack() as workplaces, ThreadPoolExecutor(options.workers) as threads:
         for number in range(options.workers):
-            idle.put(workplaces.enter_context(Workplace(options.folder / f"workplace-{number}", known)))
+            idle.put(
+                workplaces.enter_context(Workplace(options.folder / f"workplace-{number}", known, options.seconds))
+            )
         try:
             verdicts = list(threads.map(verdict_of, mutants))
         except BaseException:
@@ -184,7 +189,8 @@ class Known:
 class Workplace:
     """A copy of the tree in `folder`, in which mutants are tried. Use as a context."""
 
-    def __init__(self, folder: Path, known: Known) -> None:
+    def __init__(self, folder: Path, known: Known, seconds_max: float = SECONDS_MAX) -> None:
+        self._seconds_max = seconds_max
         self._tree = folder / "tree"
         self._temporary = folder / "temporary"
         self._asked_in = folder / "asked"
@@ -216,6 +222,8 @@ class Workplace:
             for some in (tests,) if tests else self._likeliest_first(made):
                 if verdict == SURVIVED and some:
                     verdict, noticed = self._asked(some)
+        except subprocess.TimeoutExpired:
+            return UNSETTLED
         finally:
             place.write_text(before, "utf-8")
         noticed = noticed.partition("[")[0]
@@ -228,16 +236,18 @@ class Workplace:
         return verdict
 
     def _likeliest_first(self, made: Mutant) -> tuple[list[str], ...]:
-        """The test that was written for it, if there is one; the tests of its module, if they run it; then all that run
-        it. Few tests need not wait until thousands are collected."""
+        """The test that was written for it, if there is one; the tests of its module; the quickest of the others; then
+        the rest. Few tests need not wait until thousands are collected."""
         everything = self._known.covering.tests_of(made)
         written_for = [f"tests/{made.noticed_by}"] if made.noticed_by else []
-        return written_for, [test for test in everything if is_own(test, made.file)], everything
+        own = [test for test in everything if is_own(test, made.file)]
+        return written_for, own, everything[len(own) :][:QUICKEST], everything[len(own) :][QUICKEST:]
 
     def _asked(self, tests: Iterable[str]) -> tuple[str, str]:
         """Runs the tests until the first that fails; the verdict, and the test that noticed.
 
-        Raises TimeoutExpired, and RuntimeError where they were ended from outside: that says nothing of the mutant.
+        Raises TimeoutExpired if they take too long, and RuntimeError if they were ended from outside: that says nothing
+        of the mutant.
         """
         shutil.rmtree(self._temporary, ignore_errors=True)
         command = [
@@ -267,7 +277,7 @@ class Workplace:
             start_new_session=True,
         )
         try:
-            told, _ = running.communicate(timeout=SECONDS_MAX)
+            told, _ = running.communicate(timeout=self._seconds_max)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
@@ -299,7 +309,7 @@ def _key(made: Mutant, tests: Iterable[str]) -> str:
 
 
 def tell(results: list[tuple[Mutant, str]], wanted: int, reasons: dict[tuple[str, str, str, str], str]) -> None:
-    """A table by file, then who survived, then who is equivalent and why."""
+    """A table by file, then who survived or is unsettled, then who is equivalent and why."""
     counts: dict[str, Counter[str]] = {}
     for made, verdict in results:
         counts.setdefault(made.file, Counter())[verdict] += 1
@@ -310,8 +320,8 @@ def tell(results: list[tuple[Mutant, str]], wanted: int, reasons: dict[tuple[str
     if len(results) < wanted:
         print(f"\n{wanted - len(results)} of {wanted} were not tried: the time was over, or they were drawn twice.")
     for made, verdict in results:
-        if verdict == SURVIVED:
-            print(f"\nsurvived: {made.file}:{made.line} in {made.within or 'the module'}, {made.operator}")
+        if verdict in (SURVIVED, UNSETTLED):
+            print(f"\n{verdict}: {made.file}:{made.line} in {made.within or 'the module'}, {made.operator}")
             print(f"    - {made.code}\n    + {made.becomes}")
     for made, verdict in results:
         if verdict == EQUIVALENT:

@@ -6,10 +6,12 @@ long again.
 
 import ast
 import hashlib
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,8 @@ from tests.mutants.places import APPENDING, CORE, ROOT, Mutant
 
 FOLDER_VARIABLE: Final = "TALLYBOOK_TEST_RECORDING"
 """The folder in which each process of pytest leaves what it has recorded."""
+SECONDS_PREFIX: Final = "seconds-"
+"""Of the files there that say how long each test took."""
 ABOUT_TIME: Final = ("tests/api/test_stalls.py", "tests/benchmarks/", "tests/faults/test_cases.py")
 """Tests that are not asked: on a busy machine they would notice what is not there."""
 ABOUT_THE_TREE: Final = ("tests/mutants/", "tests/wheel/", "tests/test_project.py", "tests/test_first_hour.py")
@@ -30,10 +34,11 @@ _Lines = dict[str, dict[int, set[str]]]
 
 
 class Covering:
-    """What was recorded: by file of the core, and by line, the tests that run it."""
+    """What was recorded: by file of the core, and by line, the tests that run it; and how many seconds each took."""
 
-    def __init__(self, lines: _Lines) -> None:
+    def __init__(self, lines: _Lines, seconds: Mapping[str, float] = {}) -> None:
         self._lines = lines
+        self.seconds = seconds
 
     @classmethod
     def recorded(cls, folder: Path, *, workers: int = 1, tests: Iterable[str] = ("tests",)) -> "Covering":
@@ -48,10 +53,10 @@ class Covering:
                 old.unlink()
             _record(begun, tests, workers)
             begun.rename(kept)
-        return cls(_read(kept))
+        return cls(_read(kept), _read_seconds(kept))
 
     def tests_of(self, made: Mutant) -> list[str]:
-        """The tests that run the mutant, those of its module's own test file first.
+        """The tests that run the mutant: those of its module's own test file, then the others; the quickest first.
 
         What runs when its module is imported, such as a constant, is asked of all tests that run any of its functions;
         the function that appends, of those that append.
@@ -62,7 +67,7 @@ class Covering:
         if not found:
             found = set().union(*of_file.values()) if of_file else set()
         wanted = (test for test in found if not test.startswith(LEFT_OUT))
-        return sorted(wanted, key=lambda test: (not is_own(test, file), test))
+        return sorted(wanted, key=lambda test: (not is_own(test, file), self.seconds.get(test, 0.0), test))
 
     def _at(self, file: str, lines: Iterable[int]) -> set[str]:
         of_file = self._lines.get(file, {})
@@ -107,7 +112,7 @@ def _read(folder: Path) -> _Lines:
     import coverage  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 - only this needs it
 
     lines: _Lines = {}
-    for path in folder.iterdir():
+    for path in _files(folder, of_seconds=False):
         data = coverage.CoverageData(str(path))
         data.read()
         for measured in data.measured_files():
@@ -115,6 +120,17 @@ def _read(folder: Path) -> _Lines:
             for line, tests in data.contexts_by_lineno(measured).items():
                 of_file.setdefault(line, set()).update(test for test in tests if test)
     return lines
+
+
+def _read_seconds(folder: Path) -> dict[str, float]:
+    seconds: Counter[str] = Counter()  # a test's parameters may be spread over several processes
+    for path in _files(folder, of_seconds=True):
+        seconds.update(json.loads(path.read_text("utf-8")))
+    return dict(seconds)
+
+
+def _files(folder: Path, *, of_seconds: bool) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name.startswith(SECONDS_PREFIX) is of_seconds]
 
 
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────

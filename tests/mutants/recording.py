@@ -1,16 +1,20 @@
-"""A plugin of pytest that records which lines of the core each test runs: `-p tests.mutants.recording`.
+"""A plugin of pytest that records which lines of the core each test runs, and how long it takes:
+`-p tests.mutants.recording`.
 
 What runs before the first test, such as imports, counts for none. What a test has set up for a session or a module
 counts for the test that needed it first. Statements that other processes run are not recorded.
 """
 
+import json
 import os
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import coverage  # type: ignore[import-not-found, unused-ignore] # only who asks about mutants needs it
 import pytest
 
-from tests.mutants.covering import FOLDER_VARIABLE
+from tests.mutants.covering import FOLDER_VARIABLE, SECONDS_PREFIX
 from tests.mutants.places import CORE, ROOT
 
 
@@ -27,18 +31,24 @@ class Recording:
         # With several processes, the one that hands out the tests runs none.
         self._coverage.set_option("run:disable_warnings", ["no-data-collected"])
         self._coverage.start()
+        self._folder = Path(folder)
+        self._seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._coverage.switch_context(item.nodeid.partition("[")[0])
+        test = item.nodeid.partition("[")[0]
+        self._coverage.switch_context(test)
+        began_at = time.monotonic()
         try:
             return (yield)  # type: ignore[return-value]
         finally:
+            self._seconds[test] = self._seconds.get(test, 0.0) + time.monotonic() - began_at
             self._coverage.switch_context("")
 
     def pytest_sessionfinish(self) -> None:
         self._coverage.stop()
         self._coverage.save()
+        (self._folder / f"{SECONDS_PREFIX}{os.getpid()}.json").write_text(json.dumps(self._seconds), "utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.mutants.campaign import (
     CAUGHT,
     SURVIVED,
+    UNSETTLED,
     Known,
     Workplace,
     all_mutants,
@@ -165,6 +166,8 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
     with Workplace(tmp_path, known) as workplace:
         assert workplace.tried(harmful, tests) == CAUGHT
         assert workplace.tried(harmless, tests) == SURVIVED
+    with Workplace(tmp_path, Known(tmp_path / "nothing", Covering({})), seconds_max=0.1) as workplace:
+        assert workplace.tried(harmful, tests) == UNSETTLED
     again = Known(tmp_path, Covering({}))
     assert [again.verdict_of(made) for made in (harmful, harmless)] == [CAUGHT, SURVIVED]
 
@@ -178,6 +181,8 @@ def test_a_mutant_is_asked_of_the_tests_that_run_it_and_of_no_others(tmp_path: P
     of_functions = [made for made in python_mutants(source, file) if made.operator == "returned value"]
     asked = [set(covering.tests_of(made)) for made in of_functions]
     assert any(asked)
+    in_order = [covering.tests_of(made) for made in of_functions]
+    assert all(tests == sorted(tests, key=covering.seconds.__getitem__) for tests in in_order)
     assert all(test.startswith(f"{own}::") for tests in asked for test in tests)
     assert max(map(len, asked)) > min(map(len, asked))
     at = source.index("from ")
