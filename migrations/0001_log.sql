@@ -1,6 +1,6 @@
 -- The log: what has happened in each tournament, in one order, for ever.
 --
--- The baseline has one file for each subject. Until the first release, edit these files instead of adding migrations.
+-- The baseline, that of 0.1.0, has one file for each subject.
 --
 -- Every key begins with tournament_id, so that the schema can be distributed by it. The exceptions are the registry of
 -- tournaments, and tables that belong to the whole service.

@@ -9,7 +9,7 @@ sees them, so they can exceed a bound.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
@@ -35,6 +35,7 @@ from engine.log.heads import Head
 from engine.log.quotas import ALL_TOKENS, ALL_TOURNAMENTS, Amounts, Quota, QuotaKey
 from engine.process.background import SharedTasks
 from engine.process.telemetry import QUOTAS_NEAR
+from engine.process.time_slices import TimeSlice
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 
@@ -88,11 +89,11 @@ class UseCount:
     """What a token, or ALL_TOKENS, has written in one tournament, up to the head of its live. `adopt` sets the amounts
     up to a sequence; `follow` adds each folded event. `early`: those folded while the log is counted."""
 
-    def __init__(self, token_id: ActorId, noted: Callable[[Amounts], None]) -> None:
+    def __init__(self, token_id: ActorId, noted: Callable[[Amounts], None] | None) -> None:
         self.ready = False
         self.early: list[Recorded] | None = None
         self.token_id = token_id
-        self._noted = noted  # gets the recorded amounts each time that they change
+        self._noted = noted  # gets the recorded amounts of a token each time that they change
         self._recorded = NO_AMOUNTS
         self._sequence = Sequence(0)
         self._judged_at = Sequence(0)
@@ -101,8 +102,8 @@ class UseCount:
         self._pending = NO_AMOUNTS  # the sum of these
 
     def adopt(self, sequence: Sequence, amounts: Amounts) -> None:
-        self._sequence, self._recorded, self.ready = sequence, amounts, True
-        self._noted(amounts)
+        self._sequence, self.ready = sequence, True
+        self._record(amounts)
         for recorded in self.early or ():
             self.follow(recorded)
 
@@ -111,8 +112,12 @@ class UseCount:
             if self.early is not None:
                 self.early.append(recorded)
         elif recorded.sequence > self._sequence and self.token_id in (ALL_TOKENS, recorded.actor):
-            self._recorded += _amounts([recorded.event])
-            self._noted(self._recorded)
+            self._record(self._recorded + _amounts([recorded.event]))
+
+    def _record(self, amounts: Amounts) -> None:
+        self._recorded = amounts
+        if self._noted is not None:
+            self._noted(amounts)
 
     def use(self, head: Sequence, *, exactly: bool = False) -> Amounts:
         """The amounts recorded up to the head, and under way since. Unless `exactly`, changes that failed meanwhile
@@ -137,14 +142,13 @@ _Standing = tuple[quotas.CountedUse, Head | None]
 """The saved count of a tournament, and its head. While both are the same, so are the amounts."""
 
 
-class QuotaUse:
-    """What counts for a quota in each tournament that it covers. `ready`: it has been read, or the quota is of one
-    tournament."""
+class TokenUse:
+    """What a token has written in each tournament where that counts. `ready`: it has been read."""
 
-    def __init__(self, key: QuotaKey) -> None:
-        self.ready = key[1] == ALL_TOKENS
+    def __init__(self, token_id: ActorId) -> None:
+        self.ready = False
         self.everywhere = NO_AMOUNTS
-        self._token_id = key[1]
+        self._token_id = token_id
         self._by_tournament: dict[TournamentId, Amounts] = {}
         self._read: dict[TournamentId, tuple[_Standing, Amounts]] = {}
 
@@ -153,30 +157,43 @@ class QuotaUse:
         self._by_tournament[tournament_id] = amounts
 
     def elsewhere(self, tournament_id: TournamentId) -> Amounts:
-        """What counts in other tournaments than this one."""
+        """What it has written in other tournaments than this one."""
         return self.everywhere - self._by_tournament.get(tournament_id, NO_AMOUNTS)
 
     async def read(
-        self, database: Database, but: Callable[[], Collection[TournamentId]] = tuple
+        self, database: Database, followed: Callable[[], Mapping[TournamentId, Sequence]] = dict
     ) -> Collection[TournamentId]:
-        """Reads and notes what a token has written in all tournaments, except in those that `but` returns afterwards.
-        Counts only where the log has changed since it was read. Returns where the token's events count. Raises
+        """Reads and notes what the log has, with pauses for other work. `followed`: the tournaments whose amounts are
+        noted as they are folded, each with the event up to which; these are left alone unless the log is ahead. Counts
+        only where the log has changed since it was read. Returns where the token's events count. Raises
         DatabaseUnavailable."""
         async with database.connection() as connection:
             saved = await quotas.saved_everywhere(connection, self._token_id)
             at = await heads.current(connection, list(saved))
+        time_slice = TimeSlice()
         found = dict[TournamentId, tuple[_Standing, Amounts]]()
         for one, its in saved.items():
             standing, known = (its, at.get(one)), self._read.get(one)
             if known is None or known[0] != standing:
-                known = standing, (await _counted(database, one, self._token_id)).amounts
+                known = standing, (await _counted(database, one, self._token_id, since=its)).amounts
             found[one] = known
-        self._read, self.ready = found, True
-        counted_otherwise = frozenset(but())
-        for one in [*found, *self._by_tournament]:
-            if one not in counted_otherwise:
-                self.note(one, found[one][1] if one in found else NO_AMOUNTS)
-        return found
+            if time_slice.over:
+                await time_slice.give_way()
+        self._read = found
+        up_to = followed()
+        for one in found.keys() | self._by_tournament.keys():
+            (_, head), amounts = found.get(one, _NOWHERE)
+            is_followed = one in up_to and (head is None or head.sequence <= up_to[one])
+            if not is_followed and amounts != self._by_tournament.get(one):
+                self.note(one, amounts)
+            if time_slice.over:
+                await time_slice.give_way()
+                up_to = followed()
+        self.ready = True
+        return found.keys()
+
+
+_NOWHERE: Final[tuple[_Standing, Amounts]] = (quotas.CountedUse(Sequence(0), NO_AMOUNTS), None), NO_AMOUNTS
 
 
 class QuotaPart(Struct, frozen=True):
@@ -229,9 +246,9 @@ class Quotas:
         self._database = database
         self._quotas: dict[QuotaKey, Quota] = {}
         self._counts: WeakKeyDictionary[LiveTournament, dict[ActorId, UseCount]] = WeakKeyDictionary()
-        self._uses: dict[QuotaKey, QuotaUse] = {}
+        self._tokens: dict[ActorId, TokenUse] = {}
         self._adopting = SharedTasks[UseCount, None]()
-        self._reading = SharedTasks[QuotaKey, Collection[TournamentId]]()
+        self._reading = SharedTasks[TokenUse, None]()
         self._counting = asyncio.Lock()
         self._near: dict[QuotaKey, list[NearBound]] = {}
         self._looked_at = 0
@@ -248,7 +265,7 @@ class Quotas:
     def limit(self, live: LiveTournament, case: JudgedCase) -> Limit | None:
         """The limit of a case; None: no quota bounds it. Call `settle` before it is judged, unless `is_settled`."""
         parts = [
-            QuotaPart(key, quota, self._count(live, key[1]), partial(self._use(key).elsewhere, live.tournament_id))
+            QuotaPart(key, quota, self._count(live, key[1]), partial(self._elsewhere, live.tournament_id, key[1]))
             for key in _keys(live, case.actor)
             if (quota := self._quotas.get(key)) is not None
         ]
@@ -257,7 +274,7 @@ class Quotas:
     def is_settled(self, live: LiveTournament, actor: ActorId) -> bool:
         """Whether use is counted for all quotas of the token in this tournament."""
         return all(
-            self._count(live, key[1]).ready and self._use(key).ready
+            self._count(live, key[1]).ready and (key[1] == ALL_TOKENS or self._token(key[1]).ready)
             for key in _keys(live, actor)
             if key in self._quotas
         )
@@ -269,8 +286,8 @@ class Quotas:
                 count = self._count(live, key[1])
                 if not count.ready:
                     await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, count)))
-                if not self._use(key).ready:
-                    await self._read_use(key)
+                if key[1] != ALL_TOKENS and not self._token(key[1]).ready:
+                    await self._read_token(key[1])
 
     async def read(self) -> None:
         """Reads the quotas, and what tokens have written elsewhere; checks some quotas for warnings. Raises
@@ -281,47 +298,51 @@ class Quotas:
             for token_id in [one for one in counts if _key(live, one) not in self._quotas]:
                 self._forget(live, token_id)
         self._near = {key: near for key, near in self._near.items() if key in self._quotas}
-        for key in list(self._uses):
-            if key not in self._quotas:
-                del self._uses[key]
-            elif key[1] != ALL_TOKENS:
-                self._forget_ended(key[1], await self._read_use(key))
+        for token_id in list(self._tokens):
+            if (ALL_TOURNAMENTS, token_id) in self._quotas:
+                await self._read_token(token_id)
+            else:
+                del self._tokens[token_id]
         await self._look_for_warnings()
 
     def _count(self, live: LiveTournament, token_id: ActorId) -> UseCount:
         counts = self._counts.setdefault(live, {})
         if token_id not in counts:
-            counts[token_id] = UseCount(token_id, partial(self._use(_key(live, token_id)).note, live.tournament_id))
+            noted = None if token_id == ALL_TOKENS else partial(self._token(token_id).note, live.tournament_id)
+            counts[token_id] = UseCount(token_id, noted)
             live.followers.append(counts[token_id].follow)
         return counts[token_id]
 
     def _forget(self, live: LiveTournament, token_id: ActorId) -> None:
         live.followers.remove(self._counts[live].pop(token_id).follow)
 
-    def _forget_ended(self, token_id: ActorId, begun: Collection[TournamentId]) -> None:
-        """Forgets counts that the database has ended: the quota was removed, and set again before this process saw
-        it. `begun`: where it counts."""
-        for live in self._counted(token_id):
-            if live.tournament_id not in begun:
+    def _token(self, token_id: ActorId) -> TokenUse:
+        if token_id not in self._tokens:
+            self._tokens[token_id] = TokenUse(token_id)
+        return self._tokens[token_id]
+
+    def _elsewhere(self, tournament_id: TournamentId, token_id: ActorId) -> Amounts:
+        return NO_AMOUNTS if token_id == ALL_TOKENS else self._token(token_id).elsewhere(tournament_id)
+
+    async def _read_token(self, token_id: ActorId) -> None:
+        use = self._token(token_id)
+        await asyncio.shield(self._reading.begun(use, partial(self._read_use, token_id, use)))
+
+    async def _read_use(self, token_id: ActorId, use: TokenUse) -> None:
+        """Reads the use of a token. Forgets counts that the database has ended: the quota was removed, and set again
+        before this process saw it."""
+        counting = self._lives_counting(token_id)
+        begun = await use.read(
+            self._database,
+            lambda: {one.tournament_id: one.head.sequence for one in self._lives_counting(token_id) if not one.dropped},
+        )
+        for live in counting:
+            if live.tournament_id not in begun and token_id in self._counts.get(live, ()):
                 self._forget(live, token_id)
+                use.note(live.tournament_id, NO_AMOUNTS)
 
-    def _counted(self, token_id: ActorId) -> list[LiveTournament]:
-        """Where this process counts what the token writes."""
+    def _lives_counting(self, token_id: ActorId) -> list[LiveTournament]:
         return [live for live, counts in self._counts.items() if token_id in counts and counts[token_id].ready]
-
-    def _use(self, key: QuotaKey) -> QuotaUse:
-        if key not in self._uses:
-            self._uses[key] = QuotaUse(key)
-        return self._uses[key]
-
-    async def _read_use(self, key: QuotaKey) -> Collection[TournamentId]:
-        """Reads the use of a token. Returns where it counts."""
-
-        def counted() -> list[TournamentId]:
-            return [live.tournament_id for live in self._counted(key[1])]
-
-        read = partial(self._use(key).read, self._database, counted)
-        return await asyncio.shield(self._reading.begun(key, read))
 
     async def _adopt(self, live: LiveTournament, count: UseCount) -> None:
         token_id, head, count.early = count.token_id, live.head.sequence, []
@@ -337,7 +358,7 @@ class Quotas:
     async def _look_for_warnings(self) -> None:
         keys = list(self._quotas)
         for key in islice(cycle(keys), self._looked_at, self._looked_at + min(QUOTAS_LOOKED_AT, len(keys))):
-            found = _shares(self._quotas[key], await _used(self._database, key, self._uses.get(key)))
+            found = _shares(self._quotas[key], await _used(self._database, key, self._tokens.get(key[1])))
             self._near[key] = [NearBound(share.what, share.percent, *key) for share in found if share.is_near]
         self._looked_at = (self._looked_at + QUOTAS_LOOKED_AT) % len(keys) if keys else 0
         QUOTAS_NEAR.set(sum(map(len, self._near.values())))
@@ -354,13 +375,13 @@ def _shares(quota: Quota, use: Amounts) -> list[Share]:
     return [Share(name, getattr(use, name), bound) for name, bound in quota.bounds()]
 
 
-async def _used(database: Database, key: QuotaKey, use: QuotaUse | None = None) -> Amounts:
-    """The amounts that count for this quota. `use`: what is known of it."""
+async def _used(database: Database, key: QuotaKey, use: TokenUse | None = None) -> Amounts:
+    """The amounts that count for this quota. `use`: what is known of its token."""
     tournament_id, token_id = key
     if token_id == ALL_TOKENS:
         return (await _counted(database, tournament_id, ALL_TOKENS)).amounts
     if use is None or not use.ready:
-        use = QuotaUse(key)
+        use = TokenUse(token_id)
         await use.read(database)
     return use.everywhere
 
@@ -371,11 +392,12 @@ async def _counted(
     token_id: ActorId,
     to: Sequence = quotas.END,
     *,
+    since: quotas.CountedUse | None = None,
     turns: asyncio.Lock | None = None,
 ) -> quotas.CountedUse:
-    """The amounts up to the event `to`. Counting a large log takes many `turns` and connections, one after another, so
-    that others get theirs in between."""
-    counted: quotas.CountedUse | None = None
+    """The amounts up to the event `to`. `since`: the saved count, if it is known. Counting a large log takes many
+    `turns` and connections, one after another, so that others get theirs in between."""
+    counted = since
     while counted is None or not counted.whole:
         async with turns or nullcontext(), database.connection_for(tournament_id) as connection:
             before = counted or await quotas.saved(connection, tournament_id, token_id)

@@ -35,7 +35,7 @@ from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
 
 _TakingBack = VoidCompetition | ReversePoints
-DIVIDED_ATTEMPTS: Final = 3
+DIVIDED_ATTEMPTS_MAX: Final = 3
 """Attempts to plan an undoing with pauses for other work. If the tournament changes in each of them, the next one makes
 none."""
 
@@ -72,25 +72,24 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     added = await _added(desk, live, name)
     if only_of is not None and added.actors != {only_of}:
         raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
-    record = await _record(desk, live, name, added)
     attempts = 0
-    with closing(_Planning(desk, live, name, added, record)) as planning:
+    with closing(_Planning(desk, live, name, added)) as planning:
         while True:
             try:
-                if (planned := await planning.attempt(divided=attempts < DIVIDED_ATTEMPTS)) is not None:
-                    return planned
+                if (planned := await planning.attempt(divided=attempts < DIVIDED_ATTEMPTS_MAX)) is not None:
+                    break
                 attempts += 1
             except LacksResults as lack:
                 await read_results(desk.live_pool, live, lack.ranking_ids)
+    return planned if planned.commands else replace(planned, commands=await _record(desk, live, name, added))
 
 
 class _Planning:
     """`attempt` plans against the live, which may change meanwhile."""
 
-    def __init__(
-        self, desk: Desk, live: LiveTournament, name: str, added: _Added, record: tuple[ChangeCompetition, ...]
-    ) -> None:
-        self._desk, self._live, self._name, self._added, self._record = desk, live, name, added, record
+    def __init__(self, desk: Desk, live: LiveTournament, name: str, added: _Added) -> None:
+        self._desk, self._live, self._name, self._added = desk, live, name, added
+        self._since: list[Recorded] = []  # points of the import's competitions, folded since an attempt began
         self._changed = False
         live.followers.append(self._follow)
 
@@ -100,8 +99,11 @@ class _Planning:
     def _follow(self, recorded: Recorded) -> None:
         """Notes whether the event may lead to another plan. Points without results for something else do not."""
         match recorded.event:
-            case PointsAdded(competition_id=competition_id, results=()):
-                self._changed |= competition_id in self._added.competitions
+            case PointsAdded(competition_id=competition_id) if competition_id in self._added.competitions:
+                self._since.append(recorded)
+                self._changed = True
+            case PointsAdded(results=()):
+                pass
             case _:
                 self._changed = True
 
@@ -109,10 +111,12 @@ class _Planning:
         """The plan. None: something has changed, so it may be wrong. Unless `divided`, others wait meanwhile. Raises
         LacksResults, and Conflict if a ranking is closed."""
         await self._desk.live_pool.make_current(self._live)
+        self._since.clear()
+        caused = await _Caused.read(self._desk, self._live, self._added)
+        for recorded in self._since:
+            caused.take(recorded)
         self._changed = False
-        recorded_at = self._added.recorded_at.copy()
-        caused = await _caused(self._desk, self._live, self._added.competitions, recorded_at)
-        steps = self._planned(caused, recorded_at)
+        steps = self._planned(caused)
         if not divided:
             return finished(steps)
         try:
@@ -122,15 +126,13 @@ class _Planning:
                 raise
         return None if self._changed else planned
 
-    def _planned(
-        self, caused: Mapping[CompetitionId, CausedPoints], recorded_at: Mapping[Sequence, datetime]
-    ) -> Steps[Undoing]:
+    def _planned(self, caused: "_Caused") -> Steps[Undoing]:
         added, board = self._added, self._live.board
         own = frozenset(added.points)
         voids, kept = [], []
         for competition_id in sorted(added.competitions):
             if board.competitions[competition_id].voided_at is None:
-                void = VoidCompetition(competition_id=competition_id, caused=caused.get(competition_id, {}), only=own)
+                void = VoidCompetition(competition_id=competition_id, caused=caused.of(competition_id), only=own)
                 if holds_others(board, void):
                     kept.append(competition_id)
                 else:
@@ -146,15 +148,46 @@ class _Planning:
                     reversals.append(_reversal(sequence, points))
             yield
         taking_back: tuple[_TakingBack, ...] = (*reversals, *voids)
-        events = yield from _foreseen(self._live, taking_back, recorded_at)
+        events = yield from _foreseen(self._live, taking_back, caused.recorded_at)
         return Undoing(
             name=self._name,
-            commands=taking_back or self._record,
+            commands=taking_back,
             events=events,
             voided=tuple([void.competition_id for void in voids]),
             kept=tuple(kept),
             points=len(reversals) + of_voided,
         )
+
+
+class _Caused:
+    """The points of the competitions of an import, those that were undone included. `recorded_at`: the times of these,
+    and of the import's other points."""
+
+    def __init__(self, added: _Added) -> None:
+        self.recorded_at = added.recorded_at.copy()
+        self._points: dict[CompetitionId, dict[Sequence, PointsAdded]] = {}
+
+    @classmethod
+    async def read(cls, desk: Desk, live: LiveTournament, added: _Added) -> "_Caused":
+        """Reads the points up to the live's head."""
+        caused, upto = cls(added), live.head.sequence
+        pending = deque([(one, Sequence(0)) for one in sorted(added.competitions)])
+        while pending:
+            async with desk.database.connection() as connection:
+                events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
+            for recorded in events:
+                caused.take(recorded)
+        return caused
+
+    def take(self, recorded: Recorded) -> None:
+        """Takes points that were recorded after those that have been taken."""
+        event = recorded.event
+        if isinstance(event, PointsAdded) and event.competition_id is not None:
+            self._points.setdefault(event.competition_id, {})[recorded.sequence] = event
+            self.recorded_at[recorded.sequence] = recorded.recorded_at
+
+    def of(self, competition_id: CompetitionId) -> CausedPoints:
+        return self._points.get(competition_id, {})
 
 
 def _foreseen(
@@ -168,7 +201,10 @@ def _foreseen(
         yield
     judge: Callable[[Board, _TakingBack], Iterable[Event]] = decide
     if live.expires:
-        given = {sequence: (recorded_at[sequence], its) for sequence, its in points.items()}
+        given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
+        for sequence, its in points.items():
+            given[sequence] = recorded_at[sequence], its
+            yield
         judge = partial(decide_at, times=ExpiryTimes(now=live.boundaries[0], given=given))
     decided: list[Event] = []
     for command in commands:
@@ -275,23 +311,6 @@ async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:
     if not keys:
         raise NotFound(f"This tournament has no import {name!r}; `tallybook import list` shows them.")
     return _Added(frozenset(competitions), dict(sorted(points.items())), recorded_at, frozenset(actors))
-
-
-async def _caused(
-    desk: Desk, live: LiveTournament, competitions: frozenset[CompetitionId], recorded_at: dict[Sequence, datetime]
-) -> dict[CompetitionId, CausedPoints]:
-    """The points of each competition up to the live's head, those that were undone included; notes their times."""
-    caused: dict[CompetitionId, dict[Sequence, PointsAdded]] = {}
-    pending = deque([(one, Sequence(0)) for one in sorted(competitions)])
-    upto = live.head.sequence
-    while pending:
-        async with desk.database.connection() as connection:
-            events = await reading.points_of_competitions(connection, live.tournament_id, pending, upto)
-        for recorded in events:
-            if isinstance(recorded.event, PointsAdded) and recorded.event.competition_id is not None:
-                caused.setdefault(recorded.event.competition_id, {})[recorded.sequence] = recorded.event
-                recorded_at[recorded.sequence] = recorded.recorded_at
-    return {one: dict(sorted(points.items())) for one, points in caused.items()}
 
 
 async def _record(desk: Desk, live: LiveTournament, name: str, added: _Added) -> tuple[ChangeCompetition, ...]:

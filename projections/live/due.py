@@ -129,8 +129,8 @@ class RedatedPoints(PointsFollower):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What to record with the new date. Takes long only if points came since `look_up`: of the competition, or
-        results in a ranking in which it gave results. Raises Conflict and LacksResults."""
+        """What to record with the new date. Takes long only if there was something since `look_up`: points of the
+        competition, or a change of results in a ranking in which it gave results. Raises Conflict and LacksResults."""
         self._redating.refuse_closed()
         if self._decided is None or self._outdated:
             self._decided, self._outdated = finished(self._redating.decided()), False

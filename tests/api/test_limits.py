@@ -32,6 +32,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.source: TOGETHER_MAX SMALL_EVENTS_MAX SMALL_BYTES_MAX TOGETHER_ROWS_MAX
         projections.verification.stored_log: BLOCKS_MAX BYTES_MAX
         api.desk.docket: BLOCK_LINES_MAX
+        api.imports.undoing: DIVIDED_ATTEMPTS_MAX
         api.http.accepting: ACCEPTED_AT_ONCE_MAX
         api.http.compression: PLAIN_BYTES_MAX
         api.http.connections: UNREAD_BYTES_MAX

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.desk.quotas import QuotaUse, Share, shares
+from api.desk.quotas import Share, TokenUse, shares
 from api.web.console.overview_page import quota_text
 from engine.database.pool import Database
 from engine.domain.commands import Command, RegisterCompetitor, RegisterCompetitors
@@ -218,8 +218,39 @@ async def test_only_what_a_token_wrote_since_is_counted_again(
     await desk.read_quotas()
     assert set(counted) == {written}
     assert await shares(database, (ALL_TOURNAMENTS, token)) == [Share("events", 5, 1_000)]
-    use = desk.quotas._uses[ALL_TOURNAMENTS, token]
+    use = desk.quotas._token(token)
     assert (use.everywhere.events, use.elsewhere(written).events) == (5, 3)
+
+
+async def test_what_a_token_writes_through_others_counts_though_its_tournament_is_in_memory(service: Service) -> None:
+    """Nobody asks this process for that tournament, so it folds nothing of it."""
+    desk, database, token = service.desk, service.database, ActorId(next(_tokens))
+    here, there = [await open_arena(database) for _ in range(2)]
+    await bound(desk, (ALL_TOURNAMENTS, token), Quota(events=5))
+    async with desk.live_pool.pinned(here.tournament_id) as live, desk.live_pool.pinned(there.tournament_id) as idle:
+        await desk.submit(idle, there.points(), actor=token)
+        points = PointsAdded(ranking_id=there.ranking_id, deltas=there.points().deltas)
+        async with database.connection() as connection:
+            for _ in range(4):
+                await record(connection, there.tournament_id, points, actor=token)
+        await desk.read_quotas()
+        assert [one.percent for one in desk.quotas.near if one.token == token] == [100]
+        with pytest.raises(TokenQuotaReached):
+            await desk.submit(live, here.points(), actor=token)
+
+
+async def test_a_quota_that_is_set_again_counts_nothing_of_before_anywhere(service: Service) -> None:
+    desk, database, token = service.desk, service.database, ActorId(next(_tokens))
+    here, there = [await open_arena(database) for _ in range(2)]
+    key = ALL_TOURNAMENTS, token
+    await bound(desk, key, Quota(events=1))
+    async with desk.live_pool.pinned(here.tournament_id) as live, desk.live_pool.pinned(there.tournament_id) as other:
+        await desk.submit(other, there.points(), actor=token)
+        async with database.connection() as connection:
+            await quotas.set_quota(connection, key, Quota())
+        await bound(desk, key, Quota(events=1))
+        assert desk.quotas._token(token).everywhere == Amounts()
+        await desk.submit(live, here.points(), actor=token)
 
 
 _NOTES = st.lists(st.tuples(st.integers(1, 4), st.builds(Amounts, *[st.integers(0, 50)] * 3)))
@@ -227,7 +258,7 @@ _NOTES = st.lists(st.tuples(st.integers(1, 4), st.builds(Amounts, *[st.integers(
 
 @given(notes=_NOTES)
 def test_what_counts_elsewhere_is_the_sum_of_the_others(notes: list[tuple[int, Amounts]]) -> None:
-    use, last = QuotaUse((ALL_TOURNAMENTS, ActorId(1))), dict[int, Amounts]()
+    use, last = TokenUse(ActorId(1)), dict[int, Amounts]()
     for tournament_id, amounts in notes:
         use.note(TournamentId(tournament_id), amounts)
         last[tournament_id] = amounts

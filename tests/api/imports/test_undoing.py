@@ -24,7 +24,7 @@ from engine.domain.commands import Command
 from engine.domain.errors import DatabaseUnavailable, Refusal
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from engine.log import import_runs
+from engine.log import import_runs, reading
 from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
 from tests.desks import recorded, submit, turns_at_calls
@@ -398,10 +398,30 @@ async def test_an_undoing_is_planned_again_if_others_give_points_meanwhile(
         with monkeypatch.context() as patched:
             patched.setattr(undoing, "in_time_slices", interrupted)
             planned = await plan_undoing(desk, played.live, name)
-        assert len(plans) == min(times + 1, undoing.DIVIDED_ATTEMPTS)
+        assert len(plans) == min(times + 1, undoing.DIVIDED_ATTEMPTS_MAX)
         assert planned.kept == tuple(given)
         await played.take(UndoImport(0))
         played.assert_same()
+
+
+@pytest.mark.parametrize("divided", [True, False])
+async def test_points_that_others_give_while_the_log_is_read_are_in_the_plan(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, divided: bool
+) -> None:
+    monkeypatch.setattr(undoing, "DIVIDED_ATTEMPTS_MAX", int(divided))
+    async with imported(desk) as (played, name):
+        read = reading.points_of_competitions
+
+        async def read_before(*arguments: Any) -> Any:
+            found = await read(*arguments)
+            await played.take(Add(RANKINGS[0], 3))
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(reading, "points_of_competitions", read_before)
+            planned = await plan_undoing(desk, played.live, name)
+        assert planned.kept == ([*await played.ids()][3],)
+        assert len(planned.voided) == 9
 
 
 async def test_points_for_others_do_not_lead_to_another_plan(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
