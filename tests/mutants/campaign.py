@@ -221,7 +221,7 @@ class Workplace:
             verdict, noticed = SURVIVED, ""
             for some in (tests,) if tests else self._likeliest_first(made):
                 if verdict == SURVIVED and some:
-                    verdict, noticed = self._asked(some)
+                    verdict, noticed = self._asked(some, began_at + self._seconds_max - time.monotonic())
         except subprocess.TimeoutExpired:
             return UNSETTLED
         finally:
@@ -243,7 +243,7 @@ class Workplace:
         own = [test for test in everything if is_own(test, made.file)]
         return written_for, own, everything[len(own) :][:QUICKEST], everything[len(own) :][QUICKEST:]
 
-    def _asked(self, tests: Iterable[str]) -> tuple[str, str]:
+    def _asked(self, tests: Iterable[str], seconds: float = SECONDS_MAX) -> tuple[str, str]:
         """Runs the tests until the first that fails; the verdict, and the test that noticed.
 
         Raises TimeoutExpired if they take too long, and RuntimeError if they were ended from outside: that says nothing
@@ -277,7 +277,7 @@ class Workplace:
             start_new_session=True,
         )
         try:
-            told, _ = running.communicate(timeout=self._seconds_max)
+            told, _ = running.communicate(timeout=seconds)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
