@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from engine.domain import commands, events
+from engine.domain import commands, events, judging
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
@@ -1709,6 +1709,16 @@ def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None
     assert change((members[0],))
     assert change((newcomer,), (members[0],))
     assert change((), (members[0],))
+
+
+def test_a_ranking_that_is_beyond_the_limit_may_become_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = board_after(GIVEN)
+    *members, newcomer = list(board.competitors)[:4]
+    fold_events(board, created(*members, ranking_id=NEW))
+    monkeypatch.setattr(judging, "ENROLLED_MAX", 1)
+    assert decide(board, commands.ChangeParticipants(ranking_id=NEW, removed=(members[0],)))
+    with pytest.raises(Unacceptable):
+        decide(board, commands.ChangeParticipants(ranking_id=NEW, added=(newcomer,), removed=(members[0],)))
 
 
 def test_a_list_of_10_000_may_be_replaced_and_a_longer_one_may_not() -> None:

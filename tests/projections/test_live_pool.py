@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
@@ -754,3 +755,19 @@ async def test_a_live_that_is_far_behind_another_history_is_dropped(
             with pytest.raises(HistoryReplaced):
                 await read(pool, arena)
             assert live.dropped
+
+
+async def test_reads_are_expected_to_wait_by_the_time_that_each_group_of_them_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, loop = 100.0, asyncio.get_running_loop()
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: now))
+    reads = pool_module._Reads()
+    reads.put(loop.create_future() for _ in range(10))
+    for _ in range(3):
+        now += 0.5
+        reads.wake(2)
+    reads.put(loop.create_future() for _ in range(4))
+    assert reads.late_seconds() == 0  # eight of a quarter of a second
+    reads.put([loop.create_future()])
+    assert reads.late_seconds() == 2.25
