@@ -35,6 +35,7 @@ def test_they_are_as_a_sorted_list_whatever_is_added_and_removed(
                 found.add(integer)
             assert [*found] == expected
             assert len(found) == len(expected)
+            assert found._wide == len([leaf for leaf in found._leaves if isinstance(leaf, list)])
             assert found.run(first, first + length) == expected[first : first + length]
             for asked in (integer, integer - 1, integer + 1, -(2**99), 2**99):
                 at = bisect_left(expected, asked)
