@@ -142,7 +142,7 @@ class ProgressFile:
             self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
             try:
                 self._begin(arguments)
-            except BaseException:
+            except (sqlite3.Error, Unacceptable):
                 self._file.close()
                 raise
         except sqlite3.Error as error:
