@@ -138,8 +138,16 @@ class UseCount:
         self._last = case
 
 
-_Standing = tuple[quotas.CountedUse, Head | None]
-"""The saved count of a tournament, and its head. While both are the same, so are the amounts."""
+class _Read(Struct, frozen=True):
+    """What was read of a tournament: the saved count, the head, and the amounts. While the first two stay the same, so
+    do the amounts."""
+
+    saved: quotas.CountedUse | None = None
+    head: Head | None = None
+    amounts: Amounts = NO_AMOUNTS
+
+
+_NOTHING_READ: Final = _Read()
 
 
 class TokenUse:
@@ -150,7 +158,7 @@ class TokenUse:
         self.everywhere = NO_AMOUNTS
         self._token_id = token_id
         self._by_tournament: dict[TournamentId, Amounts] = {}
-        self._read: dict[TournamentId, tuple[_Standing, Amounts]] = {}
+        self._read: dict[TournamentId, _Read] = {}
 
     def note(self, tournament_id: TournamentId, amounts: Amounts) -> None:
         self.everywhere += amounts - self._by_tournament.get(tournament_id, NO_AMOUNTS)
@@ -171,29 +179,26 @@ class TokenUse:
             saved = await quotas.saved_everywhere(connection, self._token_id)
             at = await heads.current(connection, list(saved))
         time_slice = TimeSlice()
-        found = dict[TournamentId, tuple[_Standing, Amounts]]()
+        found: dict[TournamentId, _Read] = {}
         for one, its in saved.items():
-            standing, known = (its, at.get(one)), self._read.get(one)
-            if known is None or known[0] != standing:
-                known = standing, (await _counted(database, one, self._token_id, since=its)).amounts
-            found[one] = known
+            head, found[one] = at.get(one), self._read.get(one, _NOTHING_READ)
+            if (found[one].saved, found[one].head) != (its, head):
+                counted = await _counted(database, one, self._token_id, since=its)
+                found[one] = _Read(its, head, counted.amounts)
             if time_slice.over:
                 await time_slice.give_way()
         self._read = found
         up_to = followed()
         for one in found.keys() | self._by_tournament.keys():
-            (_, head), amounts = found.get(one, _NOWHERE)
-            is_followed = one in up_to and (head is None or head.sequence <= up_to[one])
-            if not is_followed and amounts != self._by_tournament.get(one):
-                self.note(one, amounts)
+            read = found.get(one, _NOTHING_READ)
+            is_followed = one in up_to and (read.head is None or read.head.sequence <= up_to[one])
+            if not is_followed and read.amounts != self._by_tournament.get(one):
+                self.note(one, read.amounts)
             if time_slice.over:
                 await time_slice.give_way()
                 up_to = followed()
         self.ready = True
         return found.keys()
-
-
-_NOWHERE: Final[tuple[_Standing, Amounts]] = (quotas.CountedUse(Sequence(0), NO_AMOUNTS), None), NO_AMOUNTS
 
 
 class QuotaPart(Struct, frozen=True):

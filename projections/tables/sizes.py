@@ -13,8 +13,8 @@ from projections.board.board import Board
 MEMORY_BYTES: Final = 512 * 1024 * 1024
 """Bytes of tournaments that a process keeps in memory, estimated, unless its operator chooses otherwise."""
 MEASURED_EVERY_EVENTS: Final = 256
-"""A board in use is measured again after so many events. Measuring takes 1 µs for each unity."""
-_NEVER: Final = -MEASURED_EVERY_EVENTS
+"""The number of events after which the size of a board in use is estimated again, because that takes about 1 µs per
+unity."""
 _BYTES: Final = 4_000
 _RANKING_BYTES: Final = 1_400
 _UNDONE_BYTES: Final = 170
@@ -51,10 +51,10 @@ class Shelf:
     def put(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
         """Keeps `board`, and replaces one of the same tournament. Drops the oldest others if there is no room."""
         self.take(tournament_id)
-        at, size = self._measured.get(tournament_id, (_NEVER, 0))
-        if not at <= head.sequence < at + MEASURED_EVERY_EVENTS:
-            size = board_bytes(board)
-            self._measured[tournament_id] = head.sequence, size
+        measured = self._measured.get(tournament_id)
+        if measured is None or not 0 <= head.sequence - measured[0] < MEASURED_EVERY_EVENTS:
+            measured = self._measured[tournament_id] = head.sequence, board_bytes(board)
+        size = measured[1]
         self._boards[tournament_id] = head, board, size
         self.bytes += size
         while self.bytes > self._bytes_max and len(self._boards) > 1:
