@@ -33,11 +33,11 @@ import structlog
 from hypothesis import settings
 
 from api.desk.desk import Desk, open_desk
-from api.service.api_process import GC_THRESHOLDS
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
+from engine.process import collector
 from tests.restoring import database_of, role_settings
 from tests.tournaments import open_new_tournament
 
@@ -122,8 +122,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_finish() -> None:
     """Has the garbage collector pass over what collecting leaves, thousands of tests and all modules, and run as often
     as it does in the product: with Python's default it takes a tenth of the time of the tests."""
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    collector.settle()
 
 
 def _room(directory: Path) -> int:

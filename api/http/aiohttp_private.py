@@ -113,8 +113,7 @@ class RequestHandler(web.RequestHandler):
             self._request_in_progress = True
             try:
                 if isinstance(head, _ErrInfo):
-                    request = HttpRequest(ERROR, content, self)
-                    answer = self.misread(request, head.exc)
+                    answer = self.misread(request := HttpRequest(ERROR, content, self), head.exc)
                 else:
                     request = HttpRequest(head, content, self)
                     self._current_request = request  # type: ignore[assignment] # it has what aiohttp needs of one
@@ -128,7 +127,7 @@ class RequestHandler(web.RequestHandler):
                 break
             except Exception as defect:  # noqa: BLE001 - it ends this connection alone
                 self.log_exception("an answer could not be sent", exc_info=defect)
-                self.force_close()
+                break
             except BaseException:
                 self.force_close()
                 raise
@@ -139,6 +138,7 @@ class RequestHandler(web.RequestHandler):
                     self._handler_waiter.set_result(None)
             if not self._keepalive or self._close:
                 break
+            del head, content, request, answer  # or they would be kept until the next request is answered
             self._next_keepalive_close_time = close_at = loop.time() + self._keepalive_timeout
             if self._keepalive_handle is None:
                 self._keepalive_handle = loop.call_at(close_at, self._process_keepalive)

@@ -21,6 +21,7 @@ from api.http.outgoing import Outgoing
 from api.http.request import HttpRequest
 from api.http.settings import CLIENT_CONNECTIONS_MAX
 from engine.domain.errors import StartupRefused, TallybookError, Unreadable
+from engine.process import collector
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
 HEAD_SECONDS_MAX: Final = 10.0
@@ -106,7 +107,7 @@ class Connections(Server):
             return
 
     async def watch(self) -> None:
-        """Ends connections that take too long, until it is cancelled."""
+        """Ends connections that take too long, and adapts the process to their number, until it is cancelled."""
         while True:
             now = self._time()
             while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
@@ -115,6 +116,7 @@ class Connections(Server):
                 next(iter(self.unread)).end("unread", at_once=True)
             self.outgoing.measure()
             CONNECTIONS.set(self.open_count)
+            collector.adapt(self.open_count)
             await asyncio.sleep(CONNECTION_WATCH_SECONDS)
 
 

@@ -3,7 +3,6 @@
 Its arguments are the socket's file descriptor and a `Settings` as JSON.
 """
 
-import gc
 import os
 import resource
 import sys
@@ -22,13 +21,10 @@ from api.service import figures
 from api.service.app import make_front, serving
 from api.service.lifecycle import lifeline, run, say_ready, start_log
 from engine.database.pool import open_database
-from engine.process import failpoints, tracing
+from engine.process import collector, failpoints, tracing
 from engine.process.background import background
 from engine.process.telemetry import Lines
 
-GC_THRESHOLDS: Final = (5_000, 40, 50)
-"""With Python's default of 700 the collector would examine requests under way some hundred times a second. They are
-not garbage. With 10,000 it would take up to 8 ms each time while a large tournament is brought into memory."""
 DESCRIPTORS_KEPT: Final = 128
 """File descriptors kept for the database, files, and connections that are ending. Clients get the others."""
 THROTTLES: Final = "throttles"
@@ -61,8 +57,7 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
     ):
         front = make_front(desk, lines, settings, throttles=Path(os.environ[figures.FIGURES_DIRECTORY], THROTTLES))
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
-            gc.freeze()  # the collector skips what is in memory now: all of it stays
-            gc.set_threshold(*GC_THRESHOLDS)
+            collector.settle()
             watching = tasks.create_task(figures.watch(database))
             with lifeline() as stop:
                 _logger.info("process_started", kind="api", pid=os.getpid())

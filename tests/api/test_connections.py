@@ -9,7 +9,7 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from io import BytesIO
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from prometheus_client import REGISTRY
 from yarl import URL
 
 from api.http import body, connections
+from api.http.request import HttpRequest
+from engine.process import collector
 from tests.api.asking import posting
 from tests.api.service import Client, Service, sent_raw, serve
 from tests.desks import until
@@ -384,6 +386,25 @@ async def test_who_sends_without_end_is_hung_up_on(service: Service, client: Cli
             # What lies on the way is not ours to bound: the buffers of two sockets.
             assert taken < 10 * connections.LINGER_BYTES_MAX
         assert (await client.get("rankings.json")).status == 200
+
+
+# ── What many cost ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_was_answered_is_not_kept_until_the_next_request(service: Service) -> None:
+    async with connected(service) as idle:
+        await idle.send(GET)
+        assert (await idle.answer())[0] == 200
+        assert not any(type(one) is HttpRequest for one in gc.get_objects())
+
+
+async def test_the_garbage_collector_waits_for_more_objects_while_there_are_more_connections(service: Service) -> None:
+    async with AsyncExitStack() as many:
+        for _ in range(50):
+            await many.enter_async_context(connected(service))
+        more = collector.YOUNG_OBJECTS + 50 * collector.YOUNG_OBJECTS_PER_CONNECTION
+        await until(lambda: gc.get_threshold()[0] == more)
+    await until(lambda: gc.get_threshold()[0] == collector.YOUNG_OBJECTS)
 
 
 # ── Too many ────────────────────────────────────────────────────────────────────────────────────────────
