@@ -16,6 +16,7 @@ from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION
 from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
+from projections.tables import worker as worker_module
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
@@ -340,6 +341,26 @@ async def test_a_worker_replaces_the_tables_of_an_older_fold_as_a_whole(
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
+    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
+    others = [await open_arena(database) for _ in range(2)]
+    await Worker(database).catch_up()
+    for each in (arena, *others):
+        await made_by_fold(FOLD_VERSION - 1, owner, each.tournament_id)
+    working = asyncio.create_task(Worker(database).run())
+    try:
+        await until(lambda: _none_is_outdated(owner))
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def _none_is_outdated(owner: asyncpg.Connection) -> bool:
+    return not await owner.fetchval("SELECT count(*) FROM checkpoint WHERE fold_version < $1", FOLD_VERSION)
 
 
 _MADE_BY = "UPDATE checkpoint SET fold_version = $2 WHERE tournament_id = $1"
