@@ -317,7 +317,7 @@ _VALUES: Final = {
     "uuid": "gen_random_uuid()",
     "name": "''",
 }
-_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' '' 0".replace(
+_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' '' '' 0".replace(
     "0077", "00000000-0000-0000-0000-000000000077"
 ).split()
 _TASKS: Final = re.compile(r'"Task Count": ([0-9]+)')
