@@ -38,6 +38,7 @@ from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.process import collector
+from tests.memory import IN_MEMORY, memory_has_room
 from tests.restoring import database_of, role_settings
 from tests.tournaments import open_new_tournament
 
@@ -47,8 +48,6 @@ settings.load_profile("unhurried")
 
 EMPTY = f"tallybook_template_{os.getpid()}"
 """The database that most tests have a copy of: migrated, and nothing in it."""
-_IN_MEMORY = Path("/dev/shm")
-_MEMORY_BYTES_MIN = 8 * 2**30
 _TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its temporary directories
 _DISTRIBUTED = "TALLYBOOK_TEST_DISTRIBUTED"
 _SHARDS = 4
@@ -76,8 +75,8 @@ def pytest_configure() -> None:
     processor time, during which nothing else runs."""
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
-    if _TEMPORARY not in os.environ and _room(_IN_MEMORY) >= _MEMORY_BYTES_MIN:
-        os.environ[_TEMPORARY] = str(_IN_MEMORY)
+    if _TEMPORARY not in os.environ and memory_has_room():
+        os.environ[_TEMPORARY] = str(IN_MEMORY)
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -123,14 +122,6 @@ def pytest_collection_finish() -> None:
     """Has the garbage collector pass over what collecting leaves, thousands of tests and all modules, and run as often
     as it does in the product: with Python's default it takes a tenth of the time of the tests."""
     collector.settle()
-
-
-def _room(directory: Path) -> int:
-    """Free bytes; 0 where nothing can be written."""
-    if not os.access(directory, os.W_OK):
-        return 0
-    state = os.statvfs(directory)
-    return state.f_bavail * state.f_frsize
 
 
 class Administrator:
@@ -306,7 +297,7 @@ def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administ
                 # PostgreSQL keeps a file of what each new session reads of the catalog; now the copies have it, too.
                 session = await asyncpg.connect(_with_database(cluster.dsn, EMPTY))
                 await session.close()
-                in_memory = data_dir.is_relative_to(_IN_MEMORY)
+                in_memory = data_dir.is_relative_to(IN_MEMORY)
                 ready.set_result(Administrator(cluster.dsn, sessions, in_memory=in_memory))
                 await asyncio.to_thread(done.wait)
         except BaseException as error:

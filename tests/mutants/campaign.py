@@ -30,6 +30,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
+from tests.memory import IN_MEMORY, memory_has_room
 from tests.mutants.covering import Covering, is_own
 from tests.mutants.operators import compiles, function_mutants, python_mutants
 from tests.mutants.places import ROOT, Mutant, core, mutant
@@ -192,7 +193,9 @@ class Workplace:
     def __init__(self, folder: Path, known: Known, seconds_max: float = SECONDS_MAX) -> None:
         self._seconds_max = seconds_max
         self._tree = folder / "tree"
-        self._temporary = folder / "temporary"
+        self._temporary = (
+            IN_MEMORY if memory_has_room() else folder
+        ) / f"tallybook-mutants-{os.getpid()}-{folder.name}"
         self._asked_in = folder / "asked"
         self._known = known
         self._sound: set[str] = set()  # tests that pass where nothing is broken
@@ -210,6 +213,7 @@ class Workplace:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._tree, ignore_errors=True)
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def tried(self, made: Mutant, tests: Iterable[str] | None = None) -> str:
         """What becomes of the mutant, asked of these tests or those that run it; kept if it is settled."""

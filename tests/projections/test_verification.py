@@ -23,6 +23,7 @@ from engine.domain.events import (
     CompetitionAdded,
     CompetitionUnvoided,
     CompetitionVoided,
+    CompetitorErased,
     CompetitorRegistered,
     CompetitorsStruck,
     CompetitorsUnstruck,
@@ -1360,6 +1361,20 @@ async def test_a_verification_continues_where_it_was_interrupted_and_rereads_not
     assert report.events == LAST - kept
     whole = await verified(database, digests=notes)
     assert report.heads == whole.heads
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+async def test_a_verification_continues_after_an_erasure_that_the_tables_do_not_have_yet(
+    database: Database, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    arena = await open_arena(database)
+    await record(owner, arena.tournament_id, PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas))
+    await Worker(database).catch_up()
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=5)
+    await record(owner, arena.tournament_id, CompetitorErased(competitor_id=arena.competitors[0]))
+    report = await verified(database, **plan)
+    assert (report.resumed, report.differences) == (True, [])
 
 
 @pytest.mark.usefixtures("one_block_at_once")
