@@ -297,6 +297,7 @@ EVERYWHERE: Final = {
     "projections.verification.stored_log._IGNORED": "verification of one tournament",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",
+    "projections.tables.tables._EXPIRING": "where points expire, which each process asks once in a while",
     "projections.tables.tables._LISTED": "the boards that the first page of a service lists",
     "api.webhooks.webhooks._COUNT": "when a webhook is added",
     "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",
