@@ -224,7 +224,7 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
         async with pool.pinned(arena.tournament_id) as live:
             async with between.holding_answers(HEADS) as held:
                 first = asyncio.ensure_future(pool.make_current(live))
-                await until(held.is_set, 30)
+                await until(held.is_set)
                 await add(owner, arena, 5)
                 later = asyncio.create_task(read(pool, arena))
                 await until(lambda: live.pins == 2)
