@@ -9,7 +9,7 @@ _BYTES_MIN: Final = 8 * 2**30
 
 
 def memory_has_room() -> bool:
-    """Whether files can be written there, and so many that tests will not fill it."""
+    """Whether it is writable and large enough for the files of tests."""
     if not os.access(IN_MEMORY, os.W_OK):
         return False
     state = os.statvfs(IN_MEMORY)

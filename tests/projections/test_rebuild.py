@@ -22,6 +22,7 @@ from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
+from tests.projections.working import working
 from tests.projections.written import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
@@ -249,23 +250,18 @@ async def test_it_runs_while_others_write_and_a_worker_works(
     dsn: str, database: Database, owner: asyncpg.Connection
 ) -> None:
     arena = await open_arena(database)
-    working = asyncio.create_task(Worker(database).run())
-    try:
-        async with desk_at(dsn) as desk:
+    async with working(database), desk_at(dsn) as desk:
 
-            async def points() -> None:
-                for _ in range(300):
-                    await submit(desk, arena.tournament_id, arena.points())
+        async def points() -> None:
+            for _ in range(300):
+                await submit(desk, arena.tournament_id, arena.points())
 
-            pointing = asyncio.create_task(points())
-            replaced = 0
-            while not (pointing.done() and replaced):
-                await owner.execute("UPDATE unity SET version = version + 1000")
-                replaced += (await rebuild(database, arena.tournament_id)).replaced
-            await pointing
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        pointing = asyncio.create_task(points())
+        replaced = 0
+        while not (pointing.done() and replaced):
+            await owner.execute("UPDATE unity SET version = version + 1000")
+            replaced += (await rebuild(database, arena.tournament_id)).replaced
+        await pointing
     await rebuild(database, arena.tournament_id)
     await Worker(database).catch_up()
     await assert_tables_show_the_log(database, arena.tournament_id)
@@ -351,12 +347,8 @@ async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
     await Worker(database).catch_up()
     for each in (arena, *others):
         await made_by_fold(FOLD_VERSION - 1, owner, each.tournament_id)
-    working = asyncio.create_task(Worker(database).run())
-    try:
+    async with working(database):
         await until(lambda: _none_is_outdated(owner))
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
 async def _none_is_outdated(owner: asyncpg.Connection) -> bool:

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE,
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.projections.pacing import AlwaysOver
+from tests.projections.working import working
 from tests.proxy import proxy
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
@@ -35,19 +36,6 @@ from tests.tournaments import open_new_tournament
 NEVER_SECONDS = 1e9
 """Longer than any machine has been running: a clock that began at 0 must not pass for one that was looked at then."""
 """A poll that does not happen within a test."""
-
-
-@asynccontextmanager
-async def working(database: Database) -> AsyncIterator[Worker]:
-    """A worker at work, for as long as the context lasts; it must not have ended by itself."""
-    worker = Worker(database)
-    task = asyncio.create_task(worker.run())
-    try:
-        yield worker
-        assert not task.done()
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 async def add(connection: asyncpg.Connection, arena: Arena, *amounts: int) -> None:

@@ -1,0 +1,21 @@
+"""A worker that works while a test goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from engine.database.pool import Database
+from projections.tables.worker import Worker
+
+
+@asynccontextmanager
+async def working(database: Database) -> AsyncIterator[Worker]:
+    """A worker at work, for as long as the context lasts; it must not have ended by itself."""
+    worker = Worker(database)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
