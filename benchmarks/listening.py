@@ -14,15 +14,20 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from benchmarks.processes import running
+from benchmarks.service import Service
 from benchmarks.table import percentile
 from benchmarks.trials import told
+from benchmarks.world import Tournament
 
 READ_BYTES: Final = 262_144
 POLL_SECONDS: Final = 0.1
@@ -125,6 +130,41 @@ def run(settings: Settings) -> None:
     Path(settings.figures).write_bytes(msgspec.json.encode(figures))
     for one in (*listeners.values(), *deaf):
         one.socket.close()
+
+
+@asynccontextmanager
+async def listening(
+    service: Service,
+    tournaments: list[Tournament],
+    listeners: int,
+    *,
+    directory: Path,
+    looked_at: int = 1,
+    deaf: int = 0,
+) -> AsyncIterator[dict[str, Any]]:
+    """That many clients listen within the context, if any. The dictionary has their figures afterwards."""
+    figures: dict[str, Any] = {}
+    if not listeners:
+        yield figures
+        return
+    host, _, port = service.url.removeprefix("http://").partition(":")
+    file, log = directory / "listening.json", directory / "listening.log"
+    settings = Settings(
+        host=host,
+        port=int(port),
+        paths=[f"/tournament/{one.slug}/events?after=head" for one in tournaments],
+        token=service.token,
+        listeners=listeners,
+        deaf=deaf,
+        looked_at=looked_at,
+        figures=str(file),
+    )
+    command = [sys.executable, "-m", "benchmarks.listening"]
+    async with running(command, log=log, ready="ready", stdin=msgspec.json.encode(settings), is_killed=True):
+        yield figures
+    figures |= msgspec.json.decode(file.read_bytes())
+    file.unlink()
+    log.unlink()  # the next one's must not seem ready
 
 
 if __name__ == "__main__":

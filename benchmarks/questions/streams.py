@@ -18,16 +18,14 @@ Deaf listeners never read: how much more memory the API process takes after the 
 import asyncio
 import resource
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from benchmarks import contest, machine
+from benchmarks.listening import listening
 from benchmarks.load import Load
-from benchmarks.processes import figures_of, running
+from benchmarks.processes import figures_of
 from benchmarks.rounds import Contestant, interleaved
 from benchmarks.service import Service
 from benchmarks.setting import Setting
@@ -92,33 +90,12 @@ class _Crowd:
             for count in (1, TOURNAMENTS)
         }
 
-    @asynccontextmanager
-    async def listening(
+    def listening(
         self, listeners: int, *, tournaments: int = 1, deaf: int = 0, looked_at: int = LOOKED_AT
-    ) -> AsyncIterator[Figures]:
+    ) -> AbstractAsyncContextManager[Figures]:
         """That many clients listen within the context. The dictionary has their figures afterwards."""
-        figures: Figures = {}
-        if not listeners:
-            yield figures
-            return
-        file = self.setting.directory / "listening.json"
-        settings = {
-            "host": self._host,
-            "port": int(self._port),
-            "paths": [f"/tournament/{one.slug}/events?after=head" for one in self._tournaments[:tournaments]],
-            "token": self.service.token,
-            "listeners": listeners,
-            "deaf": deaf,
-            "looked_at": looked_at,
-            "figures": str(file),
-        }
-        log = self.setting.log(f"listening-{listeners}-{tournaments}")
-        command = [sys.executable, "-m", "benchmarks.listening"]
-        async with running(command, log=log, ready="ready", stdin=msgspec.json.encode(settings), is_killed=True):
-            yield figures
-        figures |= msgspec.json.decode(file.read_bytes())
-        file.unlink()
-        log.unlink()  # the next one's must not seem ready
+        some, directory = self._tournaments[:tournaments], self.setting.directory
+        return listening(self.service, some, listeners, directory=directory, looked_at=looked_at, deaf=deaf)
 
     async def at_fixed_rate(self, *, tournaments: int = 1) -> Figures:
         """RATE adds a second, whatever happens."""

@@ -15,18 +15,17 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from benchmarks import load, traffic
 from benchmarks.cluster import open_cluster
-from benchmarks.processes import running
+from benchmarks.listening import listening
+from benchmarks.rounds import interleaved
 from benchmarks.service import Product, Service, installed, serving
 from benchmarks.traffic import REQUESTS, Request, adds
 from benchmarks.world import Field, Tournament, Zipf, open_tournaments, seeding, settle
@@ -84,29 +83,6 @@ def requests(way: Way, tournaments: list[Tournament], token: str) -> list[Reques
     return traffic.mixed(reads, writes, reads_share=way.reads_share, count=REQUESTS, seed=SEED)
 
 
-@asynccontextmanager
-async def listening(way: Way, service: Service, tournament: Tournament, directory: Path) -> AsyncIterator[None]:
-    if not way.listeners:
-        yield
-        return
-    host, _, port = service.url.removeprefix("http://").partition(":")
-    settings = {
-        "host": host,
-        "port": int(port),
-        "paths": [f"/tournament/{tournament.slug}/events?after=head"],
-        "token": service.token,
-        "listeners": way.listeners,
-        "deaf": 0,
-        "looked_at": 1,
-        "figures": str(directory / "listening.json"),
-    }
-    command = [sys.executable, "-m", "benchmarks.listening"]
-    log = directory / "listening.log"
-    async with running(command, log=log, ready="ready", stdin=msgspec.json.encode(settings), is_killed=True):
-        yield
-    log.unlink()  # the next one's must not seem ready
-
-
 async def rate(service: Service, file: Path, connections: int) -> tuple[float, float]:
     """Good answers and refusals, a second."""
     found = await load.loaded(service.url, file, seconds=SECONDS, connections=connections)
@@ -117,7 +93,7 @@ async def measured(product: Product, dsn: str, way: Way, tournaments: list[Tourn
     options = ("--processes", str(way.processes))
     async with serving(product, dsn, *options, log=directory / "service.log") as service:
         file = traffic.store(requests(way, tournaments, service.token), directory / "requests")
-        async with listening(way, service, tournaments[0], directory):
+        async with listening(service, tournaments[:1], way.listeners, directory=directory):
             few, _ = await rate(service, file, FEW)
             many, refused = await rate(service, file, MANY)
     (directory / "service.log").unlink()
@@ -128,19 +104,18 @@ async def main() -> None:
     product = installed()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # wrk and the service inherit it
-    found: dict[str, list[Share]] = {name: [] for name in WAYS}
     with tempfile.TemporaryDirectory(dir="/var/tmp") as temporary:
         directory = Path(temporary)
-        async with AsyncExitStack() as stack:
-            cluster = await stack.enter_async_context(open_cluster(directory / "postgres"))
+        async with open_cluster(directory / "postgres") as cluster:
             dsn = await cluster.database("crowds")
             product.run("migrate", dsn=dsn)
             async with seeding(dsn) as connection:
                 tournaments = await open_tournaments(connection, "crowds", TOURNAMENTS, Field())
             await settle(dsn)
-            for _ in range(ROUNDS):
-                for name, way in WAYS.items():
-                    found[name].append(await measured(product, dsn, way, tournaments, directory))
+            contestants = {
+                name: partial(measured, product, dsn, way, tournaments, directory) for name, way in WAYS.items()
+            }
+            found = await interleaved(ROUNDS, contestants)
     for name, shares in found.items():
         ratios = [one.share for one in shares]
         print(
