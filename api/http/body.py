@@ -7,7 +7,6 @@ from typing import Final
 
 from aiohttp import HttpVersion11, web
 
-from api.http.aiohttp_private import whole_body
 from api.http.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
 from api.http.forms import BODY_BYTES_MAX, Form, parse_form
 from api.http.reply import JSON
@@ -37,8 +36,8 @@ class Bodies:
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
             parse = parse_json if request.media_type[0] == JSON else parse_form
-        if request.is_read:  # it was complete already, like most bodies
-            return parse(_here(request))
+        if request.body is not None:  # like most bodies
+            return parse(request.body)
         length = request.content_length
         if length is not None and length > BODY_BYTES_MAX:
             raise _too_large()
@@ -57,16 +56,9 @@ class Bodies:
 def form_here(request: HttpRequest) -> Form | None:
     """As `Bodies.form`, for a form that arrived with its head, as small ones do; None: the body is something else."""
     headers = request.headers
-    if not request.is_read or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
+    if request.body is None or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
         return None
-    return parse_form(_here(request))
-
-
-def _here(request: HttpRequest) -> bytes:
-    try:
-        return whole_body(request.content)
-    except _BROKEN as error:
-        raise _broken_off(error) from None
+    return parse_form(request.body)
 
 
 async def _read(request: HttpRequest, length: int | None) -> bytes:
@@ -114,5 +106,5 @@ def _refuse_other_media(request: HttpRequest) -> None:
     media_type, charset = request.media_type
     if media_type in (_FORM, JSON) and charset in ("", "utf-8", "utf8"):
         return
-    if "Content-Type" in request.headers or not request.content.at_eof():
+    if "Content-Type" in request.headers or request.body != b"":
         raise MediaTypeUnsupported(f"Send the body as {_FORM} or {JSON}, in UTF-8.")

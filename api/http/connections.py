@@ -2,7 +2,8 @@
 
 aiohttp limits neither how long a head takes nor how long a client leaves its answers unread. This module limits both,
 and answers what is not HTTP. A request that comes in one piece costs a few comparisons. A connection that makes the
-server wait is entered in a list in the order of time, so a check once a second looks only at overdue ones.
+server wait is entered in a list in the order of time, so a check once a second looks only at overdue ones. Those that
+wait for a request are looked at one by one, because entering each of them would cost every request.
 """
 
 import asyncio
@@ -44,6 +45,8 @@ LINGER_SECONDS_MAX: Final = 2.0
 LINGER_BYTES_MAX: Final = 4_194_304
 """Bytes that a client may still send while its connection is being closed. Closing at once could lose the last
 answer."""
+KEEPALIVE_SECONDS: Final = 75.0
+"""Time for the next request to begin."""
 CONNECTION_WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
 """Bytes of a body that may wait to be read; twice as many pause its connection. This also bounds the chunks of a body
@@ -114,6 +117,8 @@ class Connections(Server):
                 next(iter(self.unheard)).give_up_on_the_head(HeadTooSlow(HEAD_SECONDS_MAX))
             while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
                 next(iter(self.unread)).end("unread", at_once=True)
+            for connection in self.handlers:
+                connection.end_if_idle(now - KEEPALIVE_SECONDS)
             self.outgoing.measure()
             CONNECTIONS.set(self.open_count)
             collector.adapt(self.open_count)

@@ -19,20 +19,21 @@ _UNNAMED: Final = "application/octet-stream"
 
 
 class HttpRequest:
-    """`url`: its target without a host; `content`: its body as it arrives on `connection`. `is_read`: the whole body
-    has arrived. `is_ordinary`: it arrived in one piece over HTTP/1.1, is not a HEAD request, and leaves its connection
-    open."""
+    """`url`: its target without a host; `body`: its body, if it was complete when the request was taken; None: `content`
+    reads it as it arrives on `connection`. `is_read`: the whole body has arrived. `is_ordinary`: it arrived in one
+    piece over HTTP/1.1, is not a HEAD request, and leaves its connection open."""
 
-    __slots__ = ("_head", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
+    __slots__ = ("_head", "body", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
 
-    def __init__(self, head: RawRequestMessage, content: StreamReader, connection: Any) -> None:
+    def __init__(self, head: RawRequestMessage, body: bytes | None, content: StreamReader, connection: Any) -> None:
         self._head = head
         self.method = head.method
         self.headers = head.headers
         url = head.url
         self.url: URL = url.relative() if url.absolute else url
+        self.body = body
         self.content = content
-        self.is_read = is_read = content.is_eof()
+        self.is_read = is_read = body is not None
         lasts = not head.should_close and not head.upgrade
         self.is_ordinary = is_read and lasts and head.version is HttpVersion11 and head.method != "HEAD"
         self.connection: Connection = connection
@@ -76,6 +77,11 @@ class HttpRequest:
         """The bytes of the body; None: the head does not say."""
         length = self.headers.get("Content-Length")
         return None if length is None else int(length)
+
+    @property
+    def body_bytes(self) -> int:
+        """The bytes of the body that have arrived."""
+        return self.content.total_bytes if self.body is None else len(self.body)
 
     @property
     def media_type(self) -> tuple[str, str]:

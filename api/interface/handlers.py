@@ -268,7 +268,7 @@ class Handlers:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
                     taken_at=incoming.taken_at,
-                    size_bytes=request.content.total_bytes,
+                    size_bytes=request.body_bytes,
                 )
                 if minimal:
                     made: bytes | Later = operation.minimal(receipt.events, of_items=many is not None)

@@ -34,7 +34,6 @@ from engine.process.background import background
 from engine.process.telemetry import Lines
 from engine.process.time_slices import TimeSlices
 
-KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
 """Time for requests under way when the process ends. aiohttp waits that long twice."""
 AS_USUAL: Final = Settings()
@@ -87,7 +86,6 @@ async def serving(
         front.misread,
         front.outgoing,
         connections_max=connections_max,
-        keepalive_timeout=KEEPALIVE_SECONDS,
         lingering_time=BODY_SECONDS_MAX,
         max_line_size=TARGET_BYTES_MAX,
         max_field_size=HEADER_BYTES_MAX,

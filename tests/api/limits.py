@@ -88,7 +88,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "reading an answer; a connection without a request",
                 f"{_seconds(connections.UNREAD_SECONDS_MAX)}, a long one 1 s more per "
-                f"{_bytes(connections.READ_BYTES_PER_SECOND_MIN)}; {_seconds(app.KEEPALIVE_SECONDS)}",
+                f"{_bytes(connections.READ_BYTES_PER_SECOND_MIN)}; {_seconds(connections.KEEPALIVE_SECONDS)}",
                 "closed",
             ),
             (

@@ -133,6 +133,21 @@ async def test_who_has_asked_may_be_idle_for_longer(service: Service) -> None:
         assert (await idle.answer())[0] == 200
 
 
+async def test_who_is_idle_for_too_long_is_closed_but_not_during_a_request(
+    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "BODY_SECONDS_MAX", PATIENCE_SECONDS)
+    async with connected(service) as idle, connected(service) as busy:
+        await busy.send(posting(client, "Content-Length: 8") + b"delta")
+        await idle.send(GET)
+        assert (await idle.answer())[0] == 200
+        monkeypatch.setattr(connections, "KEEPALIVE_SECONDS", 0.0)
+        assert await idle.rest() == b""
+        monkeypatch.setattr(connections, "KEEPALIVE_SECONDS", PATIENCE_SECONDS)
+        await busy.send(b"s=1")
+        assert (await busy.answer())[0] == 422
+
+
 async def test_a_body_that_comes_slowly_is_408_and_closed(service: Service, client: Client) -> None:
     for lines, sent in ((("Content-Length: 800",), b"x"), (("Transfer-Encoding: chunked",), b"1\r\nx\r\n")):
         async with connected(service) as slow:
