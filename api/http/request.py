@@ -19,9 +19,9 @@ _UNNAMED: Final = "application/octet-stream"
 
 
 class HttpRequest:
-    """`url`: its target without a host; `body`: its body, if it was complete when the request was taken; None: `content`
-    reads it as it arrives on `connection`. `is_read`: the whole body has arrived. `is_ordinary`: it arrived in one
-    piece over HTTP/1.1, is not a HEAD request, and leaves its connection open."""
+    """`url`: its target without a host; `body`: its body, if it was complete when the request was taken; None:
+    `content` reads it as it arrives on `connection`. `is_read`: the whole body has arrived. `is_ordinary`: it arrived
+    in one piece over HTTP/1.1, is not a HEAD request, and leaves its connection open."""
 
     __slots__ = ("_head", "body", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
 
