@@ -356,8 +356,7 @@ class Handlers:
         the headers Idempotency-Key and If-Match would say. Raises as the operation does."""
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self.access.tournament(incoming, token)
-        if tournament_id in self._desk.dockets:
-            self._desk.refuse_late(tournament_id)
+        self._desk.refuse_late(tournament_id)
         _refuse_odd_key(key)
         ids, more = _parted(incoming.ids, operation)
         condition = None if if_match is None else parse_if_match([if_match], ids)

@@ -57,6 +57,7 @@ from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.moments import AtSequence
 from projections.past.past import Past
+from projections.tables import tables
 from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
 from projections.verification.progress import Difference
@@ -696,6 +697,36 @@ async def test_a_tournament_that_no_process_has_in_memory_expires_too(
     async with desks_at(dsn):
         await until(lambda: has_expired(owner))
     assert not left
+
+
+async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, expiring = pool.load, tables.expiring
+    loaded: list[LiveTournament] = []
+    sweeps: list[object] = []
+
+    async def noted(*given: Any) -> LiveTournament:
+        loaded.append(await load(*given))
+        return loaded[-1]
+
+    async def counted(*given: Any) -> Any:
+        sweeps.append(found := await expiring(*given))
+        return found
+
+    async with world_at(dsn, database, clock) as world:
+        await world.add(0, None, (ANN, HOURLY, 5))
+    await Worker(database).catch_up()
+    monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr(pool, "load", noted)
+    monkeypatch.setattr(tables, "expiring", counted)
+    async with desks_at(dsn, 1) as (desk,):
+        await until(lambda: len(sweeps) >= 2)  # the first is over
+        desk.live_pool.drop(loaded[0])
+        await until(lambda: len(sweeps) >= 5)
+        assert len(loaded) == 1
+        await clock.pass_by(minutes=60)
+        await until(lambda: len(loaded) == 2)
 
 
 async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> None:

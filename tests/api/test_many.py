@@ -172,11 +172,12 @@ async def test_a_long_answer_to_items_is_what_a_short_one_is(season: Season, mon
     short = {kind: await season.client.post(f"{kind}.json", form, keyed(kind)) for kind, form in said.items()}
     for module in (rendering, outgoing):
         monkeypatch.setattr(module, "LONG_BYTES", 100)
-    monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", -1)
-    for kind, form in said.items():
-        long = await season.client.post(f"{kind}.json", form, keyed(kind))
-        assert (long.status, long.json) == (200, short[kind].json)
-        assert "Content-Length" not in long.headers
+    for lines_max in (competitors.LINES_AT_ONCE_MAX, -1):
+        monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", lines_max)
+        for kind, form in said.items():
+            long = await season.client.post(f"{kind}.json", form, keyed(kind))
+            assert (long.status, long.json) == (200, short[kind].json)
+            assert "Content-Length" not in long.headers
 
 
 # ── Points of several rankings ──────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,7 @@ from api.http import turned_away
 from api.http.accepting import accepting
 from engine.domain.terms import OPERATOR
 from tests.api.service import Client, Season, Service, slug_of
+from tests.api.visitor import CONSOLE, form_of, visiting
 from tests.desks import GUARD_SECONDS, HOLD_HEAD, holding, until
 from tests.tournaments import open_new_tournament
 
@@ -124,6 +125,10 @@ async def test_nobody_but_whom_the_crowd_concerns_is_turned_away(
     assert (await crowded.get("rankings.json")).status == 200
     assert (await crowded.get(f"{season.path}/add.json")).status == 405
     assert (await other.post("competitors.json", {"name": "Ada"})).status == 200
+    async with visiting(service, crowded.token) as visitor:
+        page = f"{CONSOLE}/tournament/{crowded.tournament}/competitors/import"
+        form, action = form_of((await visitor.fill(page, {"csv": "name\nZoe"})).body.decode())
+        assert (await visitor.post(action, form)).status == 503
     stranger = service.client(crowded.tournament, "tb_" + 36 * "x")
     assert (await stranger.put(f"{season.path}/add.json", points(season))).status == 401
 

@@ -94,6 +94,23 @@ async def test_results_are_taken_back_and_given_back(service: Service, season: S
     assert not (await verified(service.database)).differences
 
 
+async def test_a_result_that_was_redone_counts_when_another_is_undone(season: Season) -> None:
+    client, (ada, *_) = season.client, season.ids
+    path, unities = await make(season)
+    best, other = [sequence_of(await give(client, path, (ada, unities["score"], given))) for given in (100, 50)]
+
+    async def reverse(sequence: int) -> tuple[int, int | None]:
+        answer = await client.put(f"{path}/reverse.json", {"sequence": sequence})
+        return sequence_of(answer), table(answer)[0][2]
+
+    undone, total = await reverse(best)
+    assert total == 50
+    _, total = await reverse(undone)
+    assert total == 100
+    _, total = await reverse(other)
+    assert total == 100
+
+
 async def test_an_explanation_names_results_also_those_that_improved_nothing(season: Season) -> None:
     """By the log, and by the world's clock."""
     client, ada = season.client, season.ids[0]

@@ -28,7 +28,7 @@ from prometheus_client import REGISTRY
 from api.http.auth import Scope
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.webhooks import deliverer, sending, totals, webhooks
-from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, url_fault
+from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, public_socket, url_fault
 from api.webhooks.deliverer import PAUSES_SECONDS, SILENT_SESSION_SECONDS_MAX
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, lines_of, message_of, secret_text
 from api.webhooks.webhooks import ListedWebhook, WebhookId, WebhookState
@@ -706,6 +706,12 @@ PUBLIC = [
 @pytest.mark.parametrize(("host", "public"), [(h, False) for h in PRIVATE] + [(h, True) for h in PUBLIC])
 def test_which_addresses_are_public(host: str, public: bool) -> None:
     assert is_public(host) is public
+
+
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "1.1.1.1"), (socket.AF_INET6, "2606:4700:4700::1111")])
+def test_the_socket_for_a_public_address_is_of_its_kind(family: socket.AddressFamily, host: str) -> None:
+    with public_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 443))) as made:
+        assert (made.family, made.type, made.proto) == (family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 
 @given(st.ip_addresses(v=4))

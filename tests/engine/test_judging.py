@@ -16,6 +16,7 @@ from engine.domain import commands, events, judging
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, Forbidden, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
+from engine.domain.faults import judged_result
 from engine.domain.judging import decide
 from engine.domain.rejudging import impossible
 from engine.domain.terms import (
@@ -1078,6 +1079,12 @@ def test_more_performances_than_there_may_be_participants_are_refused_in_one_sen
     with pytest.raises(Unacceptable) as refusal:
         decide(CROWDED, compete(*CROWD[:3], result=dict.fromkeys(range(1, PARTICIPANTS_MAX + 2), "9.8 s")))
     assert refusal.value.faults == (Fault("result", f"must name at most {PARTICIPANTS_MAX} competitors"),)
+
+
+def test_performances_that_are_too_many_are_not_searched_for_repeats() -> None:
+    text = ",".join(f'"{number}":"9.8 s"' for number in [*range(1, PARTICIPANTS_MAX + 2), 1])
+    _, faults = judged_result(f"{{{text}}}", CROWD[:3])
+    assert faults == [Fault("result", f"must name at most {PARTICIPANTS_MAX} competitors")]
 
 
 def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
 from engine.domain.steps import finished
-from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
-from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
+from tests.histories import board_of, counted_in, fold_events, left_out_in, logs, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -23,6 +23,7 @@ from tests.projections.classified import (
     live_of,
     meanwhile,
 )
+from tests.projections.classified import board_of as board_with_sums
 
 Sums = dict[tuple[UnityId, CompetitorId], dict[CompetitionId, int]]
 
@@ -79,6 +80,26 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
             assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
     for ranking_id in board.rankings.keys() - begun:
         assert board.rankings[ranking_id].competition_sums is None
+
+
+def test_a_unity_that_is_added_later_has_its_best_results_in_the_sums() -> None:
+    unity_id, (competitor_id, competition_id) = UnityId(29), (COMPETITORS[0], COMPETITIONS[0])
+    before = history_of((), [()] * len(COMPETITIONS), [], set())
+    scored = [Delta(competitor_id, unity_id, result) for result in (10, 7)]
+    after = [
+        events.UnityAdded(ranking_id=RANKING, unity_id=unity_id, name="best", counts=Counts.BEST),
+        *(
+            events.PointsAdded(ranking_id=RANKING, competition_id=competition_id, deltas=(), results=(one,))
+            for one in scored
+        ),
+    ]
+    board = board_with_sums(before)
+    fold_events(board, *after, first=len(before) + 1)
+    followed, read = (one.rankings[RANKING].competition_sums for one in (board, board_with_sums([*before, *after])))
+    assert followed is not None
+    assert read is not None
+    assert followed.sum(unity_id, competitor_id, competition_id) == read.sum(unity_id, competitor_id, competition_id)
+    assert followed.shown(unity_id, followed.sum(unity_id, competitor_id, competition_id) or 0) == 10
 
 
 def drops_sums(recorded: Recorded, ranking_id: RankingId) -> bool:

@@ -11,7 +11,7 @@ from random import Random
 from tests.faults.stage import prepare
 from tests.faults.table import Trial
 from tests.traces.changes import changes, is_legal
-from tests.traces.conformance import GAVE_UP, STATES_MAX, misfit
+from tests.traces.conformance import GAVE_UP, PATIENT_STATES_MAX, STATES_MAX, misfit
 from tests.traces.playing import some_faults, traces
 
 CHANGES = 2  # of each trace
@@ -28,7 +28,7 @@ async def main(minutes: float, seed: int) -> int:
                 faults = some_faults(trial.random, 4)
                 played = await traces(trial, tournaments=4, clients=4, requests=12, faults=faults)
             for trace in played:
-                why = misfit(trace)
+                why = misfit(trace, PATIENT_STATES_MAX)
                 if why:
                     wrong += 1
                     print(f"seed {seed}: {why}", flush=True)
