@@ -66,6 +66,15 @@ def test_a_new_root_leaves_the_list_of_a_ranking_as_it_was_rendered_and_a_new_ch
     assert json.loads(participants_json(live, ranking_id, ranking))[0]["rgt"] == 4
 
 
+def test_of_a_unity_only_its_last_version_is_kept() -> None:
+    live, seen = live_of(recorded(crowd(10, unities=2))), set()
+    for amount in range(1, 5):
+        go_on(live, recorded([points(amount=amount)], live.head.sequence))
+        answered(live, ADD, RankingQuestion(RankingId(1)))
+        seen.add(len(live.cache._pieces))
+    assert len(seen) == 1
+
+
 def test_what_is_kept_of_competitors_is_bounded_and_what_is_not_kept_is_shown_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
