@@ -7,7 +7,7 @@ queue. The system would drop any further ones, and their clients would try again
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from socket import socket
+from socket import SO_KEEPALIVE, SOL_SOCKET, socket
 from typing import Final
 
 import structlog
@@ -29,6 +29,7 @@ async def accepting(listener: socket, make: Callable[[], asyncio.Protocol]) -> A
     connections are not."""
     loop = asyncio.get_running_loop()
     listener.listen(UNACCEPTED_MAX)
+    listener.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)  # accepted sockets inherit it
     listener.setblocking(False)
     async with background() as tasks:
 

@@ -90,7 +90,7 @@ class RequestHandler(web.RequestHandler):
     _messages: list[tuple[Any, StreamReader]]  # type: ignore[assignment] # aiohttp has a deque
 
     def __init__(self, manager: web.Server, **settings: Any) -> None:
-        super().__init__(manager, keepalive_timeout=0, **settings)  # 0: without a timer
+        super().__init__(manager, keepalive_timeout=0, tcp_keepalive=False, **settings)  # neither timer nor socket
         self._messages = []
         self.idle_from: float = self._loop.time()
 
@@ -128,7 +128,7 @@ class RequestHandler(web.RequestHandler):
                 if isinstance(head, _ErrInfo):
                     answer = self.misread(request := HttpRequest(ERROR, body, content, self), head.exc)
                 else:
-                    request = HttpRequest(head, body, content, self)
+                    request, head = HttpRequest(head, body, content, self), None  # it has what it needs of the head
                     self._current_request = request  # type: ignore[assignment] # it has what aiohttp needs of one
                     answer = await self.answer(request)
                 if (sending := answer.send(request)) is not None:

@@ -8,7 +8,7 @@ from email.policy import HTTP
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import HttpVersion, HttpVersion11, StreamReader
+from aiohttp import HttpVersion11, StreamReader
 from aiohttp.http import RawRequestMessage
 from yarl import URL
 
@@ -21,37 +21,38 @@ _UNNAMED: Final = "application/octet-stream"
 class HttpRequest:
     """`url`: its target without a host; `body`: its body, if it was complete when the request was taken; None:
     `content` reads it as it arrives on `connection`. `is_read`: the whole body has arrived. `is_ordinary`: it arrived
-    in one piece over HTTP/1.1, is not a HEAD request, and leaves its connection open."""
+    in one piece over HTTP/1.1, is not a HEAD request, and leaves its connection open. `keep_alive`: the client lets the
+    connection take another request. `upgrade`: it asks for another protocol; the parser discards some of the bytes
+    after such a head."""
 
-    __slots__ = ("_head", "body", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
+    __slots__ = (
+        "body",
+        "connection",
+        "content",
+        "headers",
+        "is_ordinary",
+        "is_read",
+        "keep_alive",
+        "method",
+        "upgrade",
+        "url",
+        "version",
+    )
 
     def __init__(self, head: RawRequestMessage, body: bytes | None, content: StreamReader, connection: Any) -> None:
-        self._head = head
-        self.method = head.method
+        self.method = method = head.method
+        self.version = version = head.version
+        self.keep_alive = keep_alive = not head.should_close
+        self.upgrade = upgrade = head.upgrade
         self.headers = head.headers
         url = head.url
         self.url: URL = url.relative() if url.absolute else url
         self.body = body
         self.content = content
         self.is_read = is_read = body is not None
-        lasts = not head.should_close and not head.upgrade
-        self.is_ordinary = is_read and lasts and head.version is HttpVersion11 and head.method != "HEAD"
+        is_usual = keep_alive and not upgrade and version is HttpVersion11 and method != "HEAD"
+        self.is_ordinary = is_read and is_usual
         self.connection: Connection = connection
-
-    @property
-    def version(self) -> HttpVersion:
-        """The version of HTTP."""
-        return self._head.version
-
-    @property
-    def keep_alive(self) -> bool:
-        """Whether the client lets the connection take another request."""
-        return not self._head.should_close
-
-    @property
-    def upgrade(self) -> bool:
-        """Whether it asks for another protocol. The parser discards some of the bytes after such a head."""
-        return self._head.upgrade
 
     # ── Its target ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -211,6 +211,22 @@ async def test_a_connection_that_was_held_is_read_again(
             assert (await one.answer())[0] == 503
 
 
+async def test_accepted_connections_notice_when_their_client_has_vanished() -> None:
+    made = asyncio.get_running_loop().create_future()
+
+    class Accepted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made.set_result(transport)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    async with accepting(listener, Accepted):
+        with socket.create_connection(listener.getsockname()):
+            transport = await made
+            its_socket = transport.get_extra_info("socket")
+            assert its_socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            transport.close()
+
+
 def test_as_many_connections_as_wait_are_accepted_in_one_round_of_the_event_loop() -> None:
     made: list[asyncio.BaseTransport] = []
 
