@@ -49,7 +49,7 @@ from engine.domain.errors import (
 )
 from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import appender, heads
+from engine.log import appender, appending, heads
 from projections.live.pool import LivePool
 from tests.api.rendered import ADD, answered
 from tests.conftest import COMMITTED_BY_ITS_NODE
@@ -274,6 +274,23 @@ async def test_a_keyed_request_that_was_accepted_is_answered_as_accepted_after_t
             await submit(desks[0], arena.tournament_id, arena.points(), key="new")
         assert not (await submit(desks[0], arena.tournament_id, arena.points(), key="new")).replayed  # not used up
         assert len(await recorded(desks[0].database, arena.tournament_id)) == 8
+
+
+async def test_a_key_that_is_refused_while_the_database_cannot_be_asked_why_is_a_503(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unavailable(*_: object) -> int:
+        raise DatabaseUnavailable
+
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+        await submit(desks[0], arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
+        with pytest.raises(Conflict):
+            await submit(desks[1], arena.tournament_id, arena.points(), key="new")
+        await submit(desks[1], arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+        monkeypatch.setattr(appending, "refusals", unavailable)
+        with pytest.raises(DatabaseUnavailable):
+            await submit(desks[0], arena.tournament_id, arena.points(), key="new")
 
 
 async def test_a_key_belongs_to_the_request_that_used_it_first_and_to_its_tournament(dsn: str) -> None:

@@ -249,10 +249,11 @@ async def test_points_that_land_at_another_process_are_reversed_too(dsn: str) ->
     async with desks_at(dsn) as (here, there):
         arena = await open_arena(here.database)
         match = await matched(here, arena)
-        async with here.live_pool.pinned(arena.tournament_id):  # and now it lags behind
+        async with here.live_pool.pinned(arena.tournament_id) as live:  # and now it lags behind
             await submit(there, arena.tournament_id, gain(arena, 5, match))
             await submit(there, arena.tournament_id, gain(arena, 7))
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
+            assert live.followers == []
         assert await total_of(there, arena) == 7
 
 

@@ -23,10 +23,11 @@ from engine.domain.events import (
 )
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
-from engine.log import heads, reading
+from engine.log import heads, reading, tails
 from engine.log.appending import Appended
 from engine.log.heads import Head
 from projections.board.board import FOLD_VERSION, Board
+from projections.live.tournament import load
 from projections.past import explaining, moments, pages
 from projections.past import past as past_module
 from projections.past.explanation import Explainer
@@ -518,6 +519,27 @@ async def test_tables_made_again_have_snapshots_of_their_own_beside_those_of_the
     assert await kept(database, arena.tournament_id) == before
     versions = await owner.fetch("SELECT DISTINCT fold_version FROM snapshot ORDER BY fold_version")
     assert [row["fold_version"] for row in versions] == [FOLD_VERSION - 1, FOLD_VERSION]
+
+
+async def test_a_tournament_with_outdated_tables_is_loaded_from_its_last_snapshot(
+    database: Database, owner: asyncpg.Connection, arena: Arena, in_small_steps: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(database, arena, *range(20))
+    await Worker(database).catch_up()
+    *_, last = await kept(database, arena.tournament_id)
+    await owner.execute("UPDATE checkpoint SET fold_version = fold_version - 1")
+    begun: list[int] = []
+    tails_to_head = tails.tails_to_head
+
+    def noted(connection: Any, tournament_id: TournamentId, head: Head, **bounds: int) -> Any:
+        begun.append(head.sequence)
+        return tails_to_head(connection, tournament_id, head, **bounds)
+
+    monkeypatch.setattr(tails, "tails_to_head", noted)
+    async with database.connection() as connection:
+        live = await load(connection, arena.tournament_id)
+    assert begun == [last]
+    assert total(live.board, arena) == sum(range(20))
 
 
 @pytest.mark.parametrize("spoilt", ["board = 'x'", "board = ''", "digest = 'other'"])

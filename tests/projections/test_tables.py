@@ -342,6 +342,20 @@ async def test_tables_of_a_newer_fold_do_not_stand_in_the_way_of_others(
         assert await tables.behind(connection, [tournament_id, other_id], stopped_seconds=0) == [other_id]
 
 
+async def test_one_by_one_the_same_tournaments_are_behind_as_together(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    """The nodes of a distributed database are asked about one after the other."""
+    await Worker(database).catch_up()
+    new_id, stopped_id = [await open_new_tournament(database, actor=OPERATOR) for _ in range(2)]
+    await owner.execute("INSERT INTO stopped VALUES ($1, 1, 'unreadable', now())", stopped_id)
+    among = [tournament_id, new_id, stopped_id]
+    async with database.connection() as connection:
+        assert await tables.behind(connection, among, stopped_seconds=60) == [new_id]
+        found = [await connection.fetchval(tables._BEHIND_OF_ONE, one, FOLD_VERSION, 60) for one in among]
+    assert found == [None, new_id, None]
+
+
 _CLASSIFICATION: Final = """
     SELECT ranking_id, competitor_id, position, values, decided_by
     FROM classification
