@@ -17,7 +17,14 @@ from prometheus_client import REGISTRY
 
 from api.interface.resources.rankings import RankingQuestion
 from engine.database.pool import Database, open_database
-from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, QueueFull, ShuttingDown, TournamentStopped
+from engine.domain.errors import (
+    DatabaseUnavailable,
+    HistoryReplaced,
+    QueueFull,
+    ShuttingDown,
+    TournamentDefect,
+    TournamentStopped,
+)
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.heads import Head
@@ -28,6 +35,7 @@ from projections.live import pool as pool_module
 from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
+from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
 from tests.desks import Arena, desks_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
@@ -771,3 +779,16 @@ async def test_reads_are_expected_to_wait_by_the_time_that_each_group_of_them_to
     assert reads.late_seconds() == 0  # eight of a quarter of a second
     reads.put([loop.create_future()])
     assert reads.late_seconds() == 2.25
+
+
+async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desks_at(dsn, 1) as (desk,):
+        arena = await open_arena(desk.database)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            for seconds, dropped in ((inf, False), (0.0, True)):
+                monkeypatch.setattr(pool_module, "RELOADED_SECONDS", seconds)
+                with pytest.raises(TournamentDefect):
+                    desk.live_pool.raise_defect(live, DefectPart.ANSWERING, ZeroDivisionError())
+                assert live.dropped is dropped
