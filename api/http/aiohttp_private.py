@@ -58,11 +58,6 @@ class Server(web.Server):
     """aiohttp's server, which makes a handler for each connection."""
 
     @property
-    def handlers(self) -> "list[RequestHandler]":
-        """Of the connections that count as open."""
-        return list(self._connections)  # type: ignore[arg-type] # this module's
-
-    @property
     def open_count(self) -> int:
         """Open connections, and closed ones whose last request is still being worked on."""
         return len(self._connections)
@@ -90,7 +85,8 @@ class RequestHandler(web.RequestHandler):
     _messages: list[tuple[Any, StreamReader]]  # type: ignore[assignment] # aiohttp has a deque
 
     def __init__(self, manager: web.Server, **settings: Any) -> None:
-        super().__init__(manager, keepalive_timeout=0, tcp_keepalive=False, **settings)  # neither timer nor socket
+        # Without these, aiohttp makes a timer and a socket object.
+        super().__init__(manager, keepalive_timeout=0, tcp_keepalive=False, **settings)
         self._messages = []
         self.idle_from: float = self._loop.time()
 

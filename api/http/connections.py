@@ -117,7 +117,7 @@ class Connections(Server):
                 next(iter(self.unheard)).give_up_on_the_head(HeadTooSlow(HEAD_SECONDS_MAX))
             while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
                 next(iter(self.unread)).end("unread", at_once=True)
-            for connection in self.handlers:
+            for connection in cast(list[Connection], self.connections):
                 connection.end_if_idle(now - KEEPALIVE_SECONDS)
             self.outgoing.measure()
             CONNECTIONS.set(self.open_count)

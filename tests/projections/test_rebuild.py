@@ -22,7 +22,7 @@ from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
 from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
-from tests.projections.working import working
+from tests.projections.working import NEVER_SECONDS, working
 from tests.projections.written import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
@@ -343,7 +343,7 @@ async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
     database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 1e9)  # it looks again because there are more
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)  # it looks again because there are more
     others = [await open_arena(database) for _ in range(2)]
     await Worker(database).catch_up()
     for each in (arena, *others):

@@ -28,14 +28,10 @@ from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE,
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.projections.pacing import AlwaysOver
-from tests.projections.working import working
+from tests.projections.working import NEVER_SECONDS, working
 from tests.proxy import proxy
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
-
-NEVER_SECONDS = 1e9
-"""Longer than any machine has been running: a clock that began at 0 must not pass for one that was looked at then."""
-"""A poll that does not happen within a test."""
 
 
 async def add(connection: asyncpg.Connection, arena: Arena, *amounts: int) -> None:

@@ -3,9 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from engine.database.pool import Database
 from projections.tables.worker import Worker
+
+NEVER_SECONDS: Final = 1e9
+"""The interval of a poll that does not happen within a test. It is longer than any machine has been running: a clock
+that began at 0 must not pass for one that was looked at then."""
 
 
 @asynccontextmanager

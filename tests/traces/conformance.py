@@ -94,10 +94,9 @@ from tests.model.state import Log as ModelLog
 from tests.traces.lines import DATABASE, SERVICES, WORKERS, Did, Line, Log, Said, Trace
 
 STATES_MAX: Final = 50_000
-"""A search that has found no way in so many states gives up: most traces that are accepted need some thousand."""
+"""After visiting this many states, a search gives up. Most accepted traces need a few thousand."""
 PATIENT_STATES_MAX: Final = 1_000_000
-"""Of a search whose result matters more than its time. Of 32 traces that were accepted, two needed more than
-STATES_MAX."""
+"""The same, where the verdict matters more than the time. One of 20 accepted traces needed more than STATES_MAX."""
 GAVE_UP: Final = "gave up at"
 LIVES_MAX: Final = 2
 """Of a tournament in the memory of a process, if the database is replaced once: another live of the other log."""
