@@ -38,7 +38,18 @@ from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
-from tests.desks import Arena, desks_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
+from tests.desks import (
+    GUARD_SECONDS,
+    Arena,
+    desks_at,
+    end_session,
+    holding,
+    open_arena,
+    record,
+    submit,
+    until,
+    waiting_for_locks,
+)
 from tests.poison import POISONS, cut_tail, poison, repair
 from tests.proxy import HEADS, Proxy, proxy
 from tests.tampering import unguarded
@@ -81,7 +92,7 @@ def total(live: LiveTournament, arena: Arena) -> int:
 
 
 async def read(pool: LivePool, arena: Arena) -> int:
-    async with pool.pinned(arena.tournament_id) as live:
+    async with asyncio.timeout(GUARD_SECONDS), pool.pinned(arena.tournament_id) as live:
         await pool.make_current(live)
         return total(live, arena)
 

@@ -326,7 +326,7 @@ class Conformance:
             elif line.did is Did.JUDGED and line.taken:
                 under_way[life] = line.taken
             elif line.did is Did.READ:
-                if reading is not None and (lasts[reading] > place or self._is_last(reading)):
+                if reading is not None and (lasts[reading] >= place or self._is_last(reading)):
                     raise Contradiction(f"{line} is before the end of another read")
                 reading = life
             elif line.did is Did.SHOWN:

@@ -108,6 +108,20 @@ LACKING = _trace(
     (3, Did.SAVED, {"sequence": 2, "digest": "2"}),
 )
 """PostgreSQL is killed before what a worker has saved is on disk."""
+UNSHOWN = _trace(
+    Log(1, (Entry("+1", 2, 2),), {1: "1", 2: "2"}, {}),
+    (0, Did.STARTED, {}),
+    (1, Did.STARTED, {}),
+    (0, Did.READ, {}),
+    (0, Did.STARTED, {}),
+    (1, Did.ASKED, {"case": 0, "request": "+1"}),
+    (1, Did.JUDGED, {"taken": (0,), "sequence": 1, "digest": "1"}),
+    (1, Did.COMMITTED, {"answers": (2,), "sequence": 2, "digest": "2"}),
+    (1, Did.ANSWERED, {"case": 0, "sequence": 2}),
+    (0, Did.READ, {}),
+    (0, Did.SHOWN, {"sequence": 2, "digest": "2"}),
+)
+"""A process dies after it was asked for a list, which it does not show."""
 REPLACED = replace(
     _trace(
         Log(1, (Entry("a", 2, 2), Entry("c", 3, 3), Entry("d", 4, 4)), {1: "1", 2: "2", 3: "3 again", 4: "4"}, {}),
@@ -199,7 +213,7 @@ def test_one_of_the_faults_at_most_loses_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, LACKING, REPLACED]
+    "trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, LACKING, UNSHOWN, REPLACED]
 )
 def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
     assert misfit(trace) == ""
