@@ -274,6 +274,15 @@ async def test_a_defect_in_answering_what_others_had_to_be_read_for_does_not_sto
         await until(lambda: is_idle(pair.service.desk))
 
 
+async def test_a_defect_in_folding_what_was_appended_is_told_once(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
+) -> None:
+    plant = Plant(monkeypatch, "projections.live.tournament:LiveTournament.fold_appended", pair.concerns())
+    assert (await pair.ask(ADD, pair.planted)).status == 500
+    assert plant.met == 1
+    assert len(logged(log_lines, pair.planted_id)) == 1
+
+
 async def _answers(pair: Pair, ask: Ask) -> bool:
     return (await pair.ask(ask, pair.planted)).status == 200
 
