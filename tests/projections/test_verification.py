@@ -716,6 +716,10 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
             (11, "event.body"): "could not be made: Event 7 is undone already, or not undone.",
         },
     ),
+    "undone and redone, and not taken back with its competition": (
+        lambda a: [(undo(a, 6, -5),), (undo(a, 6, 5, redo=True),), (VOIDED, back(a, 7, -7))],
+        {(11, "event.reverses"): "of competition 900: event 6 is not reversed"},
+    ),
     "undone, and taken back with its competition": (
         lambda a: [(undo(a, 6, -5),), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
         {(10, "event.reverses"): "of competition 900: event 6 is reversed, which gave no points that count"},
@@ -1361,6 +1365,19 @@ async def test_a_verification_continues_where_it_was_interrupted_and_rereads_not
     assert report.events == LAST - kept
     whole = await verified(database, digests=notes)
     assert report.heads == whole.heads
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("verified_to", [1, 9])
+async def test_a_log_that_was_changed_during_an_interruption_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, tmp_path: Path, verified_to: int
+) -> None:
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=verified_to + 1)
+    await tamper(owner, f"UPDATE block SET digest = sha256(digest) {BLOCK} {verified_to}", staged.tournament_id)
+    report = await verified(database, **plan)
+    assert report.resumed
+    assert (verified_to, "block.digest") in {(d.sequence, d.field) for d in report.differences}
 
 
 @pytest.mark.usefixtures("one_block_at_once")
