@@ -96,7 +96,8 @@ from tests.traces.lines import DATABASE, SERVICES, WORKERS, Did, Line, Log, Said
 STATES_MAX: Final = 50_000
 """After visiting this many states, a search gives up. Most accepted traces need a few thousand."""
 PATIENT_STATES_MAX: Final = 1_000_000
-"""The same, where the verdict matters more than the time. One of 20 accepted traces needed more than STATES_MAX."""
+"""The same, where the verdict matters more than the time: one accepted trace in some hundred needs more than
+STATES_MAX."""
 GAVE_UP: Final = "gave up at"
 LIVES_MAX: Final = 2
 """Of a tournament in the memory of a process, if the database is replaced once: another live of the other log."""

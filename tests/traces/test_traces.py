@@ -11,7 +11,7 @@ from tests.faults.conftest import prepared, trial
 from tests.faults.table import Trial
 from tests.model.state import Kind
 from tests.traces.changes import changes, is_legal
-from tests.traces.conformance import misfit
+from tests.traces.conformance import PATIENT_STATES_MAX, misfit
 from tests.traces.lines import DATABASE, Did, Entry, Line, Log, Lost, Said, Trace, without_failed_reads
 from tests.traces.playing import LOSING, Fault, some_faults, traces
 
@@ -165,7 +165,7 @@ async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED, Fault.CUT_OFF]):
         assert sum(line.did is Did.STARTED for line in trace.lines) > 2
         assert any(line.did is Did.FORGOT for line in trace.lines)
-        assert misfit(trace) == ""
+        assert misfit(trace, PATIENT_STATES_MAX) == ""
         changed = [one for one in changes(trace) if not is_legal(trace, one)]
         accepted = [one.told for one in Random(1).sample(changed, CHANGES) if not misfit(one.changed)]
         assert accepted == []
@@ -182,7 +182,7 @@ async def test_the_model_accepts_what_processes_did_whose_log_was_replaced_and_r
     trial: Callable[[float], Trial], fault: Fault
 ) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[fault]):
-        assert misfit(trace) == ""
+        assert misfit(trace, PATIENT_STATES_MAX) == ""
         changed = [one for one in changes(trace) if not is_legal(trace, one)]
         accepted = [one.told for one in Random(1).sample(changed, CHANGES // 2) if not misfit(one.changed)]
         assert accepted == []
@@ -237,6 +237,6 @@ def test_a_read_that_failed_is_passed_over_and_no_other() -> None:
 @pytest.mark.timeout(1800)
 async def test_every_change_of_a_line_is_found_or_is_legal(trial: Callable[[float], Trial]) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=2, requests=4, faults=[Fault.KILLED]):
-        assert misfit(trace) == ""
+        assert misfit(trace, PATIENT_STATES_MAX) == ""
         accepted = [one for one in changes(trace) if not misfit(one.changed)]
         assert [one.told for one in accepted if not is_legal(trace, one)] == []
