@@ -352,6 +352,19 @@ async def test_a_worker_replaces_more_outdated_tables_than_it_remembers(
         await until(lambda: _none_is_outdated(owner))
 
 
+async def test_a_worker_looks_everywhere_only_if_there_were_more_outdated_tables_than_it_remembers(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
+    other, worker = await open_arena(database), Worker(database)
+    await worker.catch_up()
+    for outdated, looks in (([arena, other], True), ([arena], False)):
+        worker._note_outdated([one.tournament_id for one in outdated])
+        await worker._replace_outdated()
+        assert worker._something.is_set() is looks
+        worker._something.clear()
+
+
 async def test_tables_that_another_worker_has_replaced_stay(database: Database, arena: Arena) -> None:
     worker = Worker(database)
     await worker.catch_up()

@@ -342,6 +342,7 @@ async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
     async with working(database):
         await until(lambda: are_up_to_date(owner, *(arena for arena in arenas if arena.tournament_id != met)))
         assert not await are_up_to_date(owner, arenas[2])
+        assert await until(lambda: owner.fetch("SELECT DISTINCT tournament_id FROM defect")) == [(met,)]
         monkeypatch.setattr(tables, "save", save)
         await until(lambda: are_up_to_date(owner, *arenas))
 
