@@ -85,7 +85,8 @@ async def _frames(
     while True:
         while after.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
-                events = await undecoded.stored(connection, live.tournament_id, after, live.head.sequence)
+                span = undecoded.Span(after, live.head.sequence, live.head)
+                events = await undecoded.stored(connection, live.tournament_id, span)
             for stored in events:
                 if (seconds := pace.pause_before(stored.recorded_at, clock())) > 0:
                     await asyncio.sleep(seconds)

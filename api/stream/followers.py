@@ -236,16 +236,17 @@ class Follower:
         """A chunk of the events that follow `after`, for a listener that is behind: from the ring if they are there,
         otherwise from the log. There must be some up to `upto`, which the live has folded.
 
-        Raises LogForked if the log no longer has `after`, and DatabaseUnavailable.
+        Raises LogForked if the log no longer has `after` or what the live has folded, and DatabaseUnavailable.
         """
+        if self.live.dropped:
+            raise LogForked(self.live.tournament_id, after.sequence)
         if self._ring and self._ring[0].stored.sequence <= after.sequence < self.position.sequence:
             return self._from_ring(after)
         async with self.node.readers, self.node.database.connection() as connection:
             events = await undecoded.stored(
                 connection,
                 self.live.tournament_id,
-                after,
-                upto,
+                undecoded.Span(after, upto, self.live.head),
                 events_max=READ_EVENTS_MAX,
                 bytes_max=READ_BYTES_MAX,
             )
@@ -471,7 +472,7 @@ class Streams:
 
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
         """Reads a chunk of the new events of each tournament, and hands it to the current listeners."""
-        spans: dict[TournamentId, tuple[Head, Sequence]] = {}
+        spans: dict[TournamentId, undecoded.Span] = {}
         erased_before = {follower: follower.erased for follower in followers}
         for follower in followers:
             try:
@@ -482,7 +483,7 @@ class Streams:
             if end is None:
                 follower.end_all("unpublished")
             elif follower.position.sequence < end:
-                spans[follower.live.tournament_id] = follower.position, end
+                spans[follower.live.tournament_id] = undecoded.Span(follower.position, end, follower.live.head)
         for follower in followers:
             await self.time_slices.work(work.timed(follower.telling_if_held()))
         if not spans:
@@ -507,7 +508,7 @@ class Streams:
     def _handing_out(
         self,
         erased_before: Mapping[Follower, int],
-        spans: Mapping[TournamentId, tuple[Head, Sequence]],
+        spans: Mapping[TournamentId, undecoded.Span],
         found: Mapping[TournamentId, list[undecoded.Stored]],
     ) -> Iterator[None]:
         """Hands out the events found for each tournament, to one listener in each step. `erased_before`: each
@@ -519,12 +520,12 @@ class Streams:
             if follower.erased != before:
                 follower.node.wake(follower)  # what was read may have the name
                 continue
-            if tournament_id not in found:
+            if tournament_id not in found or follower.live.dropped:
                 follower.end_all("log_replaced")
                 continue
             try:
                 pieces = follower.take(found[tournament_id])
-                if follower.position.sequence < spans[tournament_id][1]:
+                if follower.position.sequence < spans[tournament_id].upto:
                     follower.node.wake(follower)
                 yield from follower.handing_out(pieces)
             except Exception as error:  # noqa: BLE001 - a defect of this tournament alone

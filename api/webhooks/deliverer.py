@@ -211,8 +211,7 @@ class _Delivering:
                 events = await undecoded.stored(
                     session,
                     delivery.tournament_id,
-                    cursor,
-                    delivery.upto,
+                    undecoded.Span(cursor, delivery.upto),
                     events_max=SERVED_EVENTS_MAX,
                     bytes_max=SERVED_BYTES_MAX,
                 )

@@ -18,10 +18,11 @@ from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
 from engine.log.rows import ASIDE, TEXT
 
 # Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block. Returns nothing of a
-# tournament if the block of its event `after` has another digest.
+# tournament if the block of its event `after` has another digest, or the one that ends with `known`.
 _STORED: Final = f"""
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
-    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)
+    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $7::bigint[], $8::bytea[])
+        AS a (tournament_id, after, digest, upto, known, known_digest)
     CROSS JOIN LATERAL (
         SELECT
             sequence, recorded_at, actor, body,
@@ -51,6 +52,8 @@ _STORED: Final = f"""
         WHERE tournament_id = a.tournament_id AND last_sequence >= a.after
         ORDER BY last_sequence
         LIMIT 1
+    )) AND (a.known = 0 OR a.known_digest = (
+        SELECT digest FROM block WHERE tournament_id = a.tournament_id AND last_sequence = a.known
     ))
 """  # noqa: S608 # written down above
 _STORED_OF_ONE: Final = f"""
@@ -81,9 +84,10 @@ _STORED_OF_ONE: Final = f"""
         WHERE tournament_id = $1 AND last_sequence >= $2
         ORDER BY last_sequence
         LIMIT 1
-    ))
+    )) AND ($7 = 0 OR $8 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $7))
     ORDER BY s.sequence
 """  # noqa: S608 # written down above
+_NONE: Final = Head(Sequence(0), b"")
 
 
 class Stored(Struct, frozen=True, gc=False):
@@ -98,58 +102,78 @@ class Stored(Struct, frozen=True, gc=False):
     digest: bytes
 
 
+class Span(Struct, frozen=True):
+    """The events of a log that follow `after`, up to `upto`. `after` has the digest of the block of its event, which
+    need not be the last of that block; of 0, any. `known`: a head of the log, or it is another log."""
+
+    after: Head
+    upto: Sequence
+    known: Head | None = None
+
+
 async def stored(
     connection: Connection,
     tournament_id: TournamentId,
-    after: Head,
-    upto: Sequence,
+    span: Span,
     *,
     events_max: int = CHUNK_EVENTS_MAX,
     bytes_max: int = CHUNK_BYTES_MAX,
 ) -> list[Stored]:
-    """The events that follow `after`, up to `upto`, not decoded: at least one, if there is one, at most `events_max`,
-    and `bytes_max` bytes of bodies unless the first is larger. `after` has the digest of the block of its event, which
-    need not be the last of that block; of 0, any.
+    """The first events of the span, not decoded: at least one, if there is one, at most `events_max`, and `bytes_max`
+    bytes of bodies unless the first is larger.
 
-    Raises LogForked if that block has another digest now, or if an event is missing.
+    Raises LogForked if the log does not have `after` or `known`, or if an event is missing.
     """
-    spans = {tournament_id: (after, upto)}
-    found = await stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
+    found = await stored_of(connection, {tournament_id: span}, events_max=events_max, bytes_max=bytes_max)
     if tournament_id not in found:
-        raise LogForked(tournament_id, after.sequence)
+        raise LogForked(tournament_id, span.after.sequence)
     return found[tournament_id]
 
 
 async def stored_of(
     connection: Connection,
-    spans: Mapping[TournamentId, tuple[Head, Sequence]],
+    spans: Mapping[TournamentId, Span],
     *,
     events_max: int = CHUNK_EVENTS_MAX,
     bytes_max: int = CHUNK_BYTES_MAX,
 ) -> dict[TournamentId, list[Stored]]:
-    """Like `stored` for several tournaments. The limits of events and bytes hold for each; each has its own `after` and
-    `upto`. Tournaments for which `stored` would raise LogForked are missing."""
+    """Like `stored` for several tournaments. The limits of events and bytes hold for each. Tournaments for which
+    `stored` would raise LogForked are missing."""
     found: dict[TournamentId, list[Stored]] = {tournament_id: [] for tournament_id in spans}
     if len(spans) == 1 or is_distributed(connection):
-        for tournament_id, (after, upto) in spans.items():
-            asked = tournament_id, after.sequence, after.digest, upto, events_max, bytes_max
-            found[tournament_id] += [Stored(*row) for row in await connection.fetch(_STORED_OF_ONE, *asked)]
+        for tournament_id, span in spans.items():
+            known = span.known or _NONE
+            rows = await connection.fetch(
+                _STORED_OF_ONE,
+                tournament_id,
+                span.after.sequence,
+                span.after.digest,
+                span.upto,
+                events_max,
+                bytes_max,
+                known.sequence,
+                known.digest,
+            )
+            found[tournament_id] += [Stored(*row) for row in rows]
     else:
+        known_heads = [span.known or _NONE for span in spans.values()]
         for tournament_id, *stored in await connection.fetch(
             _STORED,
             list(spans),
-            [after.sequence for after, _ in spans.values()],
-            [after.digest for after, _ in spans.values()],
-            [upto for _, upto in spans.values()],
+            [span.after.sequence for span in spans.values()],
+            [span.after.digest for span in spans.values()],
+            [span.upto for span in spans.values()],
             events_max,
             bytes_max,
+            [known.sequence for known in known_heads],
+            [known.digest for known in known_heads],
         ):
             found[tournament_id].append(Stored(*stored))
-    return {tournament_id: events for tournament_id, events in found.items() if _follow(events, *spans[tournament_id])}
+    return {tournament_id: events for tournament_id, events in found.items() if _follow(events, spans[tournament_id])}
 
 
-def _follow(events: list[Stored], after: Head, upto: Sequence) -> bool:
-    """Whether they follow `after` without a gap. None do if there is nothing up to `upto`."""
+def _follow(events: list[Stored], span: Span) -> bool:
+    """Whether they are of the span, without a gap. None are if there is nothing in it."""
     if not events:
-        return after.sequence >= upto
-    return events[-1].sequence == after.sequence + len(events)
+        return span.after.sequence >= span.upto
+    return events[-1].sequence == span.after.sequence + len(events)

@@ -32,7 +32,8 @@ from tests.api.service import Client, Season, Service, deltas, make_token, play_
 from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
 from tests.desks import GUARD_SECONDS, until
 from tests.histories import any_event
-from tests.poison import POISONS, append_text
+from tests.poison import POISONS, append_text, cut_tail
+from tests.projections.working import NEVER_SECONDS
 from tests.proxy import proxy
 from tests.restoring import backup
 from tests.spectator import NDJSON, SSE, Spectator, connected, follow
@@ -685,6 +686,35 @@ async def test_a_restored_database_ends_the_streams_and_resets_who_comes_back_wi
             assert resets == [False, True]
             for one in (behind, ahead):
                 assert one.standings() == await standings(client)
+
+
+async def test_a_stream_tells_nothing_of_another_log_than_its_board_is_of(
+    service: Service, season: Season, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is replaced when the process has folded an event that it has not yet read for its listeners."""
+    monkeypatch.setattr(followers, "NEWS_SECONDS", NEVER_SECONDS)  # nobody else notices
+    tournament_id = await owner.fetchval(
+        "SELECT tournament_id FROM tournament WHERE slug = $1", season.client.tournament
+    )
+    is_asked, goes_on, read = asyncio.Event(), asyncio.Event(), undecoded.stored_of
+
+    async def held(*asked: Any, **bounds: Any) -> Any:
+        is_asked.set()
+        await goes_on.wait()
+        return await read(*asked, **bounds)
+
+    spectator = Spectator()
+    async with listening(service, season.client) as connection, asyncio.timeout(GUARD_SECONDS):
+        await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
+        monkeypatch.setattr(undecoded, "stored_of", held)
+        last = spectator.sequence
+        await add(season, 5)
+        await is_asked.wait()
+        await cut_tail(owner, tournament_id, Sequence(last))
+        assert await append_text(owner, tournament_id, *POISONS["unknown tag"]) == last + 1
+        goes_on.set()
+        await connection.feed(spectator, lambda: False)
+    assert spectator.sequence == last
 
 
 @pytest.mark.parametrize("why", ["unknown tag", "unknown unity"])

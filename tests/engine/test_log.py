@@ -873,6 +873,30 @@ async def test_a_log_without_a_block_that_ends_in_this_head_is_another_one(
             await tails.tail(connection, tournament_id, heads.beginning(TournamentId(tournament_id + 1)), blocks_max=10)
 
 
+@pytest.mark.parametrize("of", [1, 2])
+async def test_events_of_a_log_without_a_known_head_are_not_read(database: Database, of: int) -> None:
+    spans = {}
+    for _ in range(of):
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        await appended(database, block(tournament_id, request(registered(), registered())))
+        spans[tournament_id] = undecoded.Span(
+            heads.beginning(tournament_id), Sequence(2), await head_of(database, tournament_id)
+        )
+    async with database.connection() as connection:
+        assert [len(events) for events in (await undecoded.stored_of(connection, spans)).values()] == [2] * of
+        known = spans[tournament_id].known
+        assert known is not None
+        for other in (
+            Head(Sequence(2), known.digest),
+            Head(known.sequence, b"\0" * 32),
+            Head(Sequence(9), known.digest),
+        ):
+            spans[tournament_id] = msgspec.structs.replace(spans[tournament_id], known=other)
+            assert tournament_id not in await undecoded.stored_of(connection, spans)
+            with pytest.raises(LogForked):
+                await undecoded.stored(connection, tournament_id, spans[tournament_id])
+
+
 async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
@@ -1348,9 +1372,14 @@ HOT_READS: Final = [
     (heads._HEAD, (200,), "block_pkey", 1),
     (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
-    (undecoded._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    (undecoded._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
-    (undecoded._STORED, ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
+    (undecoded._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000, 245, NOTHING), "event_pkey", 20 + 20 + 2),
+    (undecoded._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000, [245], [NOTHING]), "event_pkey", 20 + 20 + 2),
+    (
+        undecoded._STORED,
+        ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1, [245, 0], [NOTHING, b""]),
+        "block_pkey",
+        40 + 2 + 3,
+    ),
     (heads._BLOCK_AROUND, (200, 101), "block_pkey", 1),
     (heads._LAST_AT, (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
     (heads._LAST_AT, (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
@@ -1402,7 +1431,7 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
     chunks = {
         tails._BLOCKS: ([tournament_id], [2], 1_000),
         reading._CHUNK: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
-        undecoded._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX),
+        undecoded._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX, [30_000], [b""]),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:
