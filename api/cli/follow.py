@@ -85,7 +85,7 @@ async def _frames(
     while True:
         while after.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
-                span = undecoded.Span(after, live.head.sequence, live.head)
+                span = undecoded.EventSpan(after, live.head.sequence, live.head)
                 events = await undecoded.stored(connection, live.tournament_id, span)
             for stored in events:
                 if (seconds := pace.pause_before(stored.recorded_at, clock())) > 0:

@@ -246,7 +246,7 @@ class Follower:
             events = await undecoded.stored(
                 connection,
                 self.live.tournament_id,
-                undecoded.Span(after, upto, self.live.head),
+                undecoded.EventSpan(after, upto, self.live.head),
                 events_max=READ_EVENTS_MAX,
                 bytes_max=READ_BYTES_MAX,
             )
@@ -472,7 +472,7 @@ class Streams:
 
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
         """Reads a chunk of the new events of each tournament, and hands it to the current listeners."""
-        spans: dict[TournamentId, undecoded.Span] = {}
+        spans: dict[TournamentId, undecoded.EventSpan] = {}
         erased_before = {follower: follower.erased for follower in followers}
         for follower in followers:
             try:
@@ -483,7 +483,7 @@ class Streams:
             if end is None:
                 follower.end_all("unpublished")
             elif follower.position.sequence < end:
-                spans[follower.live.tournament_id] = undecoded.Span(follower.position, end, follower.live.head)
+                spans[follower.live.tournament_id] = undecoded.EventSpan(follower.position, end, follower.live.head)
         for follower in followers:
             await self.time_slices.work(work.timed(follower.telling_if_held()))
         if not spans:
@@ -508,7 +508,7 @@ class Streams:
     def _handing_out(
         self,
         erased_before: Mapping[Follower, int],
-        spans: Mapping[TournamentId, undecoded.Span],
+        spans: Mapping[TournamentId, undecoded.EventSpan],
         found: Mapping[TournamentId, list[undecoded.Stored]],
     ) -> Iterator[None]:
         """Hands out the events found for each tournament, to one listener in each step. `erased_before`: each

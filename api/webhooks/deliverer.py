@@ -211,7 +211,7 @@ class _Delivering:
                 events = await undecoded.stored(
                     session,
                     delivery.tournament_id,
-                    undecoded.Span(cursor, delivery.upto),
+                    undecoded.EventSpan(cursor, delivery.upto),
                     events_max=SERVED_EVENTS_MAX,
                     bytes_max=SERVED_BYTES_MAX,
                 )

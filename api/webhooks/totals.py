@@ -103,7 +103,9 @@ class PastTotals:
                 return TotalsWindow(after.sequence, end.sequence, before, of_results)
             async with self._asking() as connection:
                 most = min(reading.CHUNK_EVENTS_MAX, WINDOW_EVENTS_MAX)
-                events = await undecoded.stored(connection, tournament_id, undecoded.Span(end, upto), events_max=most)
+                events = await undecoded.stored(
+                    connection, tournament_id, undecoded.EventSpan(end, upto), events_max=most
+                )
 
     async def _past_totals(
         self,

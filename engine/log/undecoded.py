@@ -102,7 +102,7 @@ class Stored(Struct, frozen=True, gc=False):
     digest: bytes
 
 
-class Span(Struct, frozen=True):
+class EventSpan(Struct, frozen=True):
     """The events of a log that follow `after`, up to `upto`. `after` has the digest of the block of its event, which
     need not be the last of that block; of 0, any. `known`: a head of the log, or it is another log."""
 
@@ -114,7 +114,7 @@ class Span(Struct, frozen=True):
 async def stored(
     connection: Connection,
     tournament_id: TournamentId,
-    span: Span,
+    span: EventSpan,
     *,
     events_max: int = CHUNK_EVENTS_MAX,
     bytes_max: int = CHUNK_BYTES_MAX,
@@ -132,7 +132,7 @@ async def stored(
 
 async def stored_of(
     connection: Connection,
-    spans: Mapping[TournamentId, Span],
+    spans: Mapping[TournamentId, EventSpan],
     *,
     events_max: int = CHUNK_EVENTS_MAX,
     bytes_max: int = CHUNK_BYTES_MAX,
@@ -172,7 +172,7 @@ async def stored_of(
     return {tournament_id: events for tournament_id, events in found.items() if _follow(events, spans[tournament_id])}
 
 
-def _follow(events: list[Stored], span: Span) -> bool:
+def _follow(events: list[Stored], span: EventSpan) -> bool:
     """Whether they are of the span, without a gap. None are if there is nothing in it."""
     if not events:
         return span.after.sequence >= span.upto

@@ -185,7 +185,7 @@ async def test_a_webhook_receives_every_event_in_order_signed_with_what_it_names
     assert receiver.sequences == list(range(1, head + 1))
     slug = await slug_of(world.database, world.tournament_id)
     async with world.database.connection() as connection:
-        span = undecoded.Span(heads.beginning(world.tournament_id), Sequence(head))
+        span = undecoded.EventSpan(heads.beginning(world.tournament_id), Sequence(head))
         events = await undecoded.stored(connection, world.tournament_id, span)
     for got, stored in zip(receiver.got, events, strict=True):
         event_id = f"{stored.sequence}-{stored.digest.hex()[:8]}"

@@ -879,7 +879,7 @@ async def test_events_of_a_log_without_a_known_head_are_not_read(database: Datab
     for _ in range(of):
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         await appended(database, block(tournament_id, request(registered(), registered())))
-        spans[tournament_id] = undecoded.Span(
+        spans[tournament_id] = undecoded.EventSpan(
             heads.beginning(tournament_id), Sequence(2), await head_of(database, tournament_id)
         )
     async with database.connection() as connection:
