@@ -84,7 +84,7 @@ _STORED_OF_ONE: Final = f"""
         WHERE tournament_id = $1 AND last_sequence >= $2
         ORDER BY last_sequence
         LIMIT 1
-    )) AND ($7 = 0 OR $8 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $7))
+    )) AND ($7::bigint = 0 OR $8 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $7))
     ORDER BY s.sequence
 """  # noqa: S608 # written down above
 _NONE: Final = Head(Sequence(0), b"")
