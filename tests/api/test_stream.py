@@ -42,6 +42,12 @@ from tests.tournaments import open_new_tournament
 MINIMAL = {"Prefer": "return=minimal"}
 
 
+async def id_of(owner: asyncpg.Connection, season: Season) -> TournamentId:
+    slug = season.client.tournament
+    tournament_id: TournamentId = await owner.fetchval("SELECT tournament_id FROM tournament WHERE slug = $1", slug)
+    return tournament_id
+
+
 async def events_of(owner: asyncpg.Connection, season: Season) -> list[Any]:
     return await owner.fetch(
         """
@@ -693,9 +699,7 @@ async def test_a_stream_tells_nothing_of_another_log_than_its_board_is_of(
 ) -> None:
     """The log is replaced when the process has folded an event that it has not yet read for its listeners."""
     monkeypatch.setattr(followers, "NEWS_SECONDS", NEVER_SECONDS)  # nobody else notices
-    tournament_id = await owner.fetchval(
-        "SELECT tournament_id FROM tournament WHERE slug = $1", season.client.tournament
-    )
+    tournament_id = await id_of(owner, season)
     is_asked, goes_on, read = asyncio.Event(), asyncio.Event(), undecoded.stored_of
 
     async def held(*asked: Any, **bounds: Any) -> Any:
@@ -727,9 +731,7 @@ async def test_an_event_that_cannot_be_folded_stops_the_stream_and_is_told_as_no
         await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
         kind, text = POISONS[why]
         ids = {"ranking": season.ranking_id, "unity": season.unity_id, "competitor": season.ids[0]}
-        tournament_id = await owner.fetchval(
-            "SELECT tournament_id FROM tournament WHERE slug = $1", season.client.tournament
-        )
+        tournament_id = await id_of(owner, season)
         sequence = await append_text(owner, tournament_id, kind, text % ids)
         await connection.feed(spectator, lambda: False)
     assert spectator.sequence == sequence - 1
@@ -758,9 +760,7 @@ async def test_a_live_that_folded_an_event_set_aside_since_starts_again(
     service: Service, season: Season, owner: asyncpg.Connection
 ) -> None:
     """A client can have it from a version that could fold the event, and reset is the only way to take it back."""
-    tournament_id = await owner.fetchval(
-        "SELECT tournament_id FROM tournament WHERE slug = $1", season.client.tournament
-    )
+    tournament_id = await id_of(owner, season)
     kind, text = POISONS["unknown tag"]
     sequence = await append_text(owner, tournament_id, kind, text)
     await set_aside(service.database, tournament_id, Sequence(sequence))

@@ -94,10 +94,9 @@ from tests.model.state import Log as ModelLog
 from tests.traces.lines import DATABASE, SERVICES, WORKERS, Did, Line, Log, Said, Trace
 
 STATES_MAX: Final = 50_000
-"""After visiting this many states, a search gives up. Most accepted traces need some hundred."""
+"""After visiting this many states, a search gives up. Most accepted traces need some hundreds or thousands."""
 PATIENT_STATES_MAX: Final = 1_000_000
-"""The same, where the verdict matters more than the time: one accepted trace in hundreds needs more than
-STATES_MAX."""
+"""The same, where the verdict matters more than the time: few accepted traces need more than STATES_MAX."""
 GAVE_UP: Final = "gave up at"
 LIVES_MAX: Final = 2
 """Of a tournament in the memory of a process, if the database is replaced once: another live of the other log."""
