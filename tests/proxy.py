@@ -158,17 +158,15 @@ class Proxy:
             self.refused += 1
             writer.transport.abort()
             return
-        server_reader, server_writer = await asyncio.open_unix_connection(self.server_path)
-        link = _Link(self, reader, writer, server_reader, server_writer)
-        self._links.add(link)
-        try:
-            await link.run()
-        finally:
-            self._links.discard(link)
-            for end in (writer, server_writer):
-                end.transport.abort()
-                with suppress(OSError):
-                    await end.wait_closed()
+        async with _aborted(writer):
+            server_reader, server_writer = await asyncio.open_unix_connection(self.server_path)
+            async with _aborted(server_writer):
+                link = _Link(self, reader, writer, server_reader, server_writer)
+                self._links.add(link)
+                try:
+                    await link.run()
+                finally:
+                    self._links.discard(link)
 
 
 class _Hold:
@@ -320,6 +318,17 @@ def _with_names_alone(start: bytes) -> bytes:
     return (len(version + parameters) + 4).to_bytes(4, "big") + version + parameters
 
 
+@asynccontextmanager
+async def _aborted(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    """At the end of the context the connection is cut."""
+    try:
+        yield
+    finally:
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
 async def _typed(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     """The type of the next message, and all its bytes."""
     start = await reader.readexactly(5)
@@ -352,6 +361,9 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
         try:
             yield between
         finally:
+            between.refusing = True
+            for _ in range(2):  # asyncio leaves open what it accepts in the moment of closing
+                await asyncio.sleep(0)
             server.close()
             between.release()
             for task in serving:
