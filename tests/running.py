@@ -7,6 +7,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -139,18 +140,20 @@ def free_port() -> int:
 def started(
     folder: Path, *arguments: str, cwd: Path | None = None, descriptors: int | None = None, **variables: str
 ) -> Iterator[Running]:
-    """The command at work, in a process group of its own; what it says is kept in `folder`. Ended with the context.
+    """The command at work, in a process group of its own; what it says is kept in `folder`. Ended with the context, and
+    where there is `setpriv`, with the thread that started it.
 
     None of its processes may have more than `descriptors` files open.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # we are in a shell's background, and would pass it on
         signal.signal(signal.SIGINT, signal.default_int_handler)
     limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"]
+    bound = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
     number = len(list(folder.glob("said-*.out")))
     out, err = folder / f"said-{number}.out", folder / f"said-{number}.err"
     with out.open("wb") as out_file, err.open("wb") as err_file:
         process = subprocess.Popen(
-            [*limited, TALLYBOOK, *arguments],
+            [*bound, *limited, TALLYBOOK, *arguments],
             cwd=cwd,
             env=environment(**variables),
             stdin=subprocess.DEVNULL,
