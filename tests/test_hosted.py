@@ -9,7 +9,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -50,19 +50,17 @@ async def with_tls(server: Cluster, certificate: Path) -> AsyncIterator[int]:
     context.load_cert_chain(certificate, certificate.with_name("key"))
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
+        with suppress(OSError), closing(writer):
             while data := await reader.read(65536):
                 writer.write(data)
-        writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
+        with suppress(OSError, asyncio.IncompleteReadError), closing(writer):
             if await reader.readexactly(len(_SSL_REQUEST)) == _SSL_REQUEST:
                 writer.write(b"S")
                 await writer.start_tls(context)
                 to_server = await asyncio.open_unix_connection(server.socket_path)
                 await asyncio.gather(pump(reader, to_server[1]), pump(to_server[0], writer))
-        writer.close()
 
     async with await asyncio.start_server(serve, "::1", 0, family=socket.AF_INET6) as front:
         yield front.sockets[0].getsockname()[1]
