@@ -95,6 +95,10 @@ class Running:
         """Of its processes of a kind, `api` or `worker`, in the order they started in; also of those that died."""
         return [line["pid"] for line in self.log if line["event"] == "process_started" and line["kind"] == kind]
 
+    async def started_pids(self, kind: str, number: int = 1) -> list[int]:
+        """`pids`, when there are so many: a process says just after it is ready that it has started."""
+        return await until(lambda: pids if len(pids := self.pids(kind)) >= number else [])
+
     async def has_said(self, text: str) -> None:
         """Returns when it has said `text` on standard error."""
 

@@ -10,7 +10,6 @@ import pytest
 
 import tallybook_command
 from tallybook_command import PACKAGES
-from tests.desks import until
 from tests.running import Said, environment, said, started
 
 ROOT = Path(__file__).parents[1]
@@ -126,7 +125,7 @@ async def test_a_service_whose_process_dies_after_another_project_came_says_so_i
     with started(tmp_path, *arguments, TALLYBOOK_DATABASE_URL=dsn, PYTHONPATH=str(other)) as service:
         await service.address()
         _make(other / "folder", "api")
-        (worker,) = await until(lambda: service.pids("worker"))
+        (worker,) = await service.started_pids("worker")
         os.kill(worker, signal.SIGKILL)
         await service.has_said("Python finds another package `api`")
         assert "Traceback" not in service.err

@@ -69,7 +69,7 @@ async def test_a_service_keeps_descriptors_for_its_database(
         async with ClientSession(cookie_jar=DummyCookieJar()) as session:
             client = Client(session, str(url), slug, token)
             await at_once(client, "/healthz")  # the client keeps its connections; the database is not asked
-            (api,) = running.pids("api")
+            (api,) = await running.started_pids("api")
             with ExitStack() as stack:
                 flood(url, stack, 800)
                 await register(client, "Ada")
@@ -84,7 +84,7 @@ async def test_a_service_out_of_descriptors_continues(dsn: str, running: Running
     database cannot be answered. While a lock holds up those that have one, each of the others needs one."""
     await register(client, "Ada")
     url = URL(await running.address())
-    (api,) = running.pids("api")
+    (api,) = await running.started_pids("api")
     await at_once(client, "/healthz")
     resource.prlimit(api, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     with ExitStack() as stack:

@@ -168,8 +168,9 @@ async def test_it_says_where_it_answers_and_leaves_nothing_when_it_is_stopped(pr
             assert [(await client.send("GET", path)).status for path in ("/healthz", "/readyz")] == [200, 200]
             assert total(await add(client, prepared.arena, 7)) == 7
             pids = below(running.pid)
-            assert {*running.pids("api"), *running.pids("worker")} < pids
-            assert (len(running.pids("api")), len(running.pids("worker"))) == (2, 1)
+            started_pids = [*await running.started_pids("api", 2), *await running.started_pids("worker")]
+            assert set(started_pids) < pids
+            assert len(started_pids) == 3
             running.press_ctrl_c() if how == "Ctrl-C" else running.send(signal.SIGTERM)
             assert await running.ended() == 0
         assert running.out == ""
@@ -183,7 +184,7 @@ async def test_every_process_answers_and_figures_and_failures_are_those_of_all(p
     options = {"PORT": str(port), "PROCESSES": "2", "NO_WORKER": "true", "OPEN_METRICS": "true"}
     with serving(prepared, **{f"TALLYBOOK_{name}": value for name, value in options.items()}) as running:
         assert await running.address() == f"http://localhost:{port}"
-        await until(lambda: len(running.pids("api")) == 2)  # they say so just after they are ready
+        await running.started_pids("api", 2)
         assert running.pids("worker") == []
         async with client_of(running, prepared) as client:
             answers = await asyncio.gather(*(add(client, prepared.arena) for _ in range(40)))
@@ -214,8 +215,8 @@ async def test_every_process_answers_and_figures_and_failures_are_those_of_all(p
 @pytest.mark.long
 async def test_figures_tell_of_each_process_its_pool_its_loop_and_what_the_workers_lack(prepared: Prepared) -> None:
     with serving(prepared, TALLYBOOK_PROCESSES="2", TALLYBOOK_OPEN_METRICS="true") as running:
-        await running.address()
-        await until(lambda: len(running.pids("api")) == 2 and len(running.pids("worker")) == 1)
+        await running.started_pids("api", 2)
+        await running.started_pids("worker")
         async with client_of(running, prepared) as client:
             await asyncio.gather(*(add(client, prepared.arena) for _ in range(7)))
             await client.send("MADEUP", "/healthz")
@@ -365,7 +366,7 @@ async def test_a_killed_process_is_replaced_while_the_others_continue(prepared: 
     with serving(prepared, "--processes", "2") as running:
         async with client_of(running, prepared, connection_per_request=True) as client:
             for kind, number in (("api", 3), ("worker", 2)):
-                os.kill(running.pids(kind)[0], signal.SIGKILL)
+                os.kill((await running.started_pids(kind, number - 1))[0], signal.SIGKILL)
                 while len(running.pids(kind)) < number:
                     assert total(await add(client, prepared.arena)) == next(totals)
                 assert total(await add(client, prepared.arena)) == next(totals)
@@ -390,8 +391,8 @@ async def test_listeners_continue_while_every_process_is_killed(prepared: Prepar
                 for _ in range(20):
                     assert (await add(client, prepared.arena)).status == 200
                 await until(lambda killed=killed: spectator.count("PointsAdded") > 10 * (killed + 1), 30)  # type: ignore[misc]
-                os.kill(running.pids("api")[killed], signal.SIGKILL)
-                await until(lambda killed=killed: len(running.pids("api")) == 3 + killed, 30)  # type: ignore[misc]
+                os.kill((await running.started_pids("api", 2 + killed))[killed], signal.SIGKILL)
+                await running.started_pids("api", 3 + killed)
             answer = await add(client, prepared.arena)
             last = int(answer.headers["Tallybook-Sequence"])
             async with asyncio.timeout(GUARD_SECONDS):
@@ -432,10 +433,10 @@ async def test_processes_that_die_between_a_migration_and_the_upgrade_are_starte
             owner = await asyncpg.connect(embedded.dsn)
             await owner.execute(enter, known + 1, known)
             await owner.close()
-            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 1)
             for kind in ("api", "worker"):
-                os.kill(running.pids(kind)[0], signal.SIGKILL)
-            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 2, 20)
+                os.kill((await running.started_pids(kind))[0], signal.SIGKILL)
+            for kind in ("api", "worker"):
+                await running.started_pids(kind, 2)
             assert total(await add(client, prepared.arena)) == 1
         assert await running.stopped() == 0
     with serving(prepared) as again:

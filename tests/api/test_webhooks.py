@@ -1074,7 +1074,7 @@ async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when
     with started(tmp_path, "serve", TALLYBOOK_DATABASE_URL=dsn, TALLYBOOK_PORT="0") as service:
         await service.address()
         await until(lambda: _locks(owner))
-        (paused,) = service.pids("worker")
+        (paused,) = await service.started_pids("worker")
         os.kill(paused, signal.SIGSTOP)
         await world.happens(1, 2)
         async with delivering(world.database):
