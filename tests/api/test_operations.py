@@ -1353,6 +1353,14 @@ async def test_a_write_that_reaches_the_log_before_its_service_has_seen_the_pois
 # ── What is logged ──────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_a_request_that_repeats_another_is_logged_as_replayed(season: Season, log_lines: BytesIO) -> None:
+    for _ in range(2):
+        assert (await ask("POST competitors.json", season, season.client, keyed("k"), name="Eve")).status == 200
+    first, again = [json.loads(line) for line in log_lines.getvalue().splitlines()[-2:]]
+    assert "replayed" not in first
+    assert (again["replayed"], again["sequence"]) == (True, first["sequence"])
+
+
 async def test_logs_are_facts_without_tokens_and_bodies(season: Season, log_lines: BytesIO) -> None:
     for name in OPERATIONS:
         await ask(name, season, season.client, {"X-Request-Id": "r-1"}, description="a secret\r\nof ours")

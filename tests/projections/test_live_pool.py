@@ -26,7 +26,7 @@ from engine.domain.errors import (
     TournamentStopped,
 )
 from engine.domain.events import PointsAdded, Recorded
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import CompetitorId, Sequence, TournamentId
 from engine.log.heads import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
@@ -745,6 +745,26 @@ async def test_a_live_that_is_far_behind_continues_from_the_tables(
             assert await read(pool, arena) == before + limit + 1
             body = answered(live, ADD, RankingQuestion(arena.ranking_id))
             assert f'"total":{before + limit + 1}}}'.encode() in body
+
+
+async def test_what_was_ordered_before_a_live_continued_from_the_tables_is_ordered_again(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int
+) -> None:
+    async with open_live_pool(database) as pool:
+        arena = await open_arena(database)
+        first, second = arena.competitors
+        async with pool.pinned(arena.tournament_id) as live:
+
+            async def lines() -> list[CompetitorId]:
+                order = await live.orders.of(arena.ranking_id, arena.unity_id)
+                return [standing.competitor_id for standing in order.standings(0, 2)]
+
+            assert await lines() == [first, second]
+            for _ in range(soon_far_behind + 1):
+                await add(owner, arena, -1)
+            await Worker(database).catch_up()
+            await read(pool, arena)
+            assert await lines() == [second, first]
 
 
 async def test_where_somebody_follows_a_live_every_event_is_folded(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.domain.events import (
     CompetitorChanged,
+    CompetitorErased,
     Event,
     ParticipantsChanged,
     RankingClosed,
@@ -173,6 +174,17 @@ def test_what_is_held_shows_names_and_lists_of_its_moment() -> None:
     assert held.competitor(CompetitorId(1)).name == "a"
     assert held.size_bytes == live.hold().size_bytes + held_module._COMPETITOR_BYTES
     assert live.hold().competitor(CompetitorId(1)).name == "third"
+
+
+def test_a_competitor_erased_since_counts_once_in_the_size_of_what_is_held() -> None:
+    live = live_of(registered(1), registered(2))
+    held = live.hold()
+    before = held.size_bytes
+    go_on(live, CompetitorErased(competitor_id=CompetitorId(1)))
+    assert held.size_bytes == before + held_module._COMPETITOR_BYTES
+    go_on(live, CompetitorChanged(competitor_id=CompetitorId(2), name="other"))
+    go_on(live, CompetitorErased(competitor_id=CompetitorId(2)))
+    assert held.size_bytes == before + 2 * held_module._COMPETITOR_BYTES
 
 
 def test_a_held_ranking_shows_its_own_fields_its_list_and_its_unities_of_that_moment() -> None:

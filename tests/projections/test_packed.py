@@ -68,6 +68,21 @@ def test_what_is_held_stays_as_it_was(
     assert list(held) == [(item_id, before[item_id]) for item_id in asked if item_id in before]
 
 
+def test_to_hold_few_copies_nothing_and_to_hold_many_copies_once() -> None:
+    found = Packed[int, Item](Item)
+    for item_id in range(1, 101):
+        found[item_id] = Item("", ())
+    shards = type(found._packed)
+    with (
+        patch.object(packed, "_COPIED_IN_A_LOOK_UP", 10),
+        patch.object(shards, "copy", autospec=True, side_effect=shards.copy) as copied,
+    ):
+        assert [item_id for item_id, _ in found.held(range(1, 10))] == [*range(1, 10)]
+        assert copied.call_count == 0
+        assert [item_id for item_id, _ in found.held(range(1, 11))] == [*range(1, 11)]
+        assert copied.call_count == 1
+
+
 STORED: Final[dict[tuple[int, type[Struct]], str]] = {
     (8, Competitor): "number name tags color parent_id created_at updated_at revised erased",
     (8, Competition): (

@@ -228,6 +228,7 @@ LOG_CHANGES: Final = {
         {(8, "event.sequence"), (7, "block.digest")},
     ),
     "all events of a block taken out": (f"DELETE FROM event {EVENT} 10", {(10, "event.sequence")}),
+    "all events of a block without structure taken out": (f"DELETE FROM event {EVENT} 6", {(6, "event.sequence")}),
     "an event beyond the end": (
         f"INSERT INTO event SELECT tournament_id, 13, recorded_at, actor, kind, NULL, body FROM event {EVENT} 12",
         {(13, "event.sequence")},
