@@ -612,7 +612,7 @@ async def test_a_form_that_was_sent_and_is_filled_in_otherwise_is_not_taken_for_
     assert (await visitor.post(action, again)).status == 303
 
 
-async def test_a_key_is_that_of_the_operation(visitor: Visitor, season: Season, log: Log) -> None:
+async def test_a_key_is_that_of_the_operation(visitor: Visitor, season: Season, log: Log, log_lines: BytesIO) -> None:
     form, action = form_of(await visitor.page(at(season, "/competitors/new")))
     key = {"Idempotency-Key": form.pop("idempotency_key")}
     await season.client.post("competitors.json", {**form, "name": "Eve"}, key)
@@ -620,6 +620,7 @@ async def test_a_key_is_that_of_the_operation(visitor: Visitor, season: Season, 
     answer = await visitor.post(action, {**form, "name": "Eve", "idempotency_key": key["Idempotency-Key"]})
     assert answer.status == 303
     assert await log.length() == before
+    assert json.loads(log_lines.getvalue().splitlines()[-1])["replayed"] is True
 
 
 async def test_what_the_public_sees_is_changed_step_by_step(visitor: Visitor, season: Season) -> None:
