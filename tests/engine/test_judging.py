@@ -1470,6 +1470,10 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
         *(HIDDEN, commands.ChangePublication(published=True, freeze="now", head=HEAD)),
         *(Unacceptable, "published: must be sent alone"),
     ),
+    "two other things said": (
+        *(HELD, commands.ChangePublication(freeze="now", reveal="all", head=HEAD)),
+        *(Unacceptable, "freeze: must be sent alone"),
+    ),
     "somebody was faster": (HELD, reveal("next", 17, held=11), Conflict, "Somebody else has just revealed"),
 }
 

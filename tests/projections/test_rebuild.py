@@ -358,8 +358,10 @@ async def test_a_worker_looks_everywhere_only_if_there_were_more_outdated_tables
     monkeypatch.setattr(worker_module, "OUTDATED_MAX", 1)
     other, worker = await open_arena(database), Worker(database)
     await worker.catch_up()
-    for outdated, looks in (([arena, other], True), ([arena], False)):
-        worker._note_outdated([one.tournament_id for one in outdated])
+    first, second = arena.tournament_id, other.tournament_id
+    for rounds, looks in (([[first, second]], True), ([[first], [second]], True), ([[first]], False)):
+        for outdated in rounds:
+            worker._note_outdated(outdated)
         await worker._replace_outdated()
         assert worker._something.is_set() is looks
         worker._something.clear()

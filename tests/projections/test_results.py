@@ -16,11 +16,12 @@ from engine.domain.rejudging import impossible
 from engine.domain.steps import finished
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log import codec
-from projections.board.board import Board, Revisions, fold, give_sums, left_out
+from projections.board.board import Board, Revisions, fold, give_results, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
 from projections.board.standing import standings
+from projections.live.given_results import _Reading
 from projections.past.comparison import without
 from projections.past.effects import Effects
 from projections.past.explanation import Explainer
@@ -176,6 +177,33 @@ def test_it_is_known_since_when_totals_are_what_they_are(history: list[Event], d
                 assert reached == model.reached((ranking_id, unity_id, competitor_id))
         followed = board.rankings[ranking_id].competition_sums
         assert followed is None or followed == read
+
+
+@unhurried
+@given(result_histories(), st.data())
+def test_results_that_a_board_follows_are_those_that_count(history: list[Event], data: st.DataObject) -> None:
+    """They decide what a total falls back to. They are read up to one event, while the board goes on to another."""
+    run = recorded_of(history)
+    begin, end = sorted(data.draw(st.tuples(st.integers(0, len(run)), st.integers(0, len(run)))))
+    board, model = folded(run[:begin]), Model()
+    readings = {ranking_id: _Reading(board, ranking_id, None) for ranking_id in board.rankings}
+    for recorded in run[begin:end]:
+        fold(board, Revisions(), recorded)
+        for reading in readings.values():
+            reading.follow(recorded)
+    for ranking_id, reading in readings.items():
+        finished(reading.take(run[:begin]))
+        finished(reading.take_missed())
+        give_results(board, ranking_id, reading.results)
+    for recorded in run[end:]:
+        fold(board, Revisions(), recorded)
+    for recorded in run:
+        model.take(recorded)
+    for ranking_id, unity_id, competitor_id in of_results(board):
+        followed = board.rankings[ranking_id].results
+        if followed is not None:
+            counting = [sequence for sequence, _, _ in model.counting((ranking_id, unity_id, competitor_id))]
+            assert sorted(given.sequence for given in followed.of(unity_id, competitor_id)) == counting
 
 
 def sums_of(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
