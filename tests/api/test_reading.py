@@ -819,6 +819,13 @@ def test_another_delta_is_a_fault_that_names_it(delta: str) -> None:
     assert len(message) < 250
 
 
+def test_a_delta_of_too_many_digits_is_a_fault_that_says_how_many_there_may_be() -> None:
+    most = len(str(RESULT_MAX))
+    for digits, is_said in ((most, False), (most + 1, True)):
+        [(_, message)] = faults_of(lambda digits=digits: add_points(points(f'"{"9" * digits}"')))
+        assert (f", of at most {most} digits" in message) is is_said
+
+
 @pytest.mark.parametrize("delta", ["1.0", "true", "null", "[]", "{}", "1e2", "-0.0"])
 def test_a_delta_of_another_type_is_a_fault_that_says_where(delta: str) -> None:
     [(field, message)] = faults_of(lambda: add_points(points(delta)))

@@ -111,6 +111,17 @@ async def test_a_result_that_was_redone_counts_when_another_is_undone(season: Se
     assert total == 100
 
 
+async def test_a_result_of_somebody_unstruck_counts_when_another_is_undone(season: Season) -> None:
+    client, (ada, *_) = season.client, season.ids
+    path, unities = await make(season)
+    competition = season.competition_id
+    await give(client, path, (ada, unities["score"], 100), competition_id=competition)
+    other = sequence_of(await give(client, path, (ada, unities["score"], 50)))
+    for done in ("strike", "unstrike"):
+        await client.put(f"competitions/{competition}/{done}.json", {"competitors": ada})
+    assert table(await client.put(f"{path}/reverse.json", {"sequence": other}))[0] == (ada, 1, 100)
+
+
 async def test_an_explanation_names_results_also_those_that_improved_nothing(season: Season) -> None:
     """By the log, and by the world's clock."""
     client, ada = season.client, season.ids[0]

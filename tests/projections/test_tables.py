@@ -29,6 +29,7 @@ from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
 from tests.conftest import A_COMMIT_EACH
+from tests.desks import open_arena, until, waiting_for_locks
 from tests.histories import board_of, histories, judged_by, result_histories, runs, with_sums
 from tests.projections.boards import laid_out
 from tests.projections.classified import classification, histories_with_ties
@@ -48,6 +49,28 @@ from tests.projections.written import (
 from tests.tournaments import open_new_tournament
 
 everything_at_once: Final = (1_000,)
+
+
+async def test_a_name_is_forgotten_after_a_worker_that_is_folding_its_tournament(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+
+    async def forget() -> None:
+        async with database.connection() as connection, connection.transaction():
+            await tables.forget(connection, arena.tournament_id, arena.competitors[0])
+
+    async def waits_or_is_done() -> bool:
+        return forgetting.done() or bool(await waiting_for_locks(owner, "checkpoint"))
+
+    async with database.connection() as folding, folding.transaction():
+        await tables.claim(folding, [arena.tournament_id])
+        forgetting = asyncio.create_task(forget())
+        await until(waits_or_is_done)
+        assert not forgetting.done()
+    await forgetting
+
 
 # ── Given ───────────────────────────────────────────────────────────────────────────────────────────────
 
