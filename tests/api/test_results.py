@@ -202,6 +202,19 @@ async def test_what_does_not_fit_is_refused(season: Season) -> None:
     assert (await client.put(f"{path}/classification.json", {"criteria": criteria})).status == 422
 
 
+async def test_a_total_is_not_reached_by_a_result_of_a_voided_competition(season: Season) -> None:
+    client, (ada, bob, *_) = season.client, season.ids
+    path, unities = await make(season)
+    score = unities["score"]
+    await give(client, path, (ada, score, 20), competition_id=season.competition_id)
+    at = {who: sequence_of(await give(client, path, (who, score, 20))) for who in (bob, ada)}
+    await client.put(f"competitions/{season.competition_id}/void.json")
+    criteria = json.dumps([{"unity": score}, {"unity": score, "first": True}])
+    await client.put(f"{path}/classification.json", {"criteria": criteria})
+    shown = (await client.get(f"{path}/classification.json")).json["classification"]["standings"]
+    assert [line["values"] for line in shown[:2]] == [[20, at[bob]], [20, at[ada]]]
+
+
 async def test_who_reached_a_total_first_stands_before(service: Service, season: Season) -> None:
     """Of results, by the one that the total stands on; of sums, by the last change, reversals included."""
     client, (ada, bob, cid) = season.client, season.ids

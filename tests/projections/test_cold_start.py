@@ -140,13 +140,14 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
 ) -> None:
     monkeypatch.setattr(time_slices, "SLICE_SECONDS_MAX", -1.0)
     monkeypatch.setattr(rows, "_SMALL_AT_ONCE", 1)
+    monkeypatch.setattr(tournament, "FOLDED_AT_ONCE", 1)
     tournament_id = await registered(database)
     async with turns_of_others() as number, database.connection() as connection:
         await tails.tail(connection, tournament_id, heads.beginning(tournament_id))
         assert next(number) > MANY
     async with turns_of_others() as number, database.connection() as connection:
         await tournament.load(connection, tournament_id)
-        assert next(number) > MANY + MANY // tournament.FOLDED_AT_ONCE
+        assert next(number) > 2 * MANY
     await Worker(database).catch_up()
     async with turns_of_others() as number, database.connection() as connection:
         monkeypatch.setattr(tables, "ROWS_MAX", 1)
