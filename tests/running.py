@@ -96,7 +96,8 @@ class Running:
         return [line["pid"] for line in self.log if line["event"] == "process_started" and line["kind"] == kind]
 
     async def started_pids(self, kind: str, number: int = 1) -> list[int]:
-        """`pids`, when there are so many: a process says just after it is ready that it has started."""
+        """Waits for `number` processes of the kind, then returns `pids`. A process logs its start just after it is
+        ready."""
         return await until(lambda: pids if len(pids := self.pids(kind)) >= number else [])
 
     async def has_said(self, text: str) -> None:
@@ -144,8 +145,8 @@ def free_port() -> int:
 def started(
     folder: Path, *arguments: str, cwd: Path | None = None, descriptors: int | None = None, **variables: str
 ) -> Iterator[Running]:
-    """The command at work, in a process group of its own; what it says is kept in `folder`. Ended with the context, and
-    where there is `setpriv`, with the thread that started it.
+    """The command at work, in a process group of its own; what it says is kept in `folder`. It ends with the context
+    and, where `setpriv` is installed, with the thread that started it.
 
     None of its processes may have more than `descriptors` files open.
     """

@@ -18,7 +18,7 @@ from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
 from engine.log.rows import ASIDE, TEXT
 
 # Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block. Returns nothing of a
-# tournament if the block of its event `after` has another digest, or the one that ends with `known`.
+# tournament if the block of its event `after` has another digest, or if no block with the known digest ends at `known`.
 _STORED: Final = f"""
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
     FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $7::bigint[], $8::bytea[])

@@ -11,7 +11,7 @@ from tests.proxy import proxy
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_proxy_that_ends_closes_the_connection_it_is_just_passing_on(dsn: str, turns: int) -> None:
-    """However far it has come: an open stream that is left behind fails this test as a warning."""
+    """At whichever step it ends. A stream left open raises a warning, which fails the test."""
     async with proxy(dsn) as between:
         reader, writer = await asyncio.open_unix_connection(f"{between.socket_directory}/.s.PGSQL.5432")
         for _ in range(turns):

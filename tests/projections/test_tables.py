@@ -51,30 +51,6 @@ from tests.tournaments import open_new_tournament
 everything_at_once: Final = (1_000,)
 
 
-async def test_a_name_is_forgotten_after_a_worker_that_is_folding_its_tournament(
-    database: Database, owner: asyncpg.Connection
-) -> None:
-    arena = await open_arena(database)
-    await Worker(database).catch_up()
-
-    async def forget() -> None:
-        async with database.connection() as connection, connection.transaction():
-            await tables.forget(connection, arena.tournament_id, arena.competitors[0])
-
-    async def waits_or_is_done() -> bool:
-        return forgetting.done() or bool(await waiting_for_locks(owner, "checkpoint"))
-
-    async with database.connection() as folding, folding.transaction():
-        await tables.claim(folding, [arena.tournament_id])
-        forgetting = asyncio.create_task(forget())
-        await until(waits_or_is_done)
-        assert not forgetting.done()
-    await forgetting
-
-
-# ── Given ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 # ── Tables = replay ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -225,6 +201,27 @@ async def test_points_of_one_who_was_never_enrolled_are_kept(database: Database,
         await append(database, tournament_id, events)
         await Worker(database).catch_up()
         await assert_tables_show_the_log(database, tournament_id)
+
+
+async def test_a_name_is_forgotten_after_a_worker_that_is_folding_its_tournament(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+
+    async def forget() -> None:
+        async with database.connection() as connection, connection.transaction():
+            await tables.forget(connection, arena.tournament_id, arena.competitors[0])
+
+    async def waits_or_is_done() -> bool:
+        return forgetting.done() or bool(await waiting_for_locks(owner, "checkpoint"))
+
+    async with database.connection() as folding, folding.transaction():
+        await tables.claim(folding, [arena.tournament_id])
+        forgetting = asyncio.create_task(forget())
+        await until(waits_or_is_done)
+        assert not forgetting.done()
+    await forgetting
 
 
 # ── LiveTournament = replay ───────────────────────────────────────────────────────────────────────────────────────
