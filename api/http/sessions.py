@@ -92,7 +92,7 @@ class Opener(Struct, frozen=True):
 async def create_session(connection: Connection, token_id: ActorId) -> tuple[Session, str]:
     """Opens a session for the holder of a valid token. Returns it with its text, which is never shown again."""
     text = f"se_{secrets.token_urlsafe(_SECRET_BYTES)}"
-    row = await connection.fetchrow(_CREATE, session_digest(text), token_id, SESSION_HOURS, SESSIONS_MAX)
+    row = await connection.fetchrow(_CREATE, _digest(text), token_id, SESSION_HOURS, SESSIONS_MAX)
     return Session(*row), text
 
 
@@ -100,7 +100,7 @@ async def open_session(connection: Connection, text: str) -> tuple[Session, Toke
     """The open session of this text, with its token; None: there is none, or it or its token has ended."""
     if not _SHAPE.fullmatch(text):
         return None
-    row = await connection.fetchrow(_OPEN, session_digest(text))
+    row = await connection.fetchrow(_OPEN, _digest(text))
     token = None if row is None else await good_token(connection, row["token_id"])
     return None if token is None else (Session(*row), token)
 
@@ -127,6 +127,6 @@ async def end_session(connection: Connection, session_id: SessionId, token_ids: 
     return 0 < session_id <= ID_MAX and await connection.fetchval(_END, session_id, list(token_ids)) is not None
 
 
-def session_digest(text: str) -> bytes:
+def _digest(text: str) -> bytes:
     """The SHA-256 of a session's text."""
     return hashlib.sha256(text.encode()).digest()

@@ -74,9 +74,13 @@ class Throttle:
 
     def refuse(self, key: Hashable) -> None:
         """Raises TooManyRequests if one more would exceed the limit."""
+        if wait_seconds := self.wait_seconds(key):
+            raise TooManyRequests(self._message, math.ceil(wait_seconds))
+
+    def wait_seconds(self, key: Hashable) -> float:
+        """The time after which one more would no longer exceed the limit; 0: it would not now."""
         too_early_seconds = self._paid_at.get(key) - self._clock() - self._debt_seconds_max
-        if too_early_seconds > _ROUNDING_SECONDS:
-            raise TooManyRequests(self._message, math.ceil(too_early_seconds))
+        return too_early_seconds if too_early_seconds > _ROUNDING_SECONDS else 0.0
 
     def count(self, key: Hashable) -> None:
         """Counts one more, even beyond the limit: many can be under way before the first of them is counted."""

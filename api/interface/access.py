@@ -1,14 +1,18 @@
 """Who asks, and about which tournament: the tokens, tickets and sessions of requests, and the limits on failures."""
 
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Final, TypeVar
 
 from api.desk.remembered import Slugs
-from api.http.auth import Guard, Scope, Token, good_token
+from api.http.auth import LOOKUPS_AT_ONCE_MAX, Guard, Scope, Token, good_token
 from api.http.cookies import refuse_foreign, session_text
 from api.http.errors import Unauthenticated
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
-from api.http.sessions import Opener, Session, open_session, session_digest
+from api.http.sessions import Opener, Session, open_session
 from api.http.throttle import Throttle, address_of
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.tickets import use_ticket
@@ -17,8 +21,7 @@ from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
 from engine.domain.terms import TournamentId
 from projections.live.pool import in_time
 
-SESSIONS_KNOWN_MAX: Final = 10_000
-"""Sessions that a process knows at once. Beyond them it forgets all of them, which are then like any new one."""
+_F = TypeVar("_F")
 _NO_SESSION: Final = "You are not signed in, or no longer; sign in with your token."
 _NO_TICKET: Final = "This ticket was used, has expired, or never was; get a new one for each connection."
 
@@ -36,7 +39,7 @@ class Access:
         self._failures = failures
         self._requests = requests
         self._proxies = proxies
-        self._sessions_known: set[bytes] = set()  # the digests of those that were open when they were last looked up
+        self._guesses = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
 
     async def authenticated(self, incoming: IncomingRequest, scope: Scope) -> Token:
         """Returns the token of a request if it has at least this `scope`, and counts the request.
@@ -82,20 +85,28 @@ class Access:
     async def session_of(self, incoming: IncomingRequest, text: str) -> tuple[Session, Token]:
         """Returns the open session of this text with its token, and counts the request. Raises Unauthenticated,
         TooManyRequests and DatabaseUnavailable."""
-        address, digest = address_of(incoming.request, proxies=self._proxies), session_digest(text)
-        if digest not in self._sessions_known:  # or failures of others at the same address would block it
-            self._failures.refuse(address)
-        async with self._database.connection() as connection:
-            found = await open_session(connection, text)
-        if found is None:
-            self._sessions_known.discard(digest)
-            self._failures.count(address)
-            raise Unauthenticated(_NO_SESSION)
-        if len(self._sessions_known) >= SESSIONS_KNOWN_MAX:
-            self._sessions_known.clear()
-        self._sessions_known.add(digest)
+        found = await self._judged(incoming, partial(self._open_session, text), _NO_SESSION)
         self._count(incoming, found[1])
         return found
+
+    async def _judged(self, incoming: IncomingRequest, look_up: Callable[[], Awaitable[_F | None]], refusal: str) -> _F:
+        """What `look_up` finds for a session or ticket. That is judged before its address is, or the failures of others
+        there would block a good one. Where too many failed, guesses cannot take all connections.
+
+        Raises Unauthenticated with the message `refusal`, TooManyRequests, and as `look_up`.
+        """
+        address = address_of(incoming.request, proxies=self._proxies)
+        turn = self._guesses if self._failures.wait_seconds(address) else nullcontext()
+        async with in_time(incoming.taken_at), turn:
+            found = await look_up()
+        if found is None:
+            self._failures.take(address)
+            raise Unauthenticated(refusal)
+        return found
+
+    async def _open_session(self, text: str) -> tuple[Session, Token] | None:
+        async with self._database.connection() as connection:
+            return await open_session(connection, text)
 
     async def _token_of(self, request: HttpRequest, authorization: str | None) -> Token:
         """Looks up a token that is not known, or no longer. If it was good a moment ago, failures of others at the same
@@ -135,14 +146,10 @@ class Access:
             refuse_foreign(request, proxies=self._proxies)
             opened, token = await self.session_of(incoming, session)
             return Opener(token.token_id, opened.session_id), token
-        address = address_of(request, proxies=self._proxies)
-        self._failures.refuse(address)
-        found = await self._token_of_ticket(incoming.parameters["tournament"], ticket or "")
-        if found is None:
-            self._failures.count(address)
-            raise Unauthenticated(_NO_TICKET)
-        self._count(incoming, found)
-        return Opener(found.token_id), found
+        slug = incoming.parameters["tournament"]
+        token = await self._judged(incoming, partial(self._token_of_ticket, slug, ticket or ""), _NO_TICKET)
+        self._count(incoming, token)
+        return Opener(token.token_id), token
 
     async def _token_of_ticket(self, slug: str, ticket: str) -> Token | None:
         tournament_id = await self.slugs.tournament_id(slug)

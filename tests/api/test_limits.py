@@ -58,7 +58,6 @@ INTERNAL: Final[dict[str, str]] = {
         api.http.router: PATHS_KEPT_MAX PATH_KEPT_CHARACTERS_MAX
         api.http.throttle: THROTTLE_KEYS_MAX
         api.http.turned_away: KNOWN_SECONDS FULL_KNOWN_MAX
-        api.interface.access: SESSIONS_KNOWN_MAX
         api.interface.handlers: QUERIES_KEPT_MAX QUERY_KEPT_CHARACTERS_MAX
         api.web.board: ADDRESS_KEPT_CHARACTERS_MAX
         api.web.drawing: _LETTERS_KEPT_MAX

@@ -88,6 +88,19 @@ async def test_who_is_signed_in_does_not_notice_the_failures_of_others_at_their_
         assert (await visitor.get(CONSOLE)).status == 200
 
 
+async def test_a_session_is_good_in_every_process_although_others_fail_at_its_address(dsn: str) -> None:
+    async with (
+        serve(dsn) as first,
+        serve(dsn, failures_at_once=1) as second,
+        visiting(first, await make_token(first.database)) as visitor,
+        visiting(second) as guesser,
+    ):
+        guesser.text = f"se_{0:043}"
+        assert [(await guesser.get(CONSOLE)).status for _ in range(2)] == [401, 429]
+        visitor.url = second.url
+        assert (await visitor.get(CONSOLE)).status == 200
+
+
 @pytest.mark.parametrize(
     ("to", "leads"),
     [

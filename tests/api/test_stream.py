@@ -20,7 +20,7 @@ from yarl import URL
 
 from api.desk.desk import Desk
 from api.http import connections
-from api.http.auth import Scope
+from api.http.auth import LOOKUPS_AT_ONCE_MAX, Scope
 from api.stream import followers, frames, listeners, pace, tickets
 from engine.domain.errors import ShuttingDown
 from engine.domain.events import CompetitorChanged, Event, EventSetAside, RankingClosed
@@ -30,7 +30,7 @@ from engine.process.time_slices import TimeSlices
 from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, deltas, make_token, play_season, serve, slug_of
 from tests.api.streams import add, counted, ended, every_format, heard, listening, standings
-from tests.desks import GUARD_SECONDS, until
+from tests.desks import GUARD_SECONDS, holding, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import POISONS, append_text, cut_tail
 from tests.projections.working import NEVER_SECONDS
@@ -416,6 +416,31 @@ async def test_a_ticket_expires_and_is_no_more_than_its_token(
     assert await owner.fetchval("SELECT count(*) FROM ticket") == 1  # the expired one was cleared away
     await owner.execute("UPDATE token SET revoked_at = now() WHERE hash = $1", sha256(token.encode()).digest())
     assert (await nobody.get(f"events?ticket={of_ended}")).status == 401
+
+
+async def test_a_good_ticket_opens_its_stream_although_others_fail_at_its_address(dsn: str, season: Season) -> None:
+    async with serve(dsn, failures_at_once=2) as careful:
+        nobody = careful.client(season.client.tournament, None)
+        guessed = [(await nobody.get(f"events?ticket=tk_{number:032}")).status for number in range(4)]
+        assert guessed == [401, 401, 429, 429]
+        ticket = (await season.client.post("tickets.json")).json["ticket"]["ticket"]
+        async with connected(f"{careful.url}/tournament/{nobody.tournament}/events?ticket={ticket}", {}) as connection:
+            assert connection.status == 200
+        assert (await nobody.get(f"events?ticket={ticket}")).status == 429
+
+
+async def test_guesses_of_tickets_take_few_connections_once_there_are_too_many(
+    dsn: str, season: Season, owner: asyncpg.Connection
+) -> None:
+    async with serve(dsn, failures_at_once=1) as careful:
+        nobody = careful.client(season.client.tournament, None)
+        paths = [f"events?ticket=tk_{number:032}" for number in range(9)]
+        assert (await nobody.get(paths[0])).status == 401
+        async with asyncio.TaskGroup() as guessing, holding(dsn, "LOCK TABLE tallybook.ticket"):
+            guesses = [guessing.create_task(nobody.get(path)) for path in paths[1:]]
+            await until(lambda: waiting_for_locks(owner, "ticket"))
+            assert max([len(await waiting_for_locks(owner, "ticket")) for _ in range(30)]) <= LOOKUPS_AT_ONCE_MAX
+        assert {guess.result().status for guess in guesses} <= {429, 503}  # 503: it waited too long for the lock
 
 
 async def test_the_tickets_of_a_tournament_are_bounded(
