@@ -40,6 +40,7 @@ from engine.domain.errors import (
     TournamentStopped,
 )
 from engine.domain.events import Event
+from engine.domain.expiry import ExpiresOn
 from engine.domain.judging import decide, decide_at
 from engine.domain.terms import ActorId, TournamentId
 from engine.log import heads
@@ -342,14 +343,16 @@ class Desk:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await asyncio.sleep(EXPIRY_WATCH_SECONDS)
-                for live in self.live_pool.expiring - under_way:
-                    try:
-                        async with self.database.connection_for(live.tournament_id) as connection:
-                            now = await heads.now(connection)
-                    except (TallybookError, PostgresError) as error:
-                        _logger.warning("expiry_failed", tournament_id=live.tournament_id, error=repr(error))
-                        continue
-                    if not live.dropped and live.boundaries[1] <= now:
+                if not self.live_pool.expiring:
+                    continue
+                try:
+                    async with self.database.connection() as connection:
+                        now = await heads.now(connection)
+                except (TallybookError, PostgresError) as error:
+                    _logger.warning("expiry_failed", error=repr(error))
+                    continue
+                for live in self.live_pool.due(now):
+                    if live not in under_way:
                         live.pins += 1
                         under_way.add(live)
                         tasks.create_task(expire(live))
@@ -366,18 +369,20 @@ class Desk:
                 _logger.warning("expiry_failed", error=repr(error))
                 continue
             looked_at = {one: boundary for one, boundary in looked_at.items() if one in expiring}
+            boundaries = {on: on.boundary(now) for on in ExpiresOn}
             for tournament_id, on in expiring.items():
-                boundary = on.boundary(now)
-                if looked_at.get(tournament_id) == boundary:
+                if looked_at.get(tournament_id) == boundaries[on]:
                     continue
                 try:
-                    async with self.live_pool.pinned(tournament_id) as live:
+                    async with self.live_pool.visited(tournament_id) as live:
+                        if live is None:
+                            continue  # see `watch_expiry`
                         await self.live_pool.make_current(live, read_at=monotonic())
                 except (TallybookError, PostgresError) as error:
                     _logger.warning("expiry_failed", tournament_id=tournament_id, error=repr(error))
                     if not isinstance(error, TournamentStopped):
                         continue  # it is tried again; a stopped tournament only after the next boundary
-                looked_at[tournament_id] = boundary
+                looked_at[tournament_id] = boundaries[on]
 
     async def read_quotas(self) -> None:
         """Reads the quotas that bound the commands. Raises DatabaseUnavailable."""

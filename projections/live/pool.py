@@ -18,7 +18,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, islice
 from operator import attrgetter
 from time import perf_counter
@@ -95,6 +95,7 @@ _Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
 """The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
 in."""
 
+_EVER: Final = datetime.min.replace(tzinfo=UTC)
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
 _HEAD: Final = attrgetter("head")
@@ -104,12 +105,12 @@ _ID: Final = attrgetter("tournament_id")
 class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that the pool or a
     docket lets continue. `bytes_max`: the estimated bytes of all lives; pinned ones and the last one used stay even
-    beyond it. `expiring`: the lives in which points expire. `expire_points` expires the points of a live that are due
-    by a time."""
+    beyond it. `expire_points` expires the points of a live that are due by a time. `expiring`: the lives in which
+    points expire, each with a boundary before which nothing is due."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
-        self.expiring: set[LiveTournament] = set()
+        self.expiring: dict[LiveTournament, datetime] = {}
         self.expire_points: Callable[[LiveTournament, datetime], Awaitable[None]] | None = None
         self._database = database
         self._tasks = tasks
@@ -142,6 +143,17 @@ class LivePool:
             yield live
         finally:
             self.unpin(live)
+
+    @asynccontextmanager
+    async def visited(self, tournament_id: TournamentId) -> AsyncIterator[LiveTournament | None]:
+        """As `pinned`, for a tournament outside memory: if it has to go, it goes before those that requests use. None:
+        it is in memory."""
+        if tournament_id in self._tournaments:
+            yield None
+            return
+        async with self.pinned(tournament_id) as live:
+            self._tournaments.move_to_end(tournament_id, last=False)
+            yield live
 
     async def pin(self, tournament_id: TournamentId) -> LiveTournament:
         """As `pinned`, but the caller must `unpin`."""
@@ -245,7 +257,7 @@ class LivePool:
     def _forget(self, live: LiveTournament) -> None:
         if self._tournaments.get(live.tournament_id) is live:
             del self._tournaments[live.tournament_id]
-            self.expiring.discard(live)
+            self.expiring.pop(live, None)
             self._account(live.tournament_id, 0)
             del self._sizes[live.tournament_id]
 
@@ -308,7 +320,7 @@ class LivePool:
             reads.fail(ShuttingDown())
 
     def _look_at_time_of(self, live: LiveTournament) -> None:
-        self.expiring.add(live)
+        self.expiring[live] = _EVER
         for node in self._nodes.values():
             node.ask = self.ask_with_time
 
@@ -318,10 +330,19 @@ class LivePool:
         """As `heads.current`; if points expire, with the time."""
         found: dict[TournamentId, Head | _TimedHead] = {**await heads.current(connection, tournament_ids)}
         now = await heads.now(connection)
-        for live in self.expiring:
-            head = found.get(live.tournament_id)
-            if isinstance(head, Head):
-                found[live.tournament_id] = _TimedHead(head, now)
+        for tournament_id, head in found.items():
+            if self._tournaments.get(tournament_id) in self.expiring and isinstance(head, Head):
+                found[tournament_id] = _TimedHead(head, now)
+        return found
+
+    def due(self, now: datetime) -> list[LiveTournament]:
+        """The lives in which points may be due by `now`."""
+        found = []
+        for live, boundary in self.expiring.items():
+            if boundary <= now:
+                self.expiring[live] = live.boundaries[1]
+                if self.expiring[live] <= now:
+                    found.append(live)
         return found
 
     async def _reach_expiring(self, live: LiveTournament, stood_at: Head, seen: _TimedHead, waiters: _Waiters) -> None:

@@ -84,7 +84,7 @@ class LiveTournament:
     tournament. `pins`: the number of reasons to keep it in memory. `dropped`: it is no longer valid; load another.
     `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
     unknown, because nothing was folded since the live was loaded from tables, and no points expire. `expires`: whether
-    points expire; `on_expiring` is called once they begin to."""
+    points expire; `on_expiring` is called whenever the next boundary may come sooner."""
 
     def __init__(
         self,
@@ -235,6 +235,7 @@ class LiveTournament:
     def forget_checked(self) -> None:
         """Forgets what `nothing_due` noted."""
         self._checked = None
+        self.on_expiring(self)
 
     def hold(self) -> HeldBoard:
         """The board in its present state, unaffected by later events. Takes long if `nested_sets` is not `ready`."""

@@ -64,7 +64,7 @@ from projections.verification.progress import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
-from tests.desks import desks_at, recorded, submit, turns_at_calls, until
+from tests.desks import desk_at, desks_at, is_idle, recorded, submit, turns_at_calls, until
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
@@ -727,6 +727,53 @@ async def test_a_tournament_outside_memory_is_looked_at_once_for_each_boundary(
         assert len(loaded) == 1
         await clock.pass_by(minutes=60)
         await until(lambda: len(loaded) == 2)
+
+
+@pytest.mark.parametrize("tournaments", [1, 6])
+async def test_watching_many_tournaments_asks_for_the_time_as_often_as_watching_one(
+    dsn: str, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch, tournaments: int
+) -> None:
+    now, sleep = heads.now, asyncio.sleep
+    pause = 0.01625  # nothing else sleeps exactly that long
+    asked, rounds = list[object](), list[int]()
+
+    async def counted(connection: asyncpg.Connection) -> datetime:
+        asked.append(connection)
+        return await now(connection)
+
+    async def counting(seconds: float, *given: Any) -> None:
+        if seconds == pause:
+            rounds.append(len(asked))
+        await sleep(seconds, *given)
+
+    monkeypatch.setattr(desk, "EXPIRY_WATCH_SECONDS", pause)
+    async with desks_at(dsn, 1) as (watching,):
+        for _ in range(tournaments):
+            await World.begun([watching], database, clock)
+        with monkeypatch.context() as patched:
+            patched.setattr(heads, "now", counted)
+            patched.setattr(asyncio, "sleep", counting)
+            await until(lambda: len(rounds) > 5)
+    assert {after - before for before, after in pairwise(rounds)} == {1}
+
+
+async def test_a_tournament_that_only_expires_takes_no_room_of_one_that_is_asked_for(
+    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world_at(dsn, database, clock) as world:
+        await world.add(0, None, (ANN, HOURLY, 5))
+    await Worker(database).catch_up()
+    asked_for = await open_new_tournament(database, actor=OPERATOR)
+    monkeypatch.setattr("api.desk.desk.EXPIRY_SWEEP_SECONDS", 0.01)
+    async with desk_at(dsn, live_bytes_max=1) as desk:
+        async with desk.live_pool.pinned(asked_for):
+            pass
+        await clock.pass_by(minutes=91)
+        await until(lambda: has_expired(owner))
+        await until(lambda: is_idle(desk))
+        known = desk.live_pool.pin_known(asked_for)
+        assert known is not None
+        desk.live_pool.unpin(known)
 
 
 async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> None:
