@@ -113,7 +113,7 @@ CREATE TABLE unity (
     decimals      bigint NOT NULL DEFAULT 0,
     time          text CHECK (time IN ('s', 'ms')),
     counts        text NOT NULL DEFAULT 'sum' CHECK (counts IN ('sum', 'best', 'last')),
-    lasts         text,
+    lasts         text CHECK (lasts::interval > '0'), -- what views read as an interval must be one in every row
     expires_on    text CHECK (expires_on IN ('minute', 'day', 'week')),
     version       bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id)

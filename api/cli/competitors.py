@@ -16,6 +16,7 @@ from api.cli.progress import progress
 from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
+from api.http.forms import parse_id
 from api.interface.names import Names
 from api.interface.rendering import encode
 from api.interface.resources.competitor_erasures import mention_shapes, rankings_keeping
@@ -133,9 +134,9 @@ async def erase_competitor(
                 )
                 sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
-            if dry_run or not competitor.isdecimal():
+            if dry_run or (number := parse_id(competitor)) is None:
                 raise
-            competitor_id, kept, mentions = CompetitorId(int(competitor)), [], None
+            competitor_id, kept, mentions = CompetitorId(number), [], None
             sequence = await erase_in_log(desk.database, await known(desk.database, slug), competitor_id)
     if json:
         found = {"mentions": mention_shapes(mentions), "mentions_left_out": mentions.left_out} if mentions else {}

@@ -227,7 +227,7 @@ def _has(request: HttpRequest, etag: str) -> bool:
     return named == "*"
 
 
-_TAG: Final = re.compile(r'(?:W/)?"([!\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t]*|$)')
+_TAG: Final = re.compile(r'(?:W/)?"([!\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t]*|\Z)')
 
 
 def _etag(etag: str) -> str:

@@ -415,7 +415,7 @@ def _lasts(text: str) -> str:
     return text
 
 
-LASTS: Final = FieldType(_lasts, {"type": "string", "pattern": LASTS_PATTERN})
+LASTS: Final = FieldType(_lasts, {"type": "string", "pattern": f"^(?:{LASTS_PATTERN})$"})
 
 
 def _expires_on(text: str) -> ExpiresOn:

@@ -25,7 +25,7 @@ LOOK_SECONDS: Final = 0.1
 """Time between two looks at the event loop. Each piece of work that holds the loop for longer is seen; shorter ones are
 seen now and then."""
 FIGURES_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
-_LIVE: Final = re.compile(r"gauge_live\w+_(\d+)\.db")
+_LIVE: Final = re.compile(r"gauge_live\w+_([0-9]+)\.db", re.ASCII)
 
 
 async def watch(database: Database) -> None:

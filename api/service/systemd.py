@@ -59,7 +59,7 @@ async def _tell_well(is_well: Callable[[], bool]) -> None:
 def _watchdog_seconds() -> float | None:
     """How often systemd wants to hear of this process at least; None: it does not."""
     usec, pid = (os.environ.get(name, "") for name in WATCHDOG_VARIABLES)
-    if not usec.isdecimal() or int(usec) == 0 or pid not in ("", str(os.getpid())):
+    if not (usec.isascii() and usec.isdecimal()) or int(usec) == 0 or pid not in ("", str(os.getpid())):
         return None
     return int(usec) / 1_000_000
 

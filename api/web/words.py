@@ -22,7 +22,7 @@ from projections.board.publication import Presentation
 
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
-_PLACE: Final = re.compile(r"\{(\w+)\}")
+_PLACE: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
 @cache

@@ -458,7 +458,7 @@ def _major_version(directory: Path) -> int:
     """The major version of the binaries; 0 if they do not run on this machine."""
     with suppress(OSError):
         said = _run([str(directory / "postgres"), "--version"]).stdout  # postgres (PostgreSQL) 18.6
-        if match := re.search(r"\(PostgreSQL\) (\d+)", said):
+        if match := re.search(r"\(PostgreSQL\) ([0-9]+)", said):
             return int(match[1])
     return 0
 

@@ -79,7 +79,7 @@ _MAY_BE_SERVICE: Final = """
 _BECOME_SERVICE: Final = "GRANT tallybook_service TO CURRENT_USER"
 _LOGIN: Final = "SELECT quote_ident(current_user)"
 
-_OLDEST_LINE: Final = re.compile(r"^-- Oldest code that runs on it: (\d{4})$", re.MULTILINE)
+_OLDEST_LINE: Final = re.compile(r"^-- Oldest code that runs on it: ([0-9]{4})$", re.MULTILINE)
 _ROLE_BLOCKS: Final = re.compile(r"^DO \$\$\nBEGIN\n.*?^\$\$;\n", re.MULTILINE | re.DOTALL)
 """The two blocks of 0001 that make the role. PostgreSQL demands the right to create roles before it checks whether the
 role exists, so the plain owner of a database could not run them. `_ensure_role` replaces them."""

@@ -13,9 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-LASTS_MAX: Final = timedelta(days=36_500)
-LASTS_PATTERN: Final = r"^P(\d{1,5}W)?(\d{1,6}D)?(T(\d{1,7}H)?(\d{1,9}M)?)?$"
-_DURATION: Final = re.compile(r"P(?:(\d{1,5})W)?(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,7})H)?(?:(\d{1,9})M)?)?")
+_DAYS: Final = "[1-9][0-9]{0,4}D"
+_TIME: Final = "T(?:[1-9][0-9]{0,5}H(?:[1-9][0-9]{0,7}M)?|[1-9][0-9]{0,7}M)"
+LASTS_PATTERN: Final = f"P(?:[1-9][0-9]{{0,3}}W(?:{_DAYS})?(?:{_TIME})?|{_DAYS}(?:{_TIME})?|{_TIME})"
+"""Of a duration. At least one of its parts is there, and none is zero; the digits of each bound how long it lasts."""
+_DURATION: Final = re.compile(LASTS_PATTERN)
+_PART: Final = re.compile("([0-9]+)([WDHM])")
+_UNITS: Final = {"W": timedelta(weeks=1), "D": timedelta(days=1), "H": timedelta(hours=1), "M": timedelta(minutes=1)}
 _MONDAY: Final = datetime(1, 1, 1, tzinfo=UTC)
 _EVER: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -47,14 +51,10 @@ _LENGTHS: Final = {
 
 @lru_cache(maxsize=1_000)
 def duration(text: str) -> timedelta | None:
-    """The ISO 8601 duration in `text`, in weeks, days, hours and minutes. None: it is not one, is zero, or is too
-    long."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    """The ISO 8601 duration in `text`, in weeks, days, hours and minutes. None: it is not one, or is too long."""
+    if not _DURATION.fullmatch(text):
         return None
-    weeks, days, hours, minutes = [int(number or 0) for number in found.groups()]
-    lasts = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes)
-    return lasts if timedelta() < lasts <= LASTS_MAX else None
+    return sum([int(number) * _UNITS[unit] for number, unit in _PART.findall(text)], timedelta())
 
 
 class Expiry(Struct, frozen=True):

@@ -238,17 +238,18 @@ _STATEMENT: Final = re.compile(
     r"(?:RETURNS\s+(?P<result>.*?)\s+)?(?P<options>LANGUAGE\s.*?)\s+AS\s+\$\$(?P<source>.*?)\$\$;"
     r"|CREATE\s+(?:OR\s+REPLACE\s+)?VIEW\s+(?P<view>\w+)\s+AS\s+(?P<query>.*?);"
     r"|DROP\s+(?:VIEW|FUNCTION)\s+(?P<dropped>.*?);)",
-    re.DOTALL | re.MULTILINE,
+    re.DOTALL | re.MULTILINE | re.ASCII,
 )
 _BEGINNING: Final = re.compile(
     r"^\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+)?(?:FUNCTION|PROCEDURE|AGGREGATE|VIEW)\b|(?:DROP|ALTER)\s+"
     r"(?:\w+\s+)?(?:FUNCTION|PROCEDURE|ROUTINE|AGGREGATE|VIEW)\b)",
-    re.MULTILINE | re.IGNORECASE,
+    re.MULTILINE | re.IGNORECASE | re.ASCII,
 )
 _COMMENT: Final = re.compile(r"--[^\n]*")
 _OPTIONS: Final = re.compile(
     r"LANGUAGE (?P<language>\w+)(?: (?P<volatility>IMMUTABLE|STABLE|VOLATILE))?(?: (?P<strict>STRICT))?"
-    r"(?: (?P<definer>SECURITY DEFINER))?(?P<settings>(?: SET \w+ = \w+(?:, \w+)*)*)"
+    r"(?: (?P<definer>SECURITY DEFINER))?(?P<settings>(?: SET \w+ = \w+(?:, \w+)*)*)",
+    re.ASCII,
 )
 _VOLATILITIES: Final = {"IMMUTABLE": "i", "STABLE": "s", "VOLATILE": "v", None: "v"}
 _TYPES: Final = {"int": "integer", "int[]": "integer[]", "timestamptz": "timestamp with time zone"}
@@ -352,11 +353,12 @@ async def _broken_functions(connection: Connection) -> list[BrokenRule]:
 
 
 _CONSTANT: Final = re.compile(
-    r"'(?:[^']|'')*'|\b[0-9]+\b|\b(?:LIMIT|OFFSET|FETCH|TIES|DISTINCT|PARTITION|ROWS|RANGE|GROUPS|EXCLUDE)\b"
+    r"'(?:[^']|'')*'|\b[0-9]+\b|\b(?:LIMIT|OFFSET|FETCH|TIES|DISTINCT|PARTITION|ROWS|RANGE|GROUPS|EXCLUDE)\b",
+    re.ASCII,
 )
 
 
-_SUBPLAN: Final = re.compile(r"\b[0-9]+_[0-9]+\b")
+_SUBPLAN: Final = re.compile(r"\b[0-9]+_[0-9]+\b", re.ASCII)
 """Numbers of parts of a distributed plan, which differ each time."""
 
 

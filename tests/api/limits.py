@@ -54,7 +54,7 @@ from api.web.console import (
 from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
 from engine.database import distribution, migrator
 from engine.database import pool as database
-from engine.domain import expiry, notation, presentation, terms
+from engine.domain import notation, presentation, terms
 from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
 from projections.board import classified_lines
@@ -130,7 +130,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"characters, {opening.STEM_CHARACTERS_MAX} from a name",
                 "422",
             ),
-            ("tags of a competitor; lifetime of points", f"{terms.TAGS_MAX}; {expiry.LASTS_MAX.days:,} days", "422"),
+            ("tags of a competitor", f"{terms.TAGS_MAX}", "422"),
+            ("parts of `lasts`", "9,999 W, 99,999 D, 999,999 H, 99,999,999 M", "422"),
             (
                 "a delta; a result; decimals of a unity",
                 f"±{terms.DELTA_MAX:,}; ±{terms.RESULT_MAX:,}; {notation.DECIMALS_MAX}",

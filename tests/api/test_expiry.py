@@ -16,6 +16,8 @@ from typing import Any
 import asyncpg
 import pytest
 from asyncpg import QueryCanceledError
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct, field
 
 from api.cli.lines import told
@@ -31,7 +33,7 @@ from engine.domain.commands import AddPoints, Command
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull, Refusal
 from engine.domain.events import Criterion, Delta
 from engine.domain.expirations import Expiration, Redating
-from engine.domain.expiry import ExpiresOn
+from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, duration
 from engine.domain.terms import (
     OPERATOR,
     CompetitionId,
@@ -785,6 +787,8 @@ async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> No
     for wrong, named in (
         ({"lasts": "P1M", "expires_on": "week"}, "lasts"),
         ({"lasts": "P0D", "expires_on": "week"}, "lasts"),
+        ({"lasts": "P\u0665W", "expires_on": "week"}, "lasts"),
+        ({"lasts": "P5W\n", "expires_on": "week"}, "lasts"),
         ({"lasts": "P52W"}, "expires_on"),
         ({"expires_on": "day"}, "lasts"),
     ):
@@ -793,6 +797,30 @@ async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> No
         body = json.dumps({"criteria": [{"unity": unity["id"], **more}]}).encode()
         answer = await season.client.put(criteria, body, {"Content-Type": "application/json"})
         assert answer.status == 200, answer.body
+
+
+async def test_every_view_is_answered_whatever_one_tournament_declares(
+    season: Season, owner: asyncpg.Connection, database: Database
+) -> None:
+    """A `lasts` that is none of SQL's is refused before it is in a row that views of all tournaments read."""
+    await make_rolling(season)
+    await Worker(database).catch_up()
+    with pytest.raises(asyncpg.DataError):
+        await owner.execute("UPDATE unity SET lasts = $1 WHERE lasts IS NOT NULL", "P\u0665W")
+    for view in ("standing", "competition_sum", "classification"):
+        await owner.fetch(f"SELECT * FROM {view}")
+
+
+async def test_every_duration_lasts_as_long_in_sql(owner: asyncpg.Connection) -> None:
+    texts = []
+
+    @given(st.from_regex(LASTS_PATTERN, fullmatch=True))
+    def draw(text: str) -> None:
+        texts.append(text)
+
+    draw()
+    asked = "SELECT text::interval AS lasts FROM unnest($1::text[]) AS t (text)"
+    assert [row["lasts"] for row in await owner.fetch(asked, texts)] == [duration(text) for text in texts]
 
 
 async def make_rolling(season: Season) -> tuple[str, UnityId, UnityId]:

@@ -179,7 +179,7 @@ def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
     fault = f"delta {cited(delta)} of competitor {competitor_id} must be a whole number within ±{DELTA_MAX}"
     if isinstance(delta, str) and len(delta.lstrip("+-")) > _DELTA_DIGITS_MAX:
         fault += f", of at most {_DELTA_DIGITS_MAX} digits"
-    elif isinstance(delta, int) or delta.removeprefix("-").removeprefix("+").isdecimal():
+    elif isinstance(delta, int) or (delta.isascii() and delta.lstrip("+-").isdecimal()):
         fault += f"; a result, within ±{RESULT_MAX}"
     if isinstance(delta, str) and delta.startswith(" "):
         fault += "; a plus sign in a form body is sent as %2B"

@@ -102,7 +102,7 @@ def _judged(board: Board, lines: Items[ImportedLine]) -> list[Fault]:
 def _by_line(fault: Fault, lines: Items[ImportedLine]) -> Fault:
     place, _, field = fault.field.partition("].")
     number = place.removeprefix(f"{ITEMS}[")
-    if not number.isdigit():
+    if not (number.isascii() and number.isdigit()):
         return fault
     return Fault(f"line {lines[int(number)].number}, {field}", fault.message)
 

@@ -1,0 +1,79 @@
+"""The patterns of the product mean ASCII: a digit is 0 to 9, and the end is the end."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallybook_client
+import tallybook_command
+from tests.project import PACKAGES, ROOT
+from tests.sql import modules
+
+KINDS: Final = {
+    "digit": ("0123456789", "\u0663\uff15\u0967\U0001d7d8"),
+    "space": (" \t", "\u00a0\u2003\u3000\u0085\x1c"),
+    "letter": ("iksIKS", "\u212a\u017f\u0130\u0131\uff4b"),
+}
+"""Of each kind, characters of ASCII, and others that Python takes for the same."""
+ANY_TEXT: Final = {
+    "api.http.preferences._ESCAPED",
+    "api.http.preferences._ITEM",  # a quoted text
+    "api.http.preferences._RANGE",
+    "api.imports.competition_files._SCORE",  # spaces of spreadsheets
+    "engine.database.migrator._ROLE_BLOCKS",
+    "projections.verification.safeguards._COMMENT",
+    "projections.verification.safeguards._CONSTANT",  # a literal of SQL
+    "projections.verification.safeguards._STATEMENT",
+}
+"""Patterns that take characters beyond ASCII on purpose."""
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    """The compiled patterns for text of all modules, by module and name."""
+    return {
+        f"{module.__name__}.{name}": value
+        for module in (*modules(), tallybook_command, tallybook_client.sending)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+    }
+
+
+def test_no_exception_is_of_a_pattern_that_is_gone() -> None:
+    assert patterns().keys() >= ANY_TEXT
+
+
+@pytest.mark.parametrize("name", sorted(patterns().keys() - ANY_TEXT))
+def test_a_pattern_takes_no_digit_space_or_letter_beyond_ascii(name: str) -> None:
+    pattern = patterns()[name]
+
+    @given(st.data(), st.from_regex(pattern, fullmatch=True, alphabet=st.characters(max_codepoint=0x7E)))
+    def everywhere(data: st.DataObject, text: str) -> None:
+        for usual, others in KINDS.values():
+            if places := [place for place, character in enumerate(text) if character in usual]:
+                place, other = data.draw(st.sampled_from(places)), data.draw(st.sampled_from(others))
+                assert not pattern.fullmatch(text[:place] + other + text[place + 1 :])
+
+    everywhere()
+
+
+def lines() -> Iterator[tuple[str, str]]:
+    """All lines of the product, by their places."""
+    for package in PACKAGES:
+        for path in ROOT.joinpath(package).rglob("*.py"):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+                yield f"{path.relative_to(ROOT)}:{number}", line
+
+
+def test_the_end_of_a_pattern_is_not_before_a_last_line_break() -> None:
+    """As `$` is, except in a pattern for whole lines."""
+    ends = [name for name, one in patterns().items() if re.search(r"\$(?:\)|$)", one.pattern)]
+    assert ends == ["engine.database.migrator._OLDEST_LINE"]
+
+
+def test_digits_and_letters_are_asked_for_among_ascii_alone() -> None:
+    asked = re.compile(r"\.is(?:digit|decimal|numeric|alnum|alpha)\(")
+    assert [at for at, line in lines() if asked.search(line) and "isascii()" not in line] == []
