@@ -7,7 +7,7 @@ day is that of the competition, not of the record: a season entered in one eveni
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from datetime import tzinfo
+from datetime import date, tzinfo
 from itertools import chain, cycle, groupby, repeat
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from api.cli.names import cut_apart
 from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
+from engine.domain.presentation import in_zone
 from engine.domain.terms import CompetitorId
 from projections.board.board import Competitor
 from projections.board.standing import Standing
@@ -74,7 +75,7 @@ def draw(
 
 def _by_day(points: Items[SeriesPoint], zone: tzinfo) -> Items[SeriesPoint]:
     """The last point of each day, or all points if there are fewer than DAYS_MIN days."""
-    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: point.at.astimezone(zone).date())]
+    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: _day(point, zone))]
     return days if len(days) >= DAYS_MIN else points
 
 
@@ -180,4 +181,8 @@ def _apart(values: Items[float], gap: float) -> list[float]:
 def _dates(axes: Any, points: Items[SeriesPoint], zone: tzinfo) -> None:
     last = len(points) - 1
     ticks = sorted({round(n * last / (TICKS - 1)) for n in range(TICKS)})
-    axes.set_xticks(ticks, [f"{points[n].at.astimezone(zone):%Y-%m-%d}\nevent {points[n].sequence}" for n in ticks])
+    axes.set_xticks(ticks, [f"{_day(points[n], zone)}\nevent {points[n].sequence}" for n in ticks])
+
+
+def _day(point: SeriesPoint, zone: tzinfo) -> date:
+    return in_zone(point.at, zone).date()

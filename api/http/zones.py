@@ -25,7 +25,7 @@ class Day(datetime):
         try:
             return local.astimezone(UTC)
         except OverflowError:  # before the year 1, or after 9999
-            return datetime(*self.timetuple()[:6], self.microsecond, UTC)
+            return local.replace(tzinfo=UTC)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.times import instant
-from api.http.zones import zone_of
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
@@ -347,8 +346,7 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
     asked = {"name": "at", "id": "at", "aria_describedby": "moment"}
     if _is_by_date(table, query):
         shown = table.on or (table.recorded_at if table.last is None else table.last.date)
-        zone = zone_of(words.zone)
-        slider = element("input", type="date", value=f"{shown.astimezone(zone):%Y-%m-%d}", **asked)
+        slider = element("input", type="date", value=words.local(shown).date().isoformat(), **asked)
         other: Html | None = element(
             "a", words("as_recorded"), class_="other", href=site.address({**same, "at": str(table.end)})
         )

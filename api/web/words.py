@@ -14,10 +14,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from api.http.times import timestamp
 from api.http.zones import zone_of
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT
+from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
 from projections.board.publication import Presentation
 
 _DIGITS_UNGROUPED_MAX: Final = 4
@@ -84,24 +85,22 @@ class Words(Struct, frozen=True):
 
     def day(self, moment: datetime) -> str:
         """The day, in the zone."""
-        local = self._local(moment)
+        local = self.local(moment)
         month = self("months").split("|")[local.month - 1]
         return self("first_day" if local.day == 1 else "day", day=local.day, month=month, year=local.year)
 
     def time(self, moment: datetime) -> str:
         """The time in the zone, to the minute."""
-        local = self._local(moment)
+        local = self.local(moment)
         return self("time", day=self.day(moment), clock=f"{local:%H:%M}", zone=_offset_text(local))
 
     def time_element(self, moment: datetime) -> Html:
         """The time, for people and for programs."""
-        return element("time", self.time(moment), datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+        return element("time", self.time(moment), datetime=f"{timestamp(moment).replace(' ', 'T')}Z")
 
-    def _local(self, moment: datetime) -> datetime:
-        try:
-            return moment.astimezone(zone_of(self.zone))
-        except OverflowError:  # the first or last times that datetime can hold
-            return moment
+    def local(self, moment: datetime) -> datetime:
+        """The moment in the zone."""
+        return in_zone(moment, zone_of(self.zone))
 
 
 ENGLISH: Final = Words("en")

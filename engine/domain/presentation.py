@@ -7,6 +7,7 @@ request.
 import binascii
 import re
 from base64 import b64decode
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from engine.domain.png import png_of
@@ -28,6 +29,15 @@ _COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}", re.ASCII)
 def zone_fault(zone: str) -> str | None:
     """What is wrong with the form of `zone` as the name of a time zone, or None. The zone need not exist."""
     return None if _ZONE.fullmatch(zone) else "must be the name of a time zone, such as Europe/Berlin"
+
+
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """The moment as clocks in `zone` show it. In the first and last hours of the calendar, whose year there may be 0 or
+    10000, it is in UTC, on the first or last day of all."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment.astimezone(UTC)
 
 
 def language_fault(language: str) -> str | None:

@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct
 from engine.domain import events
 from engine.domain.counting import declared_date, now_of
 from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.presentation import in_zone
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding
 from projections.board.expiring import expiring_lines
@@ -114,10 +115,7 @@ class TimeAtTop(Struct, kw_only=True):
 
 def _day(moment: datetime, zone: tzinfo) -> int:
     """The number of days that have ended by then, counted from a Monday."""
-    try:
-        return moment.astimezone(zone).toordinal() - 1
-    except OverflowError:  # in the year 1 or 9999
-        return moment.toordinal() - 1
+    return in_zone(moment, zone).toordinal() - 1
 
 
 def times_at_top(

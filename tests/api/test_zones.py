@@ -1,16 +1,31 @@
 """Days are those of the tournament's time zone."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
+from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
-from hypothesis import given
+import asyncpg
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.http.zones import Day, unknown_zone
-from api.interface.fields import begin_of_time, end_of_time
+from api.interface.declarations import Write
+from api.interface.fields import TIME_BEGIN, TIME_END, Fields, begin_of_time, end_of_time
+from api.interface.operations import OPERATIONS
+from api.interface.public.reads import PUBLIC_READS
+from engine.domain.presentation import in_zone
+from projections.tables.worker import Worker
+from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.asking import refused
-from tests.api.service import Season, deltas
+from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.public_boards import change
+from tests.api.service import Answer, Season, Service, create_ranking, deltas, listed
+from tests.api.visitor import CONSOLE, unreached, visiting
 
+assert tallybook  # a fixture
 _TICK = timedelta(microseconds=1)
 
 
@@ -71,3 +86,88 @@ async def test_days_of_questions_are_those_of_the_tournament(season: Season) -> 
     assert [one["id"] for one in (await client.get(until_then)).json["competitions"]["competition"]] == [competition]
     for reversed_days in ("from=2030-06-02&to=2030-06-01", "from=2030-06-02&to=2030-06-01T14:59:00Z"):
         refused(await client.get(f"competitions.json?{reversed_days}"), 400, "from")
+
+
+# ── The ends of the calendar ────────────────────────────────────────────────────────────────────────────
+
+ENDS = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
+
+
+@given(st.datetimes(timezones=st.just(UTC)), st.sampled_from(sorted(available_timezones())))
+@example(datetime.min.replace(tzinfo=UTC), "America/New_York")
+@example(datetime.max.replace(tzinfo=UTC), "Asia/Tokyo")
+def test_a_moment_is_the_same_in_every_zone(moment: datetime, name: str) -> None:
+    shown = in_zone(moment, ZoneInfo(name))
+    assert shown == moment
+    assert shown.tzinfo == ZoneInfo(name) or shown.date() in (date.min, date.max)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+async def test_competitions_at_the_ends_of_the_calendar_are_shown_everywhere(
+    service: Service, season: Season, owner: asyncpg.Connection, tallybook: Tallybook, tmp_path: Path, zone: str
+) -> None:
+    client, ids = season.client, season.ids
+    slug = client.tournament
+    await change(client, published="true")
+    assert (await client.put("presentation.json", {"zone": zone})).status == 200
+    lasting = await create_ranking(client, ids, name="Year", main_unity_lasts="P52W", main_unity_expires_on="day")
+    for end in ENDS:
+        played = {"group_id": 1, "participants": listed(ids[:2]), "started_at": end, "result": "2:1"}
+        competition = (await client.post("competitions.json", played)).json["competition"]["id"]
+        for ranking, unity in (season.ranking_id, season.unity_id), (lasting["id"], lasting["unities"][0]["id"]):
+            points = {"participants_delta": deltas((ids[0], unity, 3)), "competition_id": competition}
+            assert (await client.put(f"rankings/{ranking}/add.json", points)).status == 200
+
+    async def answered(address: str) -> Answer:
+        answer = await client.send("GET", address)
+        assert answer.status < 500, (address, answer.body)
+        return answer
+
+    async def shown(address: str) -> Answer:
+        answer = await answered(address)
+        assert answer.status == 200, (address, answer.body)
+        return answer
+
+    words = {"ranking_id": season.ranking_id, "competitor_id": ids[0], "competition_id": competition}
+    reads = [
+        *((f"/tournament/{slug}/{one.path}", one.fields) for one in OPERATIONS if not isinstance(one, Write)),
+        *((f"/board/{slug}/{one.path}", one.fields) for one in PUBLIC_READS),
+    ]
+    for path, fields in reads:
+        for query in _queries(fields, season):
+            await answered(path.format_map(words) + query)
+    for below in ("/timeline.json", "/race.json", "/picture.png", "/leaders", f"/competitors/{ids[0]}"):
+        await shown(f"/board/{slug}{below}")
+    for below in ("", "/tv", "/embed", "/table.json", "/table.csv"):
+        for name, end in product(("at", "on", "since"), ENDS):
+            await shown(f"/board/{slug}{below}?{name}={end}")
+    await unreached(answered, f"/board/{slug}", ())
+    async with visiting(service, client.token) as visitor:
+
+        async def visited(address: str) -> Answer:
+            answer = await visitor.get(address)
+            assert answer.status < 500, (address, answer.body)
+            return answer
+
+        await unreached(visited, f"{CONSOLE}/tournament/{slug}", ())
+
+    for command in ("chart", "leaders"):
+        output = ("--output", str(tmp_path / "chart.svg")) if command == "chart" else ()
+        await tallybook.done(command, slug, "Season", "--unity", "points", *output)
+    await Worker(service.database).catch_up()
+    for (view,) in await owner.fetch("SELECT viewname FROM pg_views WHERE schemaname = 'tallybook'"):
+        await owner.fetch(f"SELECT * FROM {view}")
+    report = await verify_all(
+        service.database, Plan(), on_difference=lambda _: None, on_events=lambda _done, _all: None
+    )
+    assert not report.differences
+
+
+def _queries(fields: Fields, season: Season) -> Iterator[str]:
+    """A query without times, and one for each end in each field that is a time."""
+    said = {"competitor": season.ids[0], "competitors": season.ids[0], "sequence": 2}
+    needed = [f"{one.name}={said.get(one.name, ENDS[1])}" for one in fields if one.required]
+    yield f"?{'&'.join(needed)}"
+    for one, end in product(fields, ENDS):
+        if one.type in (TIME_BEGIN, TIME_END):
+            yield "?" + "&".join([f"{one.name}={end}", *(said for said in needed if not said.startswith(one.name))])

@@ -4,6 +4,8 @@
 import { Passage } from "./fold.js";
 import { dateText, word } from "./words.js";
 
+const FIRST_TIME = Date.parse("0001-01-01T00:00:00Z"); // of the calendar
+
 export class Timeline {
   #moments;
 
@@ -23,7 +25,7 @@ export class Timeline {
 
   /** The value of `at` that shows a place. */
   address(place) {
-    return place ? this.#moments[place - 1].on : new Date(this.#moments[0].time - 1000).toISOString();
+    return place ? this.#moments[place - 1].on : new Date(Math.max(this.#moments[0].time - 1000, FIRST_TIME)).toISOString();
   }
 
   /** The place that shows what had taken place by `time`, in milliseconds. */
