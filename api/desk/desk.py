@@ -55,7 +55,6 @@ from projections.live.given_results import read_results
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
-from projections.tables.defects import DefectPart
 from projections.tables.sizes import MEMORY_BYTES
 from projections.tables.wakeup import Waker
 
@@ -215,7 +214,7 @@ class Desk:
         try:
             await looking_up
         except Exception as error:  # noqa: BLE001 - a client waits for this task
-            case.fail(self.live_pool.defective(live, DefectPart.JUDGING, error))
+            case.fail(self.live_pool.defective(live, error))
         else:
             self._docket(live).put(case)
         finally:

@@ -86,7 +86,7 @@ from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
-from projections.tables.defects import DefectPart, is_defect
+from projections.tables.defects import is_defect
 from projections.tables.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
@@ -806,7 +806,7 @@ class Docket:
 
     def _defective(self, error: Exception) -> Exception:
         """The error to fail a case with: another one than `error` if that is a defect."""
-        return self._means.live_pool.defective(self.live, DefectPart.JUDGING, error)
+        return self._means.live_pool.defective(self.live, error)
 
 
 async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:

@@ -74,7 +74,6 @@ from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.past import Past
-from projections.tables.defects import DefectPart
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
@@ -143,9 +142,6 @@ class Handlers:
             live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
-        except Exception as error:
-            self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
-            raise
         finally:
             self._live_pool.unpin(live)
 
@@ -178,9 +174,6 @@ class Handlers:
                     await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
-            except Exception as error:
-                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
-                raise
             finally:
                 self._live_pool.unpin(live)
             return self._compression.reply_at_hand(
@@ -277,9 +270,6 @@ class Handlers:
                         await live.nested_sets.settle()
                     made = operation.whole(live, receipt.events, of_items=many is not None)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
-            except Exception as error:
-                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
-                raise
             finally:
                 self._live_pool.unpin(live)
             incoming.facts["sequence"] = sequence = receipt.last_sequence

@@ -101,13 +101,14 @@ OpenedBy = Opener | Visitor
 
 class Listening(Protocol):
     """A client of a stream (`listeners.py`). `position`: the last event up to which it has everything it wants.
-    `opener`: of its stream."""
+    `opener`: of its stream. Its methods raise nothing, because a failure ends its stream alone."""
 
     position: Reached
     opener: OpenedBy
 
-    def take(self, pieces: "Pieces") -> bool:
-        """Sends the events. Returns False if it did not: it is behind, and reads at its own pace."""
+    def take(self, pieces: "Pieces") -> bool | None:
+        """Sends the events. Returns False or None if it did not: it is behind, and reads at its own pace, or it has
+        ended."""
 
     def read_on(self) -> None:
         """Lets it read what it lacks at its own pace."""
@@ -291,7 +292,7 @@ class Follower:
 
     def fail(self, error: Exception) -> None:
         """Ends all its streams, because of an error of its tournament."""
-        self._streams.live_pool.defective(self.live, DefectPart.STREAMING, error)
+        self._streams.live_pool.alarm_defect(self.live.tournament_id, DefectPart.STREAMING, error)
         self.end_all("defect")
 
     def _keep(self, frames: Items[Frame]) -> None:

@@ -8,10 +8,12 @@ UNREAD_SECONDS_MAX its connection is closed, like that of any client (`api/http/
 
 import asyncio
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from collections.abc import Sequence as Items
-from typing import Final
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
+import structlog
 from aiohttp import ClientConnectionResetError, HttpVersion11
 from msgspec import Struct
 
@@ -29,7 +31,6 @@ from engine.process.background import set_within
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
-from projections.tables.defects import DefectPart, is_defect
 
 PASSED_EVENTS_MAX: Final = 1_000
 """After this many events that its filter does not accept, a listener receives its position."""
@@ -41,6 +42,10 @@ UNSENT_BYTES_OF_SYSTEM_MAX: Final = 65_536
 """Approximate bytes of a stream that the system may hold for a client. By default, it would hold megabytes for each
 client that does not read."""
 _LAST_CHUNK: Final = b"0\r\n\r\n"
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_logger = structlog.get_logger()
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -57,9 +62,25 @@ class Asked(Struct, frozen=True, kw_only=True):
     speed: float | None = None
 
 
+def _alone(
+    method: Callable[Concatenate["Listener", _P], _R],
+) -> Callable[Concatenate["Listener", _P], _R | None]:
+    """For methods that a follower calls on its listeners: an exception ends this stream, and no other."""
+
+    @wraps(method)
+    def guarded(self: "Listener", /, *given: _P.args, **named: _P.kwargs) -> _R | None:
+        try:
+            return method(self, *given, **named)
+        except Exception as error:  # noqa: BLE001 - the follower goes on with the others
+            self._fail(error)
+            return None
+
+    return guarded
+
+
 class Listener:
     """`position`: the last event up to which it has everything it wants. `why`: why it has ended; empty: it has
-    not."""
+    not. `failure`: the exception that ended it."""
 
     __slots__ = (
         "_asked",
@@ -71,6 +92,7 @@ class Listener:
         "_reads_again",
         "_sent_at",
         "_transport",
+        "failure",
         "opener",
         "position",
         "why",
@@ -80,6 +102,7 @@ class Listener:
         self.position = asked.after
         self.opener = asked.opener
         self.why = ""
+        self.failure: Exception | None = None
         self._asked = asked
         self._connection = connection
         self._transport = transport
@@ -120,29 +143,30 @@ class Listener:
                     knows_erased = True  # later ones are reported by the follower
                     self._say_erased(await follower.erased_beyond(self.position.sequence))
                 else:
-                    self.say_caught_up(is_held=follower.is_held)
                     self._called.clear()
+                    self.say_caught_up(is_held=follower.is_held)
                     follower.current[self] = None
                     await self._called.wait()
         except LogForked:
             self.end("log_replaced")
         except DatabaseUnavailable:
             self.end("database_unavailable")
-        except Exception as error:
-            if not is_defect(error):
-                raise
-            streams.live_pool.defective(live, DefectPart.STREAMING, error)
-            self.end("defect")
+        except ConnectionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - `StreamReply` logs it
+            self._fail(error)
         finally:
             self.end("client_gone")  # unless it has ended for another reason
             self._connection.on_end = None
             streams.leave(follower, self)
 
+    @_alone
     def say_caught_up(self, *, is_held: bool) -> None:
         if not self._connection.writing_paused and not self.why:
             self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed, is_held=is_held))
             self._passed = 0
 
+    @_alone
     def forget(self, competitor_id: CompetitorId, *, is_held: bool) -> None:
         self._reads_again = True
         if self._asked.speed is not None:
@@ -184,9 +208,10 @@ class Listener:
 
     # ── In rounds ───────────────────────────────────────────────────────────────────────────────────────
 
+    @_alone
     def take(self, pieces: Pieces) -> bool:
-        """Sends the events after its position. Returns False if it did not: it has ended, or it is behind, and reads at
-        its own pace."""
+        """Sends the events after its position. Returns False or None if it did not: it has ended, or it is behind, and
+        reads at its own pace."""
         if self.why or self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
             self.read_on()
             return False
@@ -200,6 +225,7 @@ class Listener:
     def read_on(self) -> None:
         self._called.set()
 
+    @_alone
     def give_sign_of_life(self, silent_since: float) -> None:
         """Sends something if nothing has been sent since, in the loop's time: its position if that has moved."""
         if self._sent_at > silent_since or self._connection.writing_paused or self.why:
@@ -209,6 +235,7 @@ class Listener:
         else:
             self._write(SILENCE[self._asked.form])
 
+    @_alone
     def start_over(self, head: Head) -> None:
         """Tells the client to forget everything and begin again, with a log that ends at `head`, and ends the
         stream."""
@@ -225,6 +252,10 @@ class Listener:
         if self._connection.writing_paused:
             self._transport.abort()
         self._called.set()
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self.end("defect")
 
     # ── On the way ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -286,6 +317,14 @@ class StreamReply(Reply):
                 await listener.listen(self._streams, self._live)
             finally:
                 self._facts["ended"] = listener.why
+            if listener.failure is not None:
+                _logger.error(
+                    "request_failed",
+                    request_id=self.request_id,
+                    method=request.method,
+                    path=request.path,
+                    exc_info=listener.failure,
+                )
             if is_chunked and not transport.is_closing():
                 transport.write(_LAST_CHUNK)
         finally:

@@ -252,7 +252,7 @@ class OutcomeUnknown(TallybookError):
 
 
 class TournamentDefect(TallybookError):
-    """A defect met by a request of one tournament. It was logged and counted where it occurred."""
+    """A defect met while judging a request of one tournament. It was logged and counted where it occurred."""
 
     code = "defect"
 

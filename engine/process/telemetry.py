@@ -33,7 +33,7 @@ tokens)
     session_refused       guarantees would not hold on a new connection: reason; another is tried (alarm)
     snapshot_ignored      a snapshot cannot be used: answers about the past fold from an earlier one
     expiry_failed         due points could not be expired unasked: tournament_id, error; it is tried again
-    request_failed        a defect, with its traceback
+    request_failed        an unexpected exception in an answer or a stream of one client, with its traceback
     worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
@@ -66,7 +66,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and in progress
     tallybook_loaded_rows_total: rows of tables read to make boards; it shows that a long loading progresses
     tallybook_stopped_total, tallybook_forked_total
-    tallybook_defects_total{part}: judging, answering, reading, streaming, delivering, tables, verifying
+    tallybook_defects_total{part}: judging, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
     tallybook_quotas_near: bounds of quotas of which 80% or more are used; `/readyz` names some
     tallybook_durable_elsewhere: 1 if something else than the database's server is trusted to keep commits

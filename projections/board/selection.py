@@ -124,13 +124,15 @@ class Selection:
     def _look(self) -> None:
         """Checks one changed item again, or, if there is none, some further items."""
         if self._changed:
-            self._look_again(self._changed.pop())
+            item_id = next(iter(self._changed))
+            self._look_again(item_id)
+            self._changed.remove(item_id)  # only now: if it fails, the next query checks it again
             return
         for item_id, item in self._items.run(self._looked_at + 1, self._looked_at + LOOKED_AT_ONCE):
-            self._looked_at = item.number
             if self._chosen.lets_through(item):
                 self._numbers.append(item.number)
                 self._ids.append(item_id)
+            self._looked_at = item.number
 
     def _look_again(self, item_id: int) -> None:
         item = self._items[item_id]

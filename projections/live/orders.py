@@ -128,11 +128,16 @@ class Orders:
         """Makes the order, or moves the changed lines. For one task at a time."""
         time_slice, made = TimeSlice(), 0
         while not self._is_current(unity_ids):
-            if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
-                await self._make(ranking_id, unity_ids, time_slice, at_once=made >= OVERTAKEN_MAX)
-                made += 1
-            else:
-                _move(kept, kept.order)
+            try:
+                if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
+                    await self._make(ranking_id, unity_ids, time_slice, at_once=made >= OVERTAKEN_MAX)
+                    made += 1
+                else:
+                    _move(kept, kept.order)
+            except Exception:
+                if unity_ids in self._kept:  # in part, it would be wrong
+                    self._drop(unity_ids)
+                raise
             if time_slice.over:
                 await time_slice.give_way()
 

@@ -75,8 +75,8 @@ STOPPED_SECONDS: Final = 1.0
 """How long to wait before retrying a tournament that could not be folded."""
 
 RELOADED_SECONDS: Final = 60.0
-"""A live that met a defect is dropped, so that the next request loads it from the log. If it was loaded more recently
-than this, only data derived from its board is dropped, because loading a large one takes long."""
+"""A live that met a defect in judging is dropped, so that the next request loads it from the log. If it was loaded more
+recently than this, it stays, because loading a large one takes long."""
 NOTED_SECONDS: Final = 5.0
 """A defect in one part of a tournament is noted at most once in this time, however often it occurs."""
 NOTED_MAX: Final = 1_000
@@ -201,7 +201,7 @@ class LivePool:
         except Exception as error:
             if is_defect(error):
                 self._stopped_at[tournament_id] = time.monotonic()
-                self._alarm_defect(tournament_id, DefectPart.READING, error)
+                self.alarm_defect(tournament_id, DefectPart.READING, error)
                 raise TournamentStopped from error
             raise
         self._stopped_at.pop(tournament_id, None)
@@ -537,29 +537,22 @@ class LivePool:
         if is_defect(fault):
             self.drop(live)
             self._stopped_at[live.tournament_id] = time.monotonic()
-            self._alarm_defect(live.tournament_id, DefectPart.READING, fault)
+            self.alarm_defect(live.tournament_id, DefectPart.READING, fault)
             return TournamentStopped()
         return None
 
-    def raise_defect(self, live: LiveTournament, part: DefectPart, error: Exception) -> None:
-        """Raises TournamentDefect if `error`, which was met while working on `live`, is a defect; see `defective`."""
-        if (defect := self.defective(live, part, error)) is not error:
-            raise defect from error
-
-    def defective(self, live: LiveTournament, part: DefectPart, error: Exception) -> Exception:
-        """Returns the error to raise, or to fail a command with, instead of an `error` that occurred while working on
-        `live`. For a defect, raises the alarm, and drops state in memory that may be wrong, so that it is made again.
-        Any other error is returned unchanged."""
+    def defective(self, live: LiveTournament, error: Exception) -> Exception:
+        """Returns the error to fail a command with instead of an `error` that occurred while judging it. For a defect,
+        raises the alarm, and drops the live, which may be wrong, unless it was only just loaded. Any other error is
+        returned unchanged."""
         if not is_defect(error):
             return error
         if time.monotonic() > live.loaded_at + RELOADED_SECONDS:
             self.drop(live)
-        else:
-            live.forget_made()
-        self._alarm_defect(live.tournament_id, part, error)
+        self.alarm_defect(live.tournament_id, DefectPart.JUDGING, error)
         return TournamentDefect()
 
-    def _alarm_defect(self, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
+    def alarm_defect(self, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
         defects.alarm(tournament_id, part, error)
         now, key = time.monotonic(), (tournament_id, part)
         if self._closed or now < self._noted_at.get(key, -NOTED_SECONDS) + NOTED_SECONDS:

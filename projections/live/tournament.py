@@ -290,13 +290,6 @@ class LiveTournament:
         self.fold(tail.events, tail.head)
         return True
 
-    def forget_made(self) -> None:
-        """Drops the data derived from the board; it is made again at the next use."""
-        self.nested_sets.clear()
-        for made in self._made:
-            if not isinstance(made, FollowedSums):  # which are on the board
-                made.clear()
-
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond, by way of a head that the log has.
 
@@ -343,10 +336,11 @@ class LiveTournament:
         self.head, self.recorded_at, self.board = loaded.head, loaded.recorded_at, loaded.board
         self._expired_at = loaded._expired_at
         self.cache.resized = True
-        self.forget_made()
+        self.nested_sets.clear()
+        for made in self._made:
+            made.clear()
         if self.board.expiries:
             self._begin_to_expire()
-        self.followed_sums.clear()
         self._held.clear()
         self._held_last = _nobody
         then = self.revisions  # raises all counts: answers rendered from the old board become invalid

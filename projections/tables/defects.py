@@ -1,8 +1,9 @@
 """Defects that one tournament met: counted, logged with their traceback, and noted where operators look.
 
-A defect is an exception without an answer of its own. Its effect is limited to one tournament: code that works for many
-tournaments catches it where the work for each begins, and reports it here. This file has the only SQL on the table
-`defect`.
+A defect is an exception without an answer of its own, while the log of a tournament is judged, folded, read or passed
+on. Its effect is limited to that tournament: code that works for many catches it where the work for each begins, and
+reports it here. An exception while a request is answered concerns that request alone (`api/http/front.py`). This file
+has the only SQL on the table `defect`.
 """
 
 from enum import StrEnum
@@ -45,7 +46,6 @@ class DefectPart(StrEnum):
     """The part of the work for a tournament in which a defect occurred."""
 
     JUDGING = "judging"
-    ANSWERING = "answering"
     READING = "reading"
     STREAMING = "streaming"
     DELIVERING = "delivering"

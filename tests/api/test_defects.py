@@ -1,4 +1,5 @@
-"""A defect that one tournament meets: it is answered, told to operators, and bounded to that tournament.
+"""A defect that one tournament meets: it is answered, told to operators, and bounded to that tournament. An exception
+while one request is answered is bounded to that request.
 
 A defect is planted as an exception out of one function, for one of two tournaments of a process. The other one is
 written, read and listened to before, meanwhile and afterwards.
@@ -17,6 +18,9 @@ import pytest
 from aiohttp import ClientSession
 from msgspec import Struct
 
+from api.interface.public.reads import PUBLIC_READS
+from api.stream.listeners import Listener
+from api.stream.public_frames import PUBLIC_LOG
 from api.webhooks import webhooks
 from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
 from engine.log.appending import Appended, Block
@@ -27,8 +31,11 @@ from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.continuous import verify_continuously
+from tests.api.asking import OPERATIONS, READS, query_of, with_points
+from tests.api.asking import ask as ask_operation
 from tests.api.receiver import delivering, receiver_on
 from tests.api.service import Answer, Season, Service, deltas, play_season, slug_of
+from tests.api.visitor import CONSOLE, routes_below, visiting
 from tests.desks import GUARD_SECONDS, is_idle, until
 from tests.poison import append_text
 from tests.tampering import unguarded
@@ -59,6 +66,9 @@ class Plant:
             return original(*args, **named)
 
         monkeypatch.setattr(holder, name, failing)
+
+    def put_in(self) -> None:
+        self._is_there = True
 
     def take_out(self) -> None:
         self._is_there = False
@@ -120,7 +130,6 @@ PLANTS: Final = {
     "deciding what is refused": ("api.desk.docket:decide", REFUSED, {500}),
     "looking up what a void reverses": ("projections.live.pool:LivePool.points_of", VOID, {500, 503}),
     "looking up what is undone": ("projections.live.pool:LivePool.named_event", UNDO, {500, 503}),
-    "deciding a preview": ("api.desk.desk:decide", PREVIEW, {500}),
     "making a block": ("api.desk.docket:Docket._block", ADD, {500}),
     "confirming a refusal": ("api.desk.docket:Docket._confirm_refusal", REFUSED, {500}),
     # appending
@@ -133,20 +142,25 @@ PLANTS: Final = {
     "noting for orders": ("projections.live.orders:Orders.note", ADD, _IF_ASKED),
     "noting for nested sets": ("projections.live.nested_sets:NestedSets.note", CHANGE, {500, 503}),
     "noting for selections": ("projections.live.selections:Selections.note", CHANGE, _IF_ASKED),
-    # making sets, orders, selections and classifications
-    "making nested sets": ("projections.live.nested_sets:NestedSets._make", COMPETITORS, {500}),
-    "a step of nested sets": ("projections.live.nested_sets:NestedSets._parent_then", COMPETITORS, {500}),
-    "making an order": ("projections.live.orders:Orders._make", STANDINGS, {500}),
-    "selecting": ("projections.live.selections:Selections.of", FILTERED, {500}),
-    "classifying": ("projections.live.classifications:Classifications.lines", CLASSIFICATION, {500}),
-    # rendering
-    "rendering a ranking": ("api.interface.resources.rankings:resource", SHOWN, {500}),
-    "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS, {500}),
-    # the past
-    "reading a chunk": ("projections.past.past:Past._chunk", HISTORY, {500}),
-    "a past board": ("projections.past.past:Past.board_at", PAST, {500}),
-    "explaining": ("projections.past.explaining:explanation", EXPLAINED, {500}),
 }
+
+ANSWERS: Final = {
+    "looking ahead": ("api.desk.desk:decide", PREVIEW),
+    # making sets, orders, selections and classifications
+    "making nested sets": ("projections.live.nested_sets:NestedSets._make", COMPETITORS),
+    "a step of nested sets": ("projections.live.nested_sets:NestedSets._parent_then", COMPETITORS),
+    "making an order": ("projections.live.orders:Orders._make", STANDINGS),
+    "selecting": ("projections.live.selections:Selections.of", FILTERED),
+    "classifying": ("projections.live.classifications:Classifications.lines", CLASSIFICATION),
+    # rendering
+    "rendering a ranking": ("api.interface.resources.rankings:resource", SHOWN),
+    "holding a board": ("projections.live.tournament:LiveTournament.hold", COMPETITIONS),
+    # the past
+    "reading a chunk": ("projections.past.past:Past._chunk", HISTORY),
+    "a past board": ("projections.past.past:Past.board_at", PAST),
+    "explaining": ("projections.past.explaining:explanation", EXPLAINED),
+}
+"""Where an answer fails, by what is done there."""
 
 
 class Pair(Struct):
@@ -228,10 +242,7 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
     place, ask, statuses = PLANTS[name]
     await pair.the_other_is_well()
     before = alarms()
-    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
-        live.forget_made()  # so that everything is made
-        assert live.orders  # as when somebody has asked for them: else no event is noted for them
-        assert live.selections
+    await ask_for_the_first_time(pair)
     plant = Plant(monkeypatch, place, pair.concerns())
 
     async with asyncio.timeout(GUARD_SECONDS):
@@ -254,6 +265,15 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
         await until(lambda: _answers(pair, ADD))
         await pair.the_other_is_well()
         await until(lambda: is_idle(pair.service.desk))
+
+
+async def ask_for_the_first_time(pair: Pair) -> None:
+    """Loads the planted tournament, of which nothing is made yet."""
+    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
+        pair.service.desk.live_pool.drop(live)
+    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
+        assert live.orders  # as when somebody has asked for them: else no event is noted for them
+        assert live.selections
 
 
 async def test_a_defect_in_answering_what_others_had_to_be_read_for_does_not_stop_the_docket(
@@ -287,13 +307,102 @@ async def _answers(pair: Pair, ask: Ask) -> bool:
     return (await pair.ask(ask, pair.planted)).status == 200
 
 
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+BOARD_PAGES: Final = (
+    *("", "/tv", "/embed", "/leaders", "/table.json", "/table.csv", "/timeline.json", "/race.json", "/picture.png"),
+    *("/competitors/{competitor_id}", "/passage.json?ranking={ranking_id}&at=2"),
+)
+AFTER_PINNING: Final = (
+    "api.interface.handlers:RecallContext",
+    "api.interface.public.view:RecallContext",
+    "api.interface.handlers:answer_preview",
+    "projections.live.nested_sets:NestedSets.settle",
+)
+"""What each read and page calls once it has the tournament."""
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_an_exception_in_an_answer_is_that_of_its_request_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO, name: str
+) -> None:
+    place, ask = ANSWERS[name]
+    await ask_for_the_first_time(pair)
+    async with going_on(pair, log_lines) as failed:
+        plant = Plant(monkeypatch, place, pair.concerns())
+        answers = await asyncio.gather(*(pair.ask(ask, pair.planted) for _ in range(5)))
+        assert {answer.status for answer in answers} == {500}
+        assert plant.met
+        failed.extend(answers)
+        plant.take_out()
+        assert (await pair.ask(ask, pair.planted)).status == 200
+
+
+async def test_whatever_read_or_page_fails_the_tournament_goes_on(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
+) -> None:
+    season = await with_points(pair.planted)
+    slug, service = season.client.tournament, pair.service
+    assert (await season.client.put("publication.json", {"published": "true"})).status == 200
+    failed: list[Answer] = []
+    async with going_on(pair, log_lines) as noted, visiting(service, season.client.token) as visitor:
+        async with service.desk.live_pool.pinned(pair.planted_id) as live:
+            live.nested_sets.clear()
+        plants = [Plant(monkeypatch, place, pair.concerns()) for place in AFTER_PINNING]
+        for name in OPERATIONS:
+            answer = await ask_operation(name, season, season.client)
+            if name in READS or answer.status not in (404, 409, 422):  # what other operations have changed
+                failed.append(answer)
+        words = {
+            "ranking_id": season.ranking_id,
+            "competitor_id": season.ids[0],
+            "competition_id": season.competition_id,
+            "sequence": season.added,
+            "import_name": "x",
+            "tournament": slug,
+        }
+        public = [f"/{one.path}{query_of(f'GET {one.path}', season)}" for one in PUBLIC_READS]
+        pages = [f"/board/{slug}{path.format_map(words)}" for path in (*BOARD_PAGES, *public)]
+        for path, methods in routes_below(service, f"{CONSOLE}/tournament/").items():
+            if "GET" in methods:
+                pages.append(path.format_map(words))
+        failed += [await visitor.get(page) for page in pages]
+        assert {answer.status for answer in failed} == {500}
+        assert all(plant.met for plant in plants)
+        noted.extend(failed)
+        for plant in plants:
+            plant.take_out()
+
+
+@asynccontextmanager
+async def going_on(pair: Pair, log_lines: BytesIO) -> AsyncIterator[list[object]]:
+    """Asserts at the end that the planted tournament has met no defect, and that its streams and its live went on; and
+    that the log has the exception of each of the answers that failed, which the caller adds."""
+    service, failed, before = pair.service, list[object](), alarms()
+    async with listening(service, pair.planted) as planted, service.desk.live_pool.pinned(pair.planted_id) as live:
+        await until(lambda: planted.is_current)
+        yield failed
+        assert alarms() == before
+        assert not logged(log_lines, pair.planted_id)
+        assert not await pair.named()
+        exceptions = [line for line in log_lines.getvalue().splitlines() if b'"request_failed"' in line]
+        assert len(exceptions) == len(failed)
+        assert all(b"Planted" in line for line in exceptions)
+        assert not live.dropped
+        told = planted.told
+        await pair.ask(CHANGE, pair.planted)
+        await until(lambda: planted.told > told)
+        assert not planted.has_ended
+        await pair.the_other_is_well()
+
+
 # ── What else works for many tournaments ────────────────────────────────────────────────────────────────
 
 STREAM_PLANTS: Final = {
     "what a follower takes": "api.stream.followers:Follower.take",
     "handing out": "api.stream.followers:Follower.handing_out",
     "reading for a round": "engine.log.undecoded:stored_of",
-    "the next events of a listener": "api.stream.followers:Follower.next_frames",
     "making a live current": "projections.live.pool:LivePool.make_current",
 }
 
@@ -345,15 +454,11 @@ async def test_a_defect_while_streaming_ends_the_streams_of_its_tournament_alone
         await until(lambda: planted.is_current and other.is_current)
         plant = Plant(monkeypatch, STREAM_PLANTS[name], pair.concerns())
         async with asyncio.timeout(GUARD_SECONDS):
-            if name == "the next events of a listener":
-                async with listening(pair.service, pair.planted) as late:
-                    await until(lambda: late.has_ended)
-            elif name == "making a live current":
-                await until(lambda: planted.has_ended)
-            else:
+            if name != "making a live current":
                 await pair.ask(ADD, pair.planted)
-                await until(lambda: planted.has_ended)
+            await until(lambda: planted.has_ended)
             assert plant.met
+            assert await until(pair.named)
             for _ in range(3):
                 told = other.told
                 await pair.the_other_is_well()
@@ -365,6 +470,36 @@ async def test_a_defect_while_streaming_ends_the_streams_of_its_tournament_alone
                 await until(lambda: again.is_current)
 
 
+@pytest.mark.parametrize(
+    ("place", "ask"),
+    [
+        ("api.stream.frames:caught_up", None),
+        ("api.stream.listeners:Listener._send", ADD),
+        ("api.stream.frames:reset", Ask("PUT", "rankings/{ranking}/visibility.json", {"hidden": "true"})),
+    ],
+)
+async def test_an_exception_in_one_stream_ends_it_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO, place: str, ask: Ask | None
+) -> None:
+    def is_of_the_public(value: object) -> bool:
+        return value is PUBLIC_LOG or (isinstance(value, Listener) and value._asked.streamed is PUBLIC_LOG)
+
+    season = pair.planted
+    assert (await season.client.put("publication.json", {"published": "true"})).status == 200
+    async with going_on(pair, log_lines) as failed:
+        plant = Plant(monkeypatch, place, is_of_the_public)
+        if ask is not None:
+            plant.take_out()
+        async with listening(pair.service, season, "/board/{slug}/events") as heard:
+            if ask is not None:
+                await until(lambda: heard.is_current)
+                plant.put_in()
+                assert (await pair.ask(ask, season)).status == 200
+            await until(lambda: heard.has_ended)
+            failed.append(heard)
+        assert plant.met == 1
+
+
 class Listened:
     """A stream as its client sees it. `told`: how many lines have come."""
 
@@ -374,12 +509,14 @@ class Listened:
 
 
 @asynccontextmanager
-async def listening(service: Service, season: Season) -> AsyncIterator[Listened]:
+async def listening(
+    service: Service, season: Season, path: str = "/tournament/{slug}/events"
+) -> AsyncIterator[Listened]:
     heard = Listened()
 
     async def listen() -> None:
         headers = {"Authorization": f"Bearer {season.client.token}", "Accept": "application/x-ndjson"}
-        url = f"{service.url}/tournament/{season.client.tournament}/events"
+        url = service.url + path.format(slug=season.client.tournament)
         async with ClientSession() as session, session.get(url, headers=headers) as answer:
             assert answer.status == 200
             async for line in answer.content:

@@ -238,7 +238,7 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
     assert len(before) > 20
     async with service.database.connection() as connection:
-        await defects.note_over(connection, clients_tournament, DefectPart.ANSWERING, ValueError(NAME))
+        await defects.note_over(connection, clients_tournament, DefectPart.JUDGING, ValueError(NAME))
     assert set(await left_in_database(owner)) == {"event", "competitor", "snapshot", "idempotency", "defect"}
     found = [tuple(row) for row in await owner.fetch(documented_finding())]
     assert found == [(shown.client.tournament, str(shown.ids[-1]))]

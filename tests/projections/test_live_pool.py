@@ -35,7 +35,6 @@ from projections.live import pool as pool_module
 from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
-from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
 from tests.desks import (
@@ -820,6 +819,5 @@ async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(
         async with desk.live_pool.pinned(arena.tournament_id) as live:
             for seconds, dropped in ((inf, False), (0.0, True)):
                 monkeypatch.setattr(pool_module, "RELOADED_SECONDS", seconds)
-                with pytest.raises(TournamentDefect):
-                    desk.live_pool.raise_defect(live, DefectPart.ANSWERING, ZeroDivisionError())
+                assert isinstance(desk.live_pool.defective(live, ZeroDivisionError()), TournamentDefect)
                 assert live.dropped is dropped

@@ -126,6 +126,25 @@ async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_again(l
     assert await assert_current(live, POINTS) is not first
 
 
+async def test_an_order_that_could_not_be_made_or_kept_current_is_made_again(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("__init__", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(order.OrderedLines, name, _failing)
+            with pytest.raises(ZeroDivisionError):
+                await live.orders.of(RANKING, POINTS)
+        await assert_current(live, POINTS)
+        fold(live, points((3, POINTS, 9), (4, POINTS, 9)))
+    for _ in range(2):
+        fold(live, redefined(POINTS, sort=Sort.ASC), redefined(POINTS, sort=Sort.DESC))
+        await assert_current(live, POINTS)
+
+
+def _failing(*_: object) -> None:
+    raise ZeroDivisionError
+
+
 async def test_an_order_counts_in_the_size_of_its_live(live: LiveTournament) -> None:
     before = live.size_bytes()
     order = await live.orders.of(RANKING, POINTS)

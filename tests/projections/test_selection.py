@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -87,6 +88,21 @@ def test_each_condition_lets_through_what_meets_it() -> None:
     for chosen, ids in expected:
         assert let_through(live.board, chosen) == ids
         assert whole(Selection(chosen, live.board)) == ids
+
+
+def test_an_item_whose_check_failed_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = CompetitorRegistered(competitor_id=CompetitorId(7), name="Ann")
+    live = live_of(ann, msgspec.structs.replace(ann, competitor_id=CompetitorId(3)))
+    selection = Selection(CompetitorFilter(name="ann"), live.board)
+    for found in ([7, 3], [3]):
+        with monkeypatch.context() as patch:
+            patch.setattr(CompetitorFilter, "lets_through", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                whole(selection)
+        assert whole(selection) == found
+        another = CompetitorChanged(competitor_id=CompetitorId(7), name="Bea")
+        selection.note(another)
+        go_on(live, recorded([another], after=live.head.sequence))
 
 
 # ── Walks while there are changes ───────────────────────────────────────────────────────────────────────

@@ -28,7 +28,6 @@ from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.past import moments
 from projections.past.past import Past
-from projections.tables.defects import DefectPart, is_defect
 from projections.tables.tables import listed_slugs
 
 LISTED_MAX: Final = 100
@@ -137,11 +136,6 @@ class PublicViews:
                 live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
             try:
                 yield live
-            except Exception as error:
-                if is_defect(error) and (frozen := self._frozen.get(live.tournament_id)) is not None:
-                    frozen.live.forget_made()
-                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
-                raise
             finally:
                 self._live_pool.unpin(live)
         except TournamentStopped:
