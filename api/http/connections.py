@@ -10,7 +10,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast, get_args
 
 from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError
@@ -23,7 +23,7 @@ from api.http.request import HttpRequest
 from api.http.settings import CLIENT_CONNECTIONS_MAX
 from engine.domain.errors import StartupRefused, TallybookError, Unreadable
 from engine.process import collector
-from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
+from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED, by_kind
 
 HEAD_SECONDS_MAX: Final = 10.0
 """Time for a whole head, from its first byte; for the first head of a connection, from when the connection was made."""
@@ -51,6 +51,9 @@ CONNECTION_WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
 """Bytes of a body that may wait to be read; twice as many pause its connection. This also bounds the chunks of a body
 that are parsed at once, to one per 16 bytes, because each costs the same, however small."""
+ConnectionEnd = Literal["silent", "unread", "crowded_out", "refused"]
+"""Why the server ends a connection."""
+_ENDED: Final = by_kind(CONNECTIONS_ENDED, get_args(ConnectionEnd))
 
 Answering = Callable[[HttpRequest], Awaitable[Sent]]
 """Makes the answer to a request. Raises nothing but CancelledError."""
@@ -127,7 +130,7 @@ class Connections(Server):
 
 class Connection(RequestHandler):
     """aiohttp's handler, which gives up on a client that takes too long. `on_end` is called when the connection ends,
-    with the reason if the server ended it, or else with "client_gone"."""
+    with "unread" if the server ended it because the client does not read."""
 
     __slots__ = (
         "_connections",
@@ -143,7 +146,7 @@ class Connection(RequestHandler):
         super().__init__(connections, **settings)
         self.answer = connections.answer
         self.has_asked_nothing = True
-        self.on_end: Callable[[str], None] | None = None
+        self.on_end: Callable[[Literal["unread", "client_gone"]], None] | None = None
         self._connections = connections
         self.ignores = self.owes_head = False  # one that owes a head stands in `unheard`
         self._head_bytes = 0
@@ -158,7 +161,7 @@ class Connection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's has its methods, but not its class
         if not self._connections.has_room():
-            CONNECTIONS_ENDED.labels("refused").inc()
+            _ENDED["refused"].inc()
             self.force_close()
             transport.abort()  # saying why would cost more than refusing the next one
             return
@@ -290,12 +293,12 @@ class Connection(RequestHandler):
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def end(self, reason: str, *, at_once: bool = False) -> None:
+    def end(self, reason: ConnectionEnd, *, at_once: bool = False) -> None:
         """Closes the connection, and counts it under `reason`. `at_once`: discards unsent bytes."""
-        CONNECTIONS_ENDED.labels(reason).inc()
+        _ENDED[reason].inc()
         self._connections.unheard.pop(self, None)
         if self.on_end is not None:
-            self.on_end(reason)
+            self.on_end("unread" if reason == "unread" else "client_gone")
         self._is_read()
         if at_once and self.transport is not None:
             self.transport.abort()

@@ -21,11 +21,12 @@ from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
 from api.http.turned_away import Door
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
-from engine.process.telemetry import REQUEST_SECONDS, Lines, observer
+from engine.process.telemetry import ERRORS, REQUEST_SECONDS, Lines, adder, by_kind, observer
 from engine.process.tracing import Spans
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 """Methods that metrics tell apart."""
+_ERRORS: Final = by_kind(ERRORS, {500, *problems.STATUSES.values()})
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -156,4 +157,13 @@ def method_label(method: str) -> str:
 def _observer(method: str, path: str, status: int) -> Callable[[float], None]:
     """The function that observes such answers. There are few, and looking one up each time takes longer than
     observing."""
-    return observer(REQUEST_SECONDS.labels(method_label(method), path, status))
+    observe = observer(REQUEST_SECONDS.labels(method_label(method), path, status))
+    if status < 400:
+        return observe
+    count = adder(_ERRORS[status])
+
+    def observe_error(seconds: float) -> None:
+        observe(seconds)
+        count(1)
+
+    return observe_error

@@ -23,7 +23,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Items
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from asyncpg import PostgresError
 from msgspec import Struct
@@ -97,6 +97,21 @@ class Visitor(Struct, frozen=True):
 
 
 OpenedBy = Opener | Visitor
+StreamEnd = Literal[
+    "client_gone",
+    "unread",
+    "token_ended",
+    "token_unconfirmed",
+    "unpublished",
+    "reset",
+    "log_replaced",
+    "stopped",
+    "defect",
+    "deleted",
+    "database_unavailable",
+    "shutting_down",
+]
+"""Why a stream ends."""
 
 
 class Listening(Protocol):
@@ -127,7 +142,7 @@ class Listening(Protocol):
     def say_caught_up(self, *, is_held: bool) -> None:
         """Reports the end of the log, and whether it is held there."""
 
-    def end(self, why: str) -> None:
+    def end(self, why: StreamEnd) -> None:
         """Ends its stream."""
 
 
@@ -223,7 +238,7 @@ class Follower:
         self._ring_bytes = 0
         self._ring.clear()
 
-    def end_all(self, why: str) -> None:
+    def end_all(self, why: StreamEnd) -> None:
         """Ends all its streams."""
         for listener in list(self.listeners):
             listener.end(why)
@@ -614,7 +629,7 @@ class Streams:
     def _openers(self) -> set[OpenedBy]:
         return {listener.opener for follower in self._followers.values() for listener in follower.listeners}
 
-    def _end(self, openers: set[OpenedBy], why: str) -> None:
+    def _end(self, openers: set[OpenedBy], why: StreamEnd) -> None:
         """Ends the streams of these openers."""
         for follower in list(self._followers.values()):
             for listener in list(follower.listeners):

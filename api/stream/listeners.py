@@ -11,7 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from collections.abc import Sequence as Items
 from functools import wraps
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar, get_args
 
 import structlog
 from aiohttp import ClientConnectionResetError, HttpVersion11
@@ -21,14 +21,14 @@ from api.http.connections import UNREAD_SECONDS_MAX, Connection
 from api.http.reply import Reply, header
 from api.http.request import HttpRequest
 from api.stream import frames
-from api.stream.followers import OpenedBy, Pieces, Streams
+from api.stream.followers import OpenedBy, Pieces, StreamEnd, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
 from api.stream.pace import Pace
 from engine.domain.errors import DatabaseUnavailable, LogForked, ShuttingDown, Unavailable
 from engine.domain.terms import CompetitorId
 from engine.log.heads import Head
 from engine.process.background import set_within
-from engine.process.telemetry import LISTENERS_ENDED
+from engine.process.telemetry import LISTENERS_ENDED, by_kind
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
 
@@ -42,6 +42,7 @@ UNSENT_BYTES_OF_SYSTEM_MAX: Final = 65_536
 """Approximate bytes of a stream that the system may hold for a client. By default, it would hold megabytes for each
 client that does not read."""
 _LAST_CHUNK: Final = b"0\r\n\r\n"
+_ENDED: Final = by_kind(LISTENERS_ENDED, get_args(StreamEnd))
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -243,12 +244,12 @@ class Listener:
             self._write(frames.reset(self._asked.form, head, self._asked.streamed))
         self.end("reset")
 
-    def end(self, why: str) -> None:
+    def end(self, why: StreamEnd) -> None:
         """Ends the stream, if it has not ended yet. Unread bytes are discarded."""
         if self.why:
             return
         self.why = why
-        LISTENERS_ENDED.labels(why).inc()
+        _ENDED[why].inc()
         if self._connection.writing_paused:
             self._transport.abort()
         self._called.set()

@@ -41,7 +41,7 @@ from engine.log.undecoded import Stored
 from engine.process import failpoints, tracing
 from engine.process.background import background, set_within
 from engine.process.failpoints import Point
-from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
+from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND, by_kind
 from projections.past.past import Past
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
@@ -75,6 +75,9 @@ _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
 _LIMIT_SILENCE: Final = "SELECT set_config('idle_session_timeout', $1, false)"
 _STAY: Final = "SELECT 1"
 _UNLOCK: Final = "SELECT set_config('idle_session_timeout', '0', false), pg_advisory_unlock($1)"
+
+_REQUESTS: Final = by_kind(WEBHOOK_REQUESTS, ("taken", "failed"))
+_WEBHOOKS: Final = by_kind(WEBHOOKS, WebhookState)
 
 _logger = structlog.get_logger()
 
@@ -262,7 +265,7 @@ class _Delivering:
             answered = await post(self._clients[delivery.allows_private], delivery.url, message.body, headers)
             if answered.problem is not None:
                 attributes["error.type"] = answered.problem
-        WEBHOOK_REQUESTS.labels("taken" if answered.problem is None else "failed").inc()
+        _REQUESTS["taken" if answered.problem is None else "failed"].inc()
         return answered
 
     async def _move_on(self, delivery: NextDelivery, cursor: Head, to: Head, *, delivered: bool) -> bool:
@@ -316,6 +319,6 @@ class _Delivering:
 def _show_figures(figures: Mapping[WebhookState, WebhookFigures]) -> None:
     """States that are absent have no webhooks."""
     for state in WebhookState:
-        WEBHOOKS.labels(state).set(figures[state].count if state in figures else 0)
+        _WEBHOOKS[state].set(figures[state].count if state in figures else 0)
     active = figures.get(WebhookState.ACTIVE)
     WEBHOOKS_BEHIND.set(0 if active is None else active.behind)

@@ -53,6 +53,7 @@ Metrics (Prometheus; several processes are added up)
 
     tallybook_build_info{version,python,fold_version}: 1
     tallybook_request_seconds{method,route,status}
+    tallybook_errors_total{status}: 400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 414, 415, 422, 429, 431, 500, 503
     tallybook_turned_away_total: requests refused because too many were waiting; not counted above
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_appended_events_total: minus tallybook_folded_events_total, it says how far the workers are behind
@@ -76,7 +77,8 @@ Metrics (Prometheus; several processes are added up)
     running process of a service, Linux only
     tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
     tallybook_erased_competitors_total
-    tallybook_webhooks{state}, tallybook_webhooks_behind: how many events the slowest active one is behind
+    tallybook_webhooks{state}: active, parked, off
+    tallybook_webhooks_behind: how many events the slowest active one is behind
     tallybook_webhook_requests_total{outcome}: taken, failed
 
     of `verify --forever`, on a port of its own; a service's are 0:
@@ -91,10 +93,10 @@ import os
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal, TypeVar
 
 import msgspec
 import structlog
@@ -110,6 +112,7 @@ REQUEST_SECONDS: Final = Histogram(
     ["method", "route", "status"],
     buckets=_SECONDS,
 )
+ERRORS: Final = Count("tallybook_errors", "Requests answered with an error", ["status"])
 
 APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Duration of a group commit", buckets=_SECONDS)
 APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments in a group commit", buckets=_COUNTS)
@@ -193,6 +196,16 @@ UNVERIFIED_SECONDS: Final = Gauge(
     "Longest time since a tournament was last verified",
     multiprocess_mode="livemax",
 )
+
+
+_K = TypeVar("_K")
+_M = TypeVar("_M", Count, Gauge)
+
+
+def by_kind(metric: _M, kinds: Iterable[_K]) -> Mapping[_K, _M]:
+    """The metric for each value of its label. Each is shown as 0 from the start: Prometheus sees no increase in the
+    first value of a series, so that no alert would fire for it."""
+    return {kind: metric.labels(kind) for kind in kinds}
 
 
 _observed: Final[dict[Histogram, list[float]]] = {}

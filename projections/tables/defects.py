@@ -17,7 +17,7 @@ from msgspec import Struct
 from engine.database.pool import DATABASE_TROUBLE, Database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
-from engine.process.telemetry import DEFECTS
+from engine.process.telemetry import DEFECTS, by_kind
 
 SHOWN_SECONDS: Final = 600.0
 """How long a defect is shown after its last occurrence."""
@@ -53,6 +53,9 @@ class DefectPart(StrEnum):
     VERIFYING = "verifying"
 
 
+_DEFECTS: Final = by_kind(DEFECTS, DefectPart)
+
+
 class Defect(Struct, frozen=True):
     """The last defect in one part of the work for a tournament."""
 
@@ -71,7 +74,7 @@ def is_defect(error: BaseException) -> bool:
 
 def alarm(tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
     """Counts and logs a defect."""
-    DEFECTS.labels(part).inc()
+    _DEFECTS[part].inc()
     _logger.error("tournament_defect", tournament_id=tournament_id, part=part, error=_named(error), exc_info=error)
 
 
