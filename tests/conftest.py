@@ -40,6 +40,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from engine.process import collector
 from tests.memory import IN_MEMORY, memory_has_room
 from tests.restoring import database_of, role_settings
+from tests.running import drop_settings
 from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
@@ -72,7 +73,10 @@ PLANS_OF_NODES: Final = "of a distributed database EXPLAIN shows where a stateme
 def pytest_configure() -> None:
     """Has pytest make its temporary directories in memory, unless the environment names another place. Exceptions are
     logged as Python writes them: structlog's default draws all local variables, which takes half a second of
-    processor time, during which nothing else runs."""
+    processor time, during which nothing else runs. The tests see neither what a user has set for another service nor a
+    proxy of theirs."""
+    drop_settings(os.environ)
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1,::1"
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     if _TEMPORARY not in os.environ and memory_has_room():

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ TALLYBOOK: Final = str(Path(sys.executable).with_name("tallybook"))
 COMMAND_SECONDS_MAX: Final = 120.0
 START_SECONDS_MAX: Final = 120.0
 _OF_PYTHON: Final = ("PYTHON", "LANG", "LC_")
+_SETTINGS: Final = ("TALLYBOOK_", "PG", "OTEL_")
+_FOR_TESTS: Final = ("TALLYBOOK_TEST_", "TALLYBOOK_CHROMIUM")
 _LISTENING: Final = re.compile(r"^Listening on (\S+)\. Stop with Ctrl-C\.$", re.MULTILINE)
 
 
@@ -43,8 +45,14 @@ class Said:
 
 def environment(**variables: str) -> dict[str, str]:
     """Of a user who has set just these variables; lines are as long as they are."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TALLYBOOK_", "PG"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
     return inherited | {"COLUMNS": "300"} | variables
+
+
+def drop_settings(variables: MutableMapping[str, str]) -> None:
+    """Removes what a user of this machine has set for the service, PostgreSQL or OpenTelemetry."""
+    for name in [one for one in variables if one.startswith(_SETTINGS) and not one.startswith(_FOR_TESTS)]:
+        del variables[name]
 
 
 def said(*arguments: str, cwd: Path | None = None, stdin: Path = Path(os.devnull), **variables: str) -> Said:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.desks import until
-from tests.running import lives
+from tests.running import drop_settings, lives
 
 _STARTS_A_WORKER = """
 import signal, sys
@@ -31,3 +31,15 @@ async def test_a_command_does_not_outlive_the_test_run_that_was_killed(dsn: str,
     run.kill()
     await run.wait()
     await until(lambda: not lives(pid))
+
+
+def test_what_a_user_has_set_reaches_no_test() -> None:
+    kept = {"PATH": "/bin", "HOME": "/home/me", "TALLYBOOK_TEST_EXAMPLES": "500", "TALLYBOOK_CHROMIUM": "/bin/chromium"}
+    variables = kept | {
+        "TALLYBOOK_DATABASE_URL": "postgresql://db.example/tallybook",
+        "PGHOST": "db.example",
+        "PGPASSWORD": "secret",
+        "OTEL_TRACES_EXPORTER": "otlp",
+    }
+    drop_settings(variables)
+    assert variables == kept
