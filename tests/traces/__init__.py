@@ -50,7 +50,8 @@ accepts the trace of each tournament, and refuses it with one line changed. A li
     playing.py      the processes, the clients and what happens to them
     lines.py        a line, a trace, and the log in the end
     conformance.py  whether the model can do what a trace says
-    changes.py      changes of one line, and which of them nobody can find
+    changes.py      changes of one line
+    facts.py        what a trace must not say, whatever the model does
 
     python -m tests.traces --minutes 10       plays and checks; `make model` does so for some minutes
 """

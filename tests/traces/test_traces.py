@@ -10,14 +10,26 @@ from msgspec.structs import replace
 from tests.faults.conftest import prepared, trial
 from tests.faults.table import Trial
 from tests.model.state import Kind
-from tests.traces.changes import changes, is_legal
+from tests.traces.changes import (
+    CLOSE_BY,
+    DROPPED,
+    ELSE,
+    ELSEWHERE,
+    OTHER_CHECKPOINT,
+    OTHER_LIVE,
+    TWICE,
+    changes,
+)
 from tests.traces.conformance import PATIENT_STATES_MAX, misfit
+from tests.traces.facts import untruth
 from tests.traces.lines import DATABASE, Did, Entry, Line, Log, Lost, Said, Trace, without_failed_reads
 from tests.traces.playing import LOSING, Fault, some_faults, traces
 
 __all__ = ["prepared", "trial"]  # fixtures
 
 CHANGES = 4
+FEWER = CLOSE_BY[1]
+A_START = (DROPPED, TWICE, ELSEWHERE)
 
 
 def _trace(log: Log, *lines: tuple[int, Did, dict[str, Any]]) -> Trace:
@@ -159,16 +171,20 @@ overtaken while the next one is under way, which the process has judged by the l
 nothing that is lost, and goes on."""
 
 
-async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_changed(
+def untruths_accepted(trace: Trace, count: int) -> list[str]:
+    """Of that many traces with a line that cannot be true, those that the model accepts."""
+    untrue = [one for one in changes(trace) if untruth(one.changed)]
+    return [one.told for one in Random(1).sample(untrue, count) if not misfit(one.changed)]
+
+
+async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_untrue(
     trial: Callable[[float], Trial],
 ) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED, Fault.CUT_OFF]):
         assert sum(line.did is Did.STARTED for line in trace.lines) > 2
         assert any(line.did is Did.FORGOT for line in trace.lines)
-        assert misfit(trace, PATIENT_STATES_MAX) == ""
-        changed = [one for one in changes(trace) if not is_legal(trace, one)]
-        accepted = [one.told for one in Random(1).sample(changed, CHANGES) if not misfit(one.changed)]
-        assert accepted == []
+        assert misfit(trace, PATIENT_STATES_MAX) == untruth(trace) == ""
+        assert untruths_accepted(trace, CHANGES) == []
 
 
 def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -> None:
@@ -178,14 +194,12 @@ def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -
 
 
 @pytest.mark.parametrize("fault", [Fault.RESTORED, pytest.param(Fault.LAGGED, marks=pytest.mark.long)])
-async def test_the_model_accepts_what_processes_did_whose_log_was_replaced_and_refuses_it_with_a_line_changed(
+async def test_the_model_accepts_what_processes_did_whose_log_was_replaced_and_refuses_it_with_a_line_untrue(
     trial: Callable[[float], Trial], fault: Fault
 ) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[fault]):
-        assert misfit(trace, PATIENT_STATES_MAX) == ""
-        changed = [one for one in changes(trace) if not is_legal(trace, one)]
-        accepted = [one.told for one in Random(1).sample(changed, CHANGES // 2) if not misfit(one.changed)]
-        assert accepted == []
+        assert misfit(trace, PATIENT_STATES_MAX) == untruth(trace) == ""
+        assert untruths_accepted(trace, CHANGES // 2) == []
 
 
 def test_a_process_takes_the_log_for_another_one_if_and_only_if_it_is_another_one() -> None:
@@ -213,12 +227,77 @@ def test_one_of_the_faults_at_most_loses_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "trace", [pytest.param(TOGETHER, marks=pytest.mark.long), UNSAVED, SAVED_MEANWHILE, LACKING, UNSHOWN, REPLACED]
+    ("trace", "legal"),
+    [
+        pytest.param(
+            TOGETHER,
+            {0: A_START, 1: A_START, 7: (DROPPED,), 15: (TWICE,), 25: (TWICE,)},
+            marks=pytest.mark.long,
+            id="together",
+        ),
+        pytest.param(
+            UNSAVED,
+            {
+                **dict.fromkeys((0, 1, 2, 12), A_START),
+                7: (TWICE, ELSEWHERE, OTHER_CHECKPOINT),
+                13: (TWICE, OTHER_CHECKPOINT),
+                14: (DROPPED,),
+            },
+            id="unsaved",
+        ),
+        pytest.param(
+            SAVED_MEANWHILE,
+            {
+                **dict.fromkeys((0, 1, 2), A_START),
+                7: (TWICE, OTHER_CHECKPOINT),
+                10: (DROPPED, FEWER),
+                13: (TWICE,),
+                14: (DROPPED,),
+            },
+            id="saved meanwhile",
+        ),
+        pytest.param(
+            LACKING,
+            {
+                0: A_START,
+                **dict.fromkeys((5, 8), (TWICE, OTHER_CHECKPOINT)),
+                **dict.fromkeys((6, 9), (DROPPED, FEWER)),
+                7: (TWICE,),
+            },
+            id="lacking",
+        ),
+        pytest.param(UNSHOWN, {0: A_START, 1: A_START, 2: (DROPPED,), 3: (TWICE,)}, id="unshown"),
+        pytest.param(
+            REPLACED,
+            {
+                **dict.fromkeys((0, 1, 14), A_START),
+                10: (ELSE,),
+                13: (*A_START, OTHER_LIVE),
+            },
+            id="replaced",
+        ),
+    ],
 )
-def test_every_change_of_a_line_of_a_rare_trace_is_found_or_is_legal(trace: Trace) -> None:
-    assert misfit(trace) == ""
-    accepted = [one for one in changes(trace) if not misfit(one.changed)]
-    assert [one.told for one in accepted if not is_legal(trace, one)] == []
+def test_of_a_rare_trace_the_model_accepts_the_legal_changes_and_no_other(
+    trace: Trace, legal: dict[int, tuple[str, ...]]
+) -> None:
+    """By line, the changes that leave a trace which processes could have left as well:
+
+    - A process may start twice. Nobody sees the start of a process that has nothing to do, or that is only read from;
+      nor whether one that died had been asked for a list.
+    - A judging that takes nothing may be left out: the next one refuses the same. A key may be noted once more by a
+      process that was asked twice. What nobody heard of may have been another request.
+    - A worker may read again what it does not save. One that dies may have saved what it does not say it has.
+    - What workers did about events before the play does not matter. They may begin before the play, or, when PostgreSQL
+      was killed, before what they had saved.
+    - Lines about lost connections say what may have happened meanwhile, and need not have.
+    """
+    assert misfit(trace) == untruth(trace) == ""
+    accepted: dict[int, tuple[str, ...]] = {}
+    for one in changes(trace):
+        if not misfit(one.changed):
+            accepted[one.place] = (*accepted.get(one.place, ()), one.what)
+    assert accepted == dict(sorted(legal.items()))
 
 
 def test_workers_save_twice_only_if_postgresql_was_killed() -> None:
@@ -235,8 +314,8 @@ def test_a_read_that_failed_is_passed_over_and_no_other() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-async def test_every_change_of_a_line_is_found_or_is_legal(trial: Callable[[float], Trial]) -> None:
+async def test_the_model_refuses_every_change_of_a_line_that_cannot_be_true(trial: Callable[[float], Trial]) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=2, requests=4, faults=[Fault.KILLED]):
         assert misfit(trace, PATIENT_STATES_MAX) == ""
         accepted = [one for one in changes(trace) if not misfit(one.changed)]
-        assert [one.told for one in accepted if not is_legal(trace, one)] == []
+        assert [(one.told, why) for one in accepted if (why := untruth(one.changed))] == []
