@@ -93,7 +93,7 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tournament_id, idempotency_key)
 ) WITH (autovacuum_freeze_min_age = 0);
 COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
-COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes; behind them the name of the import that made the request, see engine/log/import_runs.py. Empty: the request named somebody who was erased, so any with the key is a repeat.';
+COMMENT ON COLUMN idempotency.fingerprint IS '32 bytes, of which the first 8 tell the operation and its path; behind them the name of the import that made the request, see engine/log/import_runs.py. Only the first 8: the request named somebody who was erased.';
 CREATE INDEX idempotency_import ON idempotency (tournament_id, substring(fingerprint FROM 33), sequence)
     WHERE octet_length(fingerprint) > 32;
 
@@ -219,7 +219,7 @@ $$;
 CREATE FUNCTION refuse_all_but_emptying() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.fingerprint <> '' OR to_jsonb(NEW) - 'fingerprint' <> to_jsonb(OLD) - 'fingerprint' THEN
+    IF NEW.fingerprint <> substring(OLD.fingerprint FOR 8) OR to_jsonb(NEW) - 'fingerprint' <> to_jsonb(OLD) - 'fingerprint' THEN
         RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
             USING ERRCODE = 'insufficient_privilege';
     END IF;
@@ -472,7 +472,8 @@ BEGIN
             END IF;
             IF v_seen IS NOT NULL THEN
                 v_is_new := false;
-                answers[r] := CASE WHEN v_seen.fingerprint IN (p_fingerprints[r], '') THEN -v_seen.sequence ELSE 0 END;
+                answers[r] := CASE WHEN v_seen.fingerprint IN (p_fingerprints[r], substring(p_fingerprints[r] FOR 8))
+                                   THEN -v_seen.sequence ELSE 0 END;
             ELSIF p_keys[r] IS NOT NULL AND v_refusals > p_refusals AND EXISTS (
                 SELECT FROM refusal AS f
                 WHERE f.tournament_id = p_tournament_id AND f.idempotency_key = p_keys[r] AND f.number > p_refusals
@@ -547,7 +548,7 @@ BEGIN
             WHERE e.kind = 'CompetitorErased'
         );
         UPDATE idempotency AS i
-            SET fingerprint = ''
+            SET fingerprint = substring(i.fingerprint FOR 8)
             WHERE i.tournament_id = p_tournament_id AND i.idempotency_key IN (
                 SELECT e.idempotency_key
                 FROM event AS e

@@ -37,9 +37,9 @@ from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, U
 from engine.domain.events import CompetitorRegistered, Ignored
 from engine.domain.judging import decide
 from engine.domain.state import State
-from engine.domain.terms import OPERATOR, CompetitorId
+from engine.domain.terms import OPERATION_BYTES, OPERATOR, CompetitorId
 from engine.log import reading, registry
-from engine.log.appending import ERASED_FINGERPRINT
+from engine.log.appending import is_repeat
 from projections.board.board import Board, Revisions, fold
 from projections.live.tournament import LiveTournament
 
@@ -138,7 +138,8 @@ def _fingerprint(line: ImportLine, occurrence: int, secret: bytes) -> bytes:
     """
     form = {"name": line.name.strip(), "color": line.color, "parent": _parent_text(line), "occurrence": str(occurrence)}
     form |= {f"tag {n}": tag for n, tag in enumerate(_tags(line))}
-    return hmac.digest(secret, fingerprint("IMPORT", "competitor", form), sha256)
+    said = fingerprint("IMPORT", "competitor", form)
+    return said[:OPERATION_BYTES] + hmac.digest(secret, said, sha256)[OPERATION_BYTES:]
 
 
 async def _known(
@@ -159,9 +160,7 @@ async def _known(
             used = found.get(one.key)
             if used is None:
                 continue
-            if used.fingerprint in (one.fingerprint, ERASED_FINGERPRINT) and isinstance(
-                used.recorded.event, CompetitorRegistered
-            ):
+            if is_repeat(one.fingerprint, used.fingerprint) and isinstance(used.recorded.event, CompetitorRegistered):
                 known[one.key] = used.recorded.event.competitor_id
             elif isinstance(used.recorded.event, Ignored):
                 reason = f"it was registered as event {used.recorded.sequence}, which the operator has set aside"

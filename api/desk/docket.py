@@ -62,11 +62,11 @@ from engine.domain.events import (
     Recorded,
 )
 from engine.domain.judging import NothingDue, decide, decide_at
+from engine.domain.rejudging import may_have_made
 from engine.domain.terms import OPERATOR, ActorId, Sequence
 from engine.log import appending, heads, reading
 from engine.log.appender import Appender, Outcome, batch_size
 from engine.log.appending import (
-    ERASED_FINGERPRINT,
     Appended,
     Block,
     KeyOutcome,
@@ -578,7 +578,7 @@ class Docket:
         for (case, refusal), answer in zip(refused, answers, strict=True):
             if answer.used is None:
                 case.fail(refusal)
-            elif answer.used.fingerprint in (case.fingerprint, ERASED_FINGERPRINT):
+            elif appending.is_repeat(case.fingerprint, answer.used.fingerprint):
                 self._in_background(self._replay(case, answer.used.sequence), [case])
             else:
                 case.fail(KeyReused())
@@ -613,6 +613,8 @@ class Docket:
             set_aside = [one.sequence for one in recorded if isinstance(one.event, Ignored)]
             if set_aside:
                 case.fail(Conflict(f"This was recorded as event {set_aside[0]}, which the operator has set aside."))
+            elif not may_have_made(case.command, [one.event for one in recorded]):
+                case.fail(KeyReused())
             else:
                 case.succeed(Receipt(tuple([one.event for one in recorded]), sequence, replayed=True), monotonic())
 

@@ -1,6 +1,7 @@
 """Whether an event of a log could have been made: events are judged again by the rules that judged the commands.
 
     impossible(state, sequence, event) → why not, or None
+    may_have_made(command, events)     → whether a repeated request can be the one that made them
 
 Pure. `judging.decide` is the only statement of the rules. Each event determines the command that led to it. If `decide`
 refuses that command, or returns another event for it, no process of this program can have recorded the event. This file
@@ -12,15 +13,16 @@ becomes stricter, RULES is raised, and the new rule holds only for blocks of the
 """
 
 from collections.abc import Collection
+from collections.abc import Sequence as Items
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
-from engine.domain.events import Event
+from engine.domain.events import Event, Naming
 from engine.domain.judging import add_competition, decide, refuse_points, register_competitor
 from engine.domain.state import RankingState, State
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
@@ -49,6 +51,25 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     if decided is event or decided == event:
         return None
     return "could not be made: judging would have written other values"
+
+
+def may_have_made(command: Command, made: Items[Event]) -> bool:
+    """Whether `command`, from a request of the same operation and path, can have made these events. This is doubtful
+    only if personal fields of an event were erased; then compares everything that is left of the events."""
+    if not any(isinstance(event, Naming) and event.commitment is not UNSET for event in made):
+        return True
+    asked = command.items if isinstance(command, commands.RegisterCompetitors) else (command,)
+    return len(asked) == len(made) and all(map(_may_have_made_one, asked, made))
+
+
+def _may_have_made_one(command: Command, event: Event) -> bool:
+    assert isinstance(command, commands.RegisterCompetitor | commands.ChangeCompetitor)
+    assert isinstance(event, Naming)
+    if command.parent_id != event.parent_id:
+        return False
+    if event.commitment is not UNSET or isinstance(command.name, UnsetType):
+        return True
+    return command.name.strip() == event.name
 
 
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:

@@ -75,6 +75,9 @@ SCORE_PARTICIPANTS_MAX: Final = 2
 SET_ASIDE_MAX: Final = 10**18 - 1
 """The last sequence that can be set aside: the view `set_aside` reads 18 digits."""
 ID_MAX: Final = 9_223_372_036_854_775_807
+OPERATION_BYTES: Final = 8
+"""The first bytes of the fingerprint of a request, which tell its operation and path. Of a request that named an erased
+competitor, only these are left."""
 
 
 def name_fault(text: str) -> str | None:

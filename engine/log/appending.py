@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from engine.database.pool import casts_doubt
 from engine.domain.events import Event, Recorded
-from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.domain.terms import OPERATION_BYTES, ActorId, Sequence, TournamentId
 from engine.log import codec
 from engine.process import failpoints
 from engine.process.tracing import RequestSpan
@@ -411,8 +411,10 @@ def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ..
     return tuple(accumulate(counts[:-1], initial=first_sequence))
 
 
-ERASED_FINGERPRINT: Final = b""
-"""Replaces the fingerprint of a request that named an erased competitor: any request with its key is a repeat."""
+def is_repeat(fingerprint: bytes | None, used: bytes) -> bool:
+    """Whether a request with this fingerprint can be the one that used its key with the other one. If only the
+    operation is left of that, `may_have_made` compares what is left of the events."""
+    return fingerprint is not None and used in (fingerprint, fingerprint[:OPERATION_BYTES])
 
 
 class KeyUse(Struct, frozen=True):

@@ -23,7 +23,7 @@ from api.webhooks.webhooks import add_webhook
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import OPERATION_BYTES, Sequence, TournamentId
 from engine.log import reading, undecoded
 from projections.past import searches
 from projections.past.mentions import MENTIONS_MAX
@@ -32,7 +32,7 @@ from projections.tables.defects import DefectPart
 from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api import streams
-from tests.api.asking import READS, keyed, path_of, query_of, refused, with_points
+from tests.api.asking import READS, WRITES, ask, keyed, path_of, query_of, refused, with_points
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import Board, board, change, other_dsn
 from tests.api.receiver import Receiver, delivering, receiver_on
@@ -69,9 +69,10 @@ def traces(slug: str = "") -> dict[str, bytes]:
     found = {what: form for text in (NAME, LATER, TAG, COLOR) for what, form in forms_of(text).items()}
     if slug:
         path = f"/tournament/{slug}/competitors.json"
-        found["SHA-256 of the request"] = fingerprint("POST", path, REQUEST).hex().encode()
+        found["SHA-256 of the request"] = fingerprint("POST", path, REQUEST)[OPERATION_BYTES:].hex().encode()
     form = {"name": NAME, "color": COLOR, "parent": "", "occurrence": "1", "tag 0": TAG}
-    found["SHA-256 of the line of an import"] = fingerprint("IMPORT", "competitor", form).hex().encode()
+    line = fingerprint("IMPORT", "competitor", form)[OPERATION_BYTES:]
+    found["SHA-256 of the line of an import"] = line.hex().encode()
     return found
 
 
@@ -422,6 +423,45 @@ async def test_a_webhook_that_is_behind_forgets_what_it_has_not_sent(
         head = await owner.fetchval("SELECT sequence FROM head")
         await until(lambda: has_come(receiver, head))
     assert [got.sequence for got in receiver.got if given_away(got.body)] == []
+
+
+async def test_the_key_of_a_request_that_named_the_erased_repeats_that_request_alone(
+    shown: Season, owner: asyncpg.Connection
+) -> None:
+    client, erased = shown.client, shown.ids[-1]
+    others = {"items": json.dumps([{"name": "Ann"}, {"name": "Quill"}])}
+    ann, quill = (await client.post("competitors.json", others, keyed("two"))).json["competitors"]["competitor"]
+    renamed = f"competitors/{erased}.json", {"name": "Feather"}
+    assert (await client.put(*renamed, keyed("renamed"))).status == 200
+    await client.put(f"competitors/{quill['id']}/erase.json")
+    await erase(shown)
+
+    for form, key, ids in ((REQUEST, "client-chosen", [erased]), (others, "two", [ann["id"], quill["id"]])):
+        again = await client.post("competitors.json", form, keyed(key))
+        assert (again.status, again.headers.get("Idempotency-Replayed")) == (200, "true"), again.body
+        found = [again.json["competitor"]] if key != "two" else again.json["competitors"]["competitor"]
+        assert [one["id"] for one in found] == ids
+    assert (await client.put(*renamed, keyed("renamed"))).headers["Idempotency-Replayed"] == "true"
+
+    async def rest() -> list[object]:
+        tables = ("event", "idempotency", "refusal")
+        return [await owner.fetch(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
+
+    before = await rest()
+    different = [
+        *(({"items": json.dumps(items)}, "two") for items in ([{"name": "Eve"}, {"name": "Quill"}], [{"name": "Ann"}])),
+        ({"name": "Ann"}, "two"),
+        (others, "client-chosen"),
+        (REQUEST | {"parent": shown.ids[0]}, "client-chosen"),
+    ]
+    answers = [await client.post("competitors.json", form, keyed(key)) for form, key in different]
+    answers.append(await client.put(renamed[0], {"parent": shown.ids[0]}, keyed("renamed")))
+    for name in WRITES:
+        if name != "POST competitors.json":
+            answers += [await ask(name, shown, client, keyed(key)) for key in ("client-chosen", "renamed", "two")]
+    for answer in answers:
+        refused(answer, 422, "Idempotency-Key")
+    assert await rest() == before
 
 
 async def test_only_an_event_that_says_so_erases_and_only_what_it_is_about(

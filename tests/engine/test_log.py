@@ -1126,7 +1126,7 @@ async def test_the_service_may_change_the_log_in_no_way_also_where_it_logs_in_as
 async def test_the_owners_slips_are_refused(
     owner: asyncpg.Connection, database: Database, tournament_id: TournamentId, table: str
 ) -> None:
-    await appended(database, block(tournament_id, request(key="k")))
+    await appended(database, block(tournament_id, request(key="k", fingerprint=bytes(32))))
     refused = ["DELETE", "TRUNCATE"] if table in ("append_lock", "refusal") else ["UPDATE", "DELETE", "TRUNCATE"]
     for kind in refused:
         with pytest.raises(

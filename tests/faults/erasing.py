@@ -128,15 +128,17 @@ async def _erase(stage: Stage, victims: list[Victim], pause: float = 0.0) -> Non
         await _definite(stage, "PUT", path, {}, f"erase-{one.names[0]}")
 
 
-async def _definite(stage: Stage, method: str, path: str, form: dict[str, object], key: str) -> Answer:
-    """The 200 that it is answered in the end, by one of the services."""
+async def _definite(
+    stage: Stage, method: str, path: str, form: dict[str, object], key: str, status: int = 200
+) -> Answer:
+    """What it is answered in the end, with this status, by one of the services."""
     deadline, n = time.monotonic() + ANSWER_SECONDS_MAX, 0
     while True:
         caller, n = stage.caller(n % len(stage.services)), n + 1
         answer: Answer | str
         try:
             answer = await caller.ask(method, path, form, f"{key}-key")
-            if answer.status == 200:
+            if answer.status == status:
                 return answer
         except (NotSent, OSError, EOFError, TimeoutError) as error:
             answer = repr(error)
@@ -156,7 +158,11 @@ async def _command(stage: Stage, *arguments: str) -> str:
 
 
 async def _look_forgotten(trial: Trial, stage: Stage, victims: list[Victim]) -> int:
-    """Searches everything, and returns how many places that were."""
+    """Searches everything, and returns how many places that were. The keys of the requests that named somebody are
+    those of no others."""
+    for one in victims:
+        path = f"/tournament/{stage.arenas[one.place].slug}/competitions.json"
+        await _definite(stage, "POST", path, {"group_id": 1}, one.names[0], 422)
     forms = {what: form for one in victims for name in one.names for what, form in forms_of(name).items()}
     keys = {f"{name}-key" for one in victims for name in (*one.names, f"erase-{one.names[0]}")}
     searched = 0
