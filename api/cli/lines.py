@@ -15,6 +15,7 @@ from api.interface.declarations import RecallContext
 from api.interface.names import Names
 from api.interface.questions import with_days
 from api.interface.rendering import Answer, TaggedBody
+from engine.domain.errors import Overtaken
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
@@ -111,7 +112,11 @@ async def told(
     """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
     answer = Answer("told", shape)
     context = RecallContext(live, Past(desk.database), TimeSlices(), _begun)
-    answered = await answering(context, answer, with_days(live.board, question))
+    asked = with_days(live.board, question)
+    try:
+        answered = await answering(context, answer, asked)
+    except Overtaken:
+        answered = await answering(await context.at_rest(), answer, asked)
     body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
     return cast(_T, answer.payload(body))
 

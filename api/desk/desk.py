@@ -54,6 +54,7 @@ from projections.live.caused import CausedPointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 from projections.tables import tables
 from projections.tables.sizes import MEMORY_BYTES
 from projections.tables.wakeup import Waker
@@ -256,6 +257,7 @@ class Desk:
     async def _foreseen(
         self, live: LiveTournament, command: Previewed, caused: CausedPointsFollower | None = None
     ) -> tuple[Event, ...]:
+        tries = Tries()
         while True:
             if caused is not None:
                 command = msgspec.structs.replace(command, caused=caused.now())
@@ -265,6 +267,7 @@ class Desk:
                 return decide(live.board, command)
             except LacksResults as lack:
                 await read_results(self.live_pool, live, lack.ranking_ids)
+                tries.again()
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

@@ -33,6 +33,7 @@ from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.live.given_results import read_results
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 
 _TakingBack = VoidCompetition | ReversePoints
 DIVIDED_ATTEMPTS_MAX: Final = 3
@@ -72,7 +73,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     added = await _added(desk, live, name)
     if only_of is not None and added.actors != {only_of}:
         raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
-    attempts = 0
+    attempts, tries = 0, Tries()
     with closing(_Planning(desk, live, name, added)) as planning:
         while True:
             try:
@@ -81,6 +82,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
                 attempts += 1
             except LacksResults as lack:
                 await read_results(desk.live_pool, live, lack.ranking_ids)
+                tries.again()
     return planned if planned.commands else replace(planned, commands=await _record(desk, live, name, added))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
@@ -91,6 +92,12 @@ class RecallContext(Struct):
         if ranking_id in self.hidden:
             raise NotFound.of("ranking", ranking_id)
 
+    async def at_rest(self) -> "RecallContext":
+        """The same, with a live that stays at the present head: for who was Overtaken. Raises as `Past`."""
+        head = self.live.head
+        still = await live_at(self.past, self.live, head.sequence)
+        return msgspec.structs.replace(self, live=still, log_head=self.log_head or head)
+
     async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
         """Reads what the competitors of a ranking got in each competition up to an event, `without` what was left out
         then. Raises as `Past`."""
@@ -106,6 +113,20 @@ class RecallContext(Struct):
         sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         give_sums(then.board, ranking_id, sums)
+
+
+async def live_at(past: Past, live: LiveTournament, end: Sequence) -> LiveTournament:
+    """The tournament of `live` after the event `end`, as a separate live into which nothing is folded. Raises as
+    `Past`."""
+    tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
+    expired_until = live.expired_until if live.expires and end == head.sequence else None
+    board = await moments.board_after(past, tournament_id, end, head.sequence)
+    told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
+    still = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
+    still.recorded_at = await moments.recorded_at(past, tournament_id, end)
+    if expired_until is not None:
+        still.nothing_due(expired_until)
+    return still
 
 
 class Recall(Enveloped, frozen=True, kw_only=True):

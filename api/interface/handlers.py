@@ -65,6 +65,7 @@ from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
 from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
     HistoryReplaced,
+    Overtaken,
     QueueFull,
     Unreadable,
 )
@@ -184,19 +185,22 @@ class Handlers:
 
     def _recall_handler(self, operation: Recall) -> Handler:
         known, looked_up, compression = self.access.known, self.access.looked_up, self._compression
-        scope, render, answer_of = scope_of(operation), operation.render, operation.answer
+        scope, fields, render, answer_of = scope_of(operation), operation.fields, operation.render, operation.answer
         is_of_ranking = "{ranking_id}" in operation.path
 
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = known(incoming, scope) or await looked_up(incoming, scope)
-            arguments = _read_query(incoming.request, operation)
+            arguments = read_query(_query(incoming.request), fields)
             question = operation.question(**incoming.ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
                 if is_of_ranking:
                     ranking_of(context.live.board, question.ranking_id)
                 if arguments:
                     question = with_days(context.live.board, question)
-                answer = await render(context, answer_of, question)
+                try:
+                    answer = await render(context, answer_of, question)
+                except Overtaken:
+                    answer = await render(await context.at_rest(), answer_of, question)
             return compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
             ) or await compression.reply(incoming.request, answer.body, etag=answer.etag)
@@ -427,7 +431,7 @@ def _refuse_query(request: HttpRequest) -> None:
     read_query(_query(request), ())
 
 
-def _read_query(request: HttpRequest, operation: Read | Recall | Preview) -> dict[str, Any]:
+def _read_query(request: HttpRequest, operation: Read | Preview) -> dict[str, Any]:
     return read_query(_query(request), operation.fields)
 
 

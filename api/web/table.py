@@ -16,7 +16,7 @@ from api.interface.declarations import RecallContext
 from api.interface.lookup import ranking_of, unity_of
 from api.interface.questions import moved
 from api.interface.resources.classifications import lines_then, shown_values
-from api.interface.resources.expiring import Structure
+from api.interface.resources.expiring import CountingLines
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_date
@@ -36,6 +36,7 @@ from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable
+from projections.live.tries import Tries
 from projections.past import folds, moments, searches
 from projections.past.losses import Losses
 from projections.past.moments import AtSequence, PastBoard
@@ -323,7 +324,7 @@ async def _defended(
 ) -> Mapping[CompetitorId, int] | None:
     """The points that competitors lose within DEFENDED. None: the unity's points do not expire, it counts results, or
     too much would have to be read."""
-    live = context.live
+    live, tries = context.live, Tries()
     while True:
         board = live.board
         ranking, expired_by = board.rankings[ranking_id], live.expired_by
@@ -333,14 +334,15 @@ async def _defended(
         now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
         totals = {one: unity.totals.get(one) for one in competitor_ids}
         losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
-        with Structure(live) as structure:
+        with CountingLines(live, ranking_id) as lines:
             try:
                 upto = live.head.sequence
                 await folds.follow_losses(context.past, live.tournament_id, board, losses, upto, DEFENDED_EVENTS_MAX)
             except TooMuchWork:
                 return None
-        if not structure.has_changed:  # otherwise, lines that no longer count may have been read
+        if not lines.have_changed:
             return {one: totals[one] - left for one, left in losses.totals.items()}
+        tries.again()
 
 
 def _others(ranking: Ranking, unity_id: UnityId | None) -> list[UnityId]:

@@ -22,6 +22,7 @@ from projections.board.competition_sums import CompetitionSums, SumsByCompetitio
 from projections.board.order import OrderedLines
 from projections.live.followed_sums import FollowedSums, ReadSums
 from projections.live.orders import Orders
+from projections.live.tries import Tries
 
 KNOWN_RANKINGS_MAX: Final = 16
 """Rankings of one tournament whose computed lines are kept."""
@@ -143,7 +144,9 @@ class Classifications:
                     self._forget_most(ranking_id)
 
     async def _current(self, ranking_id: RankingId, read: ReadSums) -> tuple[Ranking, OrderedLines | None]:
-        """The ranking with everything that its lines are made from, and its order by the leading criteria, if any."""
+        """The ranking with everything that its lines are made from, and its order by the leading criteria, if any.
+        Raises Overtaken."""
+        tries = Tries()
         while True:
             if lacks_sums(self._board().rankings[ranking_id]):
                 await self._followed_sums.follow(ranking_id, read)
@@ -152,7 +155,7 @@ class Classifications:
             ranking = self._board().rankings[ranking_id]
             if unity_ids == self._unity_ids(ranking_id) and not lacks_sums(ranking):
                 return ranking, order
-            # others were declared meanwhile, or the board was replaced
+            tries.again()  # others were declared meanwhile, or the sums no longer hold
 
     @contextmanager
     def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:

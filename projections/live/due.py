@@ -28,6 +28,7 @@ from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 
 
 class DuePoints:
@@ -50,8 +51,8 @@ class DuePoints:
         return self._head == self._live.head
 
     async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        live = self._live
+        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and Overtaken."""
+        live, tries = self._live, Tries()
         head, self._head = live.head, None
         open_ones = {one for one, ranking in live.board.rankings.items() if ranking.closed_at is None}
         before, self._before = self._before, None
@@ -66,6 +67,7 @@ class DuePoints:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events, self._head = decided, head
                 return
+            tries.again()
 
 
 class ReopenedPoints:
@@ -87,14 +89,15 @@ class ReopenedPoints:
         return not self._stale and self._until == self._live.boundaries[0]
 
     async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        live = self._live
+        """Reads and sums the points. Raises as `DuePoints.look_up`."""
+        live, tries = self._live, Tries()
         began, expiration = live.expired_until, Expiration(live.board, self._until, self._until)
         await _take_all(expiration, _given_between(live, live_pool, began, self._until, [self._ranking_id]))
         while not self._stale:
             if (decided := await _decided(expiration, live, live_pool)) is not None:
                 self.events = decided
                 return
+            tries.again()
 
     def close(self) -> None:
         """Stops following. Idempotent."""
@@ -137,13 +140,17 @@ class RedatedPoints(PointsFollower):
         return self._decided
 
     async def look_up(self, live_pool: LivePool) -> None:
-        """Reads and sums the points. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        """Reads and sums the points. Raises as `DuePoints.look_up`."""
+        tries = Tries()
         await super().look_up(live_pool)
-        while self._decided is None:
+        while True:
             self._look_at_since()
             self._since = []  # or the sums would change while they are being read
             self._outdated = False
             self._decided = await _decided(self._redating, self._live, live_pool)
+            if self._decided is not None:
+                break
+            tries.again()
         self._look_at_since()
 
     def _follow(self, recorded: Recorded) -> None:

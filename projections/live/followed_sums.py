@@ -5,13 +5,14 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from weakref import WeakValueDictionary
 
 from engine.domain.events import CompetitionChanged, Points, PointsAdded, Recorded
 from engine.domain.terms import RankingId, Sequence
+from engine.process.background import SharedTasks
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.live.tries import Tries
 
 ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
 """Reads the sums of a ranking from the log as they were after an event, without the points to leave out."""
@@ -28,7 +29,7 @@ class FollowedSums:
         self._sequence = sequence
         self._now = now
         self._redated = 0  # how often dates have changed while the log was read
-        self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
+        self._reading = SharedTasks[RankingId, None]()
         self._missed: dict[RankingId, deque[tuple[Sequence, Points]]] = {}
         self._followed: set[RankingId] = set()
 
@@ -51,30 +52,37 @@ class FollowedSums:
             self._redated += 1
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
-        """Returns when the board has the ranking's sums of competitions. Raises the errors of `read`."""
-        async with self._asking.setdefault(ranking_id, asyncio.Lock()):
-            while (board := self._board()).rankings[ranking_id].competition_sums is None:
-                missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
-                without, redated = left_out(board, ranking_id, self._now()), self._redated
-                is_added = True
-                try:
-                    sums = await read(ranking_id, self._sequence(), without)
-                    time_slice = TimeSlice()
-                    while missed:
-                        sequence, points = missed.popleft()
-                        is_added = is_added and isinstance(points, PointsAdded)
-                        sums.count(sequence, points)
-                        if time_slice.over:
-                            await time_slice.give_way()
-                    # Read the sums again if the board was replaced, since its changes were not noted, or if different
-                    # points are left out by now. If points expire, also read again after a reversal, an expiry or a
-                    # change of a date.
-                    if (
-                        board is self._board()
-                        and without == left_out(board, ranking_id, self._now())
-                        and (without.expired is None or (is_added and redated == self._redated))
-                    ):
-                        give_sums(board, ranking_id, sums)
-                        self._followed.add(ranking_id)
-                finally:
-                    del self._missed[ranking_id]
+        """Reads the ranking's sums of competitions onto the board, once for all who ask meanwhile. The fold may have
+        dropped them when this returns. Raises Overtaken, and the errors of `read`."""
+        if self._board().rankings[ranking_id].competition_sums is None:
+            await asyncio.shield(self._reading.begun(ranking_id, lambda: self._follow(ranking_id, read)))
+
+    async def _follow(self, ranking_id: RankingId, read: ReadSums) -> None:
+        tries = Tries()
+        while (board := self._board()).rankings[ranking_id].competition_sums is None:
+            missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
+            without, redated = left_out(board, ranking_id, self._now()), self._redated
+            is_added = True
+            try:
+                sums = await read(ranking_id, self._sequence(), without)
+                time_slice = TimeSlice()
+                while missed:
+                    sequence, points = missed.popleft()
+                    is_added = is_added and isinstance(points, PointsAdded)
+                    sums.count(sequence, points)
+                    if time_slice.over:
+                        await time_slice.give_way()
+                # Read the sums again if the board was replaced, since its changes were not noted, or if different
+                # points are left out by now. If points expire, also read again after a reversal, an expiry or a change
+                # of a date.
+                if (
+                    board is self._board()
+                    and without == left_out(board, ranking_id, self._now())
+                    and (without.expired is None or (is_added and redated == self._redated))
+                ):
+                    give_sums(board, ranking_id, sums)
+                    self._followed.add(ranking_id)
+                    return
+            finally:
+                del self._missed[ranking_id]
+            tries.again()

@@ -16,16 +16,19 @@ from projections.board.board import Board, counts_after, give_results
 from projections.board.results import Results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 
 
 async def read_results(live_pool: LivePool, live: LiveTournament, ranking_ids: Iterable[RankingId]) -> None:
-    """Returns when the board has the results of these rankings. Raises the errors of `LivePool.chunks`."""
+    """Returns when the board has the results of these rankings. Raises the errors of `LivePool.chunks`, and
+    Overtaken."""
     for ranking_id in ranking_ids:
         await _read_results_of(live_pool, live, ranking_id)
 
 
 async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id: RankingId) -> None:
     async with live.reading_results:
+        tries = Tries()
         while (board := live.board).rankings[ranking_id].results is None:
             reading = _Reading(board, ranking_id, live.expired_until if live.expires else None)
             live.followers.append(reading.follow)
@@ -38,6 +41,8 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
                 live.followers.remove(reading.follow)
             if board is live.board and not reading.is_stale:
                 give_results(board, ranking_id, reading.results)
+            else:
+                tries.again()
 
 
 class _Reading:

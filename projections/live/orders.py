@@ -130,7 +130,9 @@ class Orders:
         while not self._is_current(unity_ids):
             try:
                 if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
-                    await self._make(ranking_id, unity_ids, time_slice, at_once=made >= OVERTAKEN_MAX)
+                    await self._make(ranking_id, unity_ids, time_slice, at_once=made == OVERTAKEN_MAX)
+                    if made == OVERTAKEN_MAX:
+                        return
                     made += 1
                 else:
                     _move(kept, kept.order)

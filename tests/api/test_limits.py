@@ -70,7 +70,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.desk.opening: SLUG_ATTEMPTS_MAX
         api.desk.remembered: DRAW_SECONDS_MAX
         api.http.auth: LOOKUPS_AT_ONCE_MAX
-        api.interface.resources.competitor_standings: READ_AGAIN_MAX""",
+        projections.live.tries: READS_MAX""",
     "pace of the service's own looks and pauses, within the times that the pages name": """
         engine.database.distribution: COPIES_LOOKS_MAX COPIES_PAUSE_SECONDS
         engine.database.migrator: _LOCK_POLL_SECONDS

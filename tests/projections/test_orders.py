@@ -170,6 +170,18 @@ async def test_orders_are_bounded_and_the_last_one_stays(
     assert await assert_current(live, POINTS) is not first
 
 
+async def test_an_order_is_made_though_the_list_changes_at_each_pause(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "TimeSlice", AlwaysOver)
+    most = 40
+    lists = iter([listed(*LIST[n:]) for n in range(1, most)])
+    AlwaysOver.meanwhile = lambda: fold(live, *(event for event in [next(lists, None)] if event))
+    await live.orders.of(RANKING, POINTS)
+    assert len(live.board.rankings[RANKING].participants) > len(LIST) - most + 1
+
+
 async def test_what_changes_while_an_order_is_made_is_in_it(
     live: LiveTournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:

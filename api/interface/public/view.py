@@ -18,14 +18,14 @@ from msgspec import Struct
 from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
-from api.interface.declarations import RecallContext
+from api.interface.declarations import RecallContext, live_at
 from api.interface.resources.tournaments import pin_named
-from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Refusal, TournamentStopped
+from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Overtaken, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
-from engine.log.heads import Head
 from engine.process.background import SharedTasks
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 from projections.past import moments
 from projections.past.past import Past
 from projections.tables.tables import listed_slugs
@@ -67,7 +67,7 @@ class PublicViews:
         Raises the same NotFound if there is no such tournament, if it is not published and if it has stopped;
         HistoryReplaced, DatabaseUnavailable, QueueFull, and what `render` raises.
         """
-        read_at = monotonic()
+        read_at, tries, is_last = monotonic(), Tries(), False
         async with self._pinned(slug, read_at) as live:
             while True:
                 await self._live_pool.make_current(live, read_at=read_at)
@@ -75,11 +75,11 @@ class PublicViews:
                 end = publication.public_end(head.sequence)
                 if end is None:
                     raise NotFound(NO_TOURNAMENT)
-                if publication.frozen_at is None:
-                    seen = live
-                    self._frozen.pop(live.tournament_id, None)
-                else:
+                seen = live
+                if publication.frozen_at is not None or is_last:
                     seen = await self._frozen_at(live, end)
+                else:
+                    self._frozen.pop(live.tournament_id, None)
                 context = RecallContext(
                     seen,
                     self._past,
@@ -91,15 +91,19 @@ class PublicViews:
                 )
                 try:
                     answered = await render(context)
+                except Overtaken:
+                    if seen is not live:
+                        raise
                 except Refusal:
-                    if seen is live and live.board.publication != publication:
-                        continue
-                    raise
-                if context.log_is_read:
-                    await moments.refuse_replaced(self._past, live.tournament_id, head)
-                # The live has advanced meanwhile. If it folded a freeze, the answer may show later events.
-                if seen is not live or live.board.publication == publication:
-                    return answered
+                    if seen is not live or live.board.publication == publication:
+                        raise
+                else:
+                    if context.log_is_read:
+                        await moments.refuse_replaced(self._past, live.tournament_id, head)
+                    # The live has advanced meanwhile. If it folded a freeze, the answer may show later events.
+                    if seen is not live or live.board.publication == publication:
+                        return answered
+                is_last = tries.over()
 
     @asynccontextmanager
     async def published(self, slug: str) -> AsyncIterator[tuple[LiveTournament, Sequence]]:
@@ -159,10 +163,7 @@ class PublicViews:
 
     async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
         tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
-        board = await moments.board_after(self._past, tournament_id, end, head.sequence)
-        told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
-        frozen = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
-        frozen.recorded_at = await moments.recorded_at(self._past, tournament_id, end)
+        frozen = await live_at(self._past, live, end)
         await moments.refuse_replaced(self._past, tournament_id, head)
         self._frozen[tournament_id] = _Frozen(ref(live), frozen, erased)
         self._frozen.move_to_end(tournament_id)

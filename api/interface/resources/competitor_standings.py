@@ -16,14 +16,12 @@ from engine.process.time_slices import TimeSlices
 from projections.board.board import Board
 from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 
 COMPETITOR_LINES_MAX: Final = 200
 """Lines of one answer. They are read without a pause, at some 20 µs each, so that they are consistent. An answer has
 room for all unities of a ranking, and all their orders can be kept."""
 assert COMPETITOR_LINES_MAX >= UNITIES_MAX
-READ_AGAIN_MAX: Final = 3
-"""How often the lines are read again because an order had to be made meanwhile. The last time, lines of different
-unities may show different moments."""
 
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,20 +64,20 @@ class CompetitorStandingsQuestion(Struct, frozen=True):
 async def find_competitor_standings(
     live: LiveTournament, time_slices: TimeSlices, question: CompetitorStandingsQuestion
 ) -> CompetitorStandingsShape:
-    """Raises NotFound for the competitor, and Unacceptable for `after`."""
+    """If an order had to be made meanwhile even at the last try, lines of different unities may show different moments.
+    Raises NotFound for the competitor, and Unacceptable for `after`."""
     competitor_id = question.competitor_id
     competitor_of(live.board, competitor_id)
     after = question.after and named(live.board.rankings, "ranking", "after", question.after)
     start = after.place if after else 0
-    overtaken = 0
+    tries = Tries()
     while True:
         await _make_orders(live, time_slices, _enrolled(live.board, competitor_id, start)[0])
         head = live.head
         enrolled, following = _enrolled(live.board, competitor_id, start)
         found = await _standings(live, competitor_id, enrolled)
-        if live.head == head or overtaken == READ_AGAIN_MAX:
+        if live.head == head or tries.over():
             return CompetitorStandingsShape(next=following, ranking=found)
-        overtaken += 1
 
 
 def show_competitor_standings(_: View, answer: Answer, found: CompetitorStandingsShape) -> TaggedBody | Later:

@@ -13,9 +13,10 @@ from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_
 from api.interface.resources.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS, Window
 from engine.domain.counting import now_of
-from engine.domain.events import Recorded
+from engine.domain.events import PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, RankingId
 from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
 from projections.past import folds
 from projections.past.losses import Losses
 
@@ -57,21 +58,24 @@ class ExpiringQuestion(Window, frozen=True, kw_only=True):
 async def answer_expiring(context: RecallContext, answer: Answer, question: ExpiringQuestion) -> TaggedBody:
     """Raises NotFound if there is no such unity, Unacceptable if the window names a competitor outside the ranking, and
     TooMuchWork."""
+    tries = Tries()
     while True:
-        with Structure(context.live) as structure:
+        with CountingLines(context.live, question.ranking_id) as lines:
             shape = await _shape(context, question)
-        if not structure.has_changed:  # otherwise, lines that no longer count may have been read
+        if not lines.have_changed:
             return tagged_body(answer.body(encode(shape)))
+        tries.again()
 
 
-class Structure:
-    """Detects whether the live folds a structural event within this context."""
+class CountingLines:
+    """Detects whether the live folds an event within this context that changes which lines of a ranking count, or when
+    they took place."""
 
-    def __init__(self, live: LiveTournament) -> None:
-        self.has_changed = False
-        self._live = live
+    def __init__(self, live: LiveTournament, ranking_id: RankingId) -> None:
+        self.have_changed = False
+        self._live, self._ranking_id = live, ranking_id
 
-    def __enter__(self) -> "Structure":
+    def __enter__(self) -> "CountingLines":
         self._live.followers.append(self._follow)
         return self
 
@@ -79,7 +83,11 @@ class Structure:
         self._live.followers.remove(self._follow)
 
     def _follow(self, recorded: Recorded) -> None:
-        self.has_changed |= recorded.event.structural
+        event = recorded.event
+        if isinstance(event, PointsReversed):
+            self.have_changed |= event.ranking_id == self._ranking_id
+        else:
+            self.have_changed |= event.structural and "competition" in event.touches
 
 
 async def _shape(context: RecallContext, question: ExpiringQuestion) -> ExpiringShape:

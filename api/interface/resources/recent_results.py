@@ -20,6 +20,7 @@ from projections.board.board import Board
 from projections.board.order import OrderedLines
 from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.live.orders import made_in_time_slices
+from projections.live.tries import Tries
 from projections.past import moments
 from projections.past.moments import AtVersion, PastBoard
 
@@ -68,10 +69,13 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is None and question.on is None:
         unity_id = unity_of(live.board, ranking_id, question.unity_id)
-        order = await live.orders.of(ranking_id, unity_id)
-        while live.board.rankings[ranking_id].competition_sums is None:
+        tries = Tries()
+        while True:
             await live.followed_sums.follow(ranking_id, context.read_sums)
             order = await live.orders.of(ranking_id, unity_id)
+            if live.board.rankings[ranking_id].competition_sums is not None:
+                break
+            tries.again()
         head = live.head
         shape = await _form(live.board, question, unity_id, order)
         return _answered(answer, shape, PastBoard(live.board, head.sequence, await recorded_at_head(context, head)))

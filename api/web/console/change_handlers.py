@@ -33,7 +33,7 @@ from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.ranking_page import DELTAS_NAME, ENTRY, points_page
 from api.web.table import TableAsked, table_of
-from engine.domain.errors import Fault, TallybookError, Unacceptable, Unreadable
+from engine.domain.errors import Fault, Overtaken, TallybookError, Unacceptable, Unreadable
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId
 
@@ -147,7 +147,11 @@ class ChangeHandlers:
             ranking_id = RankingId(asked.ids["ranking_id"])
             unity_id = unity_of(context.live.board, ranking_id, asked.arguments.get("unity_id"))
             offset = asked.arguments.get("offset", 0)
-            table = await table_of(context, TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset))
+            shown = TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset)
+            try:
+                table = await table_of(context, shown)
+            except Overtaken:
+                table = await table_of(await context.at_rest(), shown)
             venue = await venue_of(context, incoming)
             return points_page(viewer, venue, context.live.board, table, filling, asked.query)
 

@@ -1,0 +1,25 @@
+"""What is read again because the tournament changed meanwhile, but never without end."""
+
+from typing import Final
+
+from engine.domain.errors import Overtaken
+
+READS_MAX: Final = 2
+
+
+class Tries:
+    """The tries of one read. If even the last one was overtaken, read a board that does not change
+    (`RecallContext.at_rest` in `api/interface/declarations.py`)."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def over(self) -> bool:
+        """Counts a try. Returns whether it was the last."""
+        self._made += 1
+        return self._made >= READS_MAX
+
+    def again(self) -> None:
+        """Counts a try. Raises Overtaken if it was the last."""
+        if self.over():
+            raise Overtaken
