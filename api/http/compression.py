@@ -19,7 +19,7 @@ from typing import Final
 
 from api.http.outgoing import CHUNK_BYTES, Long, Outgoing, Taken
 from api.http.preferences import Encodings, accepted_encodings
-from api.http.reply import JSON, Reply, header
+from api.http.reply import CHECKED_BY_CLIENT, JSON, Reply, header
 from api.http.request import HttpRequest
 
 PLAIN_BYTES_MAX: Final = 1_024
@@ -74,6 +74,7 @@ class Compression:
         etag: str | None = None,
         media_type: str = JSON,
         headers: str = "",
+        kept: str = CHECKED_BY_CLIENT,
     ) -> Reply | None:
         """As `reply`, if that needs no compressing; None: it does."""
         stated = request.headers
@@ -81,13 +82,13 @@ class Compression:
         is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
         if etag is not None and "If-None-Match" in stated:
             if not is_plain and _has(request, etag + SUFFIX):
-                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag + SUFFIX)}")
+                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag + SUFFIX)}", kept=kept)
             if (is_plain or accepted.identity) and _has(request, etag):
-                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag)}")
+                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag)}", kept=kept)
         if is_plain:
-            return _plain(body, etag, media_type, headers)
+            return _plain(body, etag, media_type, headers, kept)
         made = None if etag is None else self._found((request.path, etag))
-        return None if made is None else _packed(made, etag, media_type, headers)
+        return None if made is None else _packed(made, etag, media_type, headers, kept)
 
     async def reply(
         self,
@@ -97,16 +98,19 @@ class Compression:
         etag: str | None = None,
         media_type: str = JSON,
         headers: str = "",
+        kept: str = CHECKED_BY_CLIENT,
     ) -> Reply:
         """A 200 with the body in the encoding that the client prefers, or 304 if the client already has these bytes in
         an encoding that it accepts. `etag`: that of the plain body. The compressed form of a body with an ETag is kept.
         Raises QueueFull as `Outgoing.begun` does."""
-        reply = self.reply_at_hand(request, body, etag=etag, media_type=media_type, headers=headers)
+        reply = self.reply_at_hand(request, body, etag=etag, media_type=media_type, headers=headers, kept=kept)
         if reply is not None:
             return reply
         key = None if etag is None else (request.path, etag)
         made = await (self._long(key, body) if isinstance(body, Long) else self._short(key, body))
-        return _plain(body, etag, media_type, headers) if made is None else _packed(made, etag, media_type, headers)
+        if made is None:
+            return _plain(body, etag, media_type, headers, kept)
+        return _packed(made, etag, media_type, headers, kept)
 
     def _found(self, key: _Key) -> bytes | None:
         """The compressed body if it is kept."""
@@ -179,14 +183,14 @@ class Compression:
             self.kept_bytes -= _size_bytes(first, self._kept.pop(first))
 
 
-def _plain(body: bytes | Long, etag: str | None, media_type: str, headers: str) -> Reply:
+def _plain(body: bytes | Long, etag: str | None, media_type: str, headers: str, kept: str) -> Reply:
     tag = "" if etag is None else f'ETag: "{etag}"\r\n'
-    return Reply(body, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{tag}")
+    return Reply(body, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{tag}", kept=kept)
 
 
-def _packed(made: bytes | Long, etag: str | None, media_type: str, headers: str) -> Reply:
+def _packed(made: bytes | Long, etag: str | None, media_type: str, headers: str, kept: str) -> Reply:
     tag = "" if etag is None else _etag(etag + SUFFIX)
-    return Reply(made, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{_COMPRESSED}{tag}")
+    return Reply(made, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{_COMPRESSED}{tag}", kept=kept)
 
 
 def compressed(body: bytes) -> bytes:

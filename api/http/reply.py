@@ -2,6 +2,9 @@
 
 Every request needs one, so a Reply is leaner than aiohttp's. Its bytes are shared and written without a copy, instead
 of assembled from maps of headers and cookies.
+
+Every answer says how long it may be kept. Caches decide for themselves about one that does not, even about a 404, and
+some share what a token could read.
 """
 
 import asyncio
@@ -31,10 +34,26 @@ def header(name: str, value: object) -> str:
     return f"{name}: {value}\r\n"
 
 
+NOT_STORED: Final = header("Cache-Control", "no-store")
+"""For refusals, changes, the console, and whatever states no other."""
+CHECKED: Final = header("Cache-Control", "no-cache")
+"""For everybody: caches may keep it, and must check it each time."""
+CHECKED_BY_CLIENT: Final = header("Cache-Control", "private, no-cache")
+"""For the holder of a token, whose client alone may keep it, and must check it each time."""
+FOR_EVER: Final = header("Cache-Control", "public, max-age=31536000, immutable")
+"""For everybody, at an address that changes with it."""
+STREAMED: Final = header("Cache-Control", "no-store, no-transform")
+
+
+def _nothing() -> None:
+    pass
+
+
 class Reply:
     """An answer, short or long.
 
-    `headers`: its own lines, as `header` makes them, in addition to those of every answer. `closing`: its connection
+    `kept`: the line that says how long it may be kept. `headers`: its own lines, as `header` makes them, in addition to
+    those of every answer. `closing`: its connection
     takes no further request. `lingers`: its connection ignores further bytes, which cannot be parsed. `on_end` is
     called when the answer was sent, or could not be.
     """
@@ -42,13 +61,21 @@ class Reply:
     closing = False
     lingers = False
     request_id = ""
+    on_end: Callable[[], None] = staticmethod(_nothing)
 
-    def __init__(self, body: bytes | Long, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
+    def __init__(
+        self,
+        body: bytes | Long,
+        *,
+        code: int = 200,
+        media_type: str = JSON,
+        headers: str = "",
+        kept: str = NOT_STORED,
+    ) -> None:
         self.body = body
         self.code = code
         self.media_type = media_type
-        self.headers_sent = headers
-        self.on_end: Callable[[], None] = _nothing
+        self.headers_sent = kept + headers
 
     def send(self, request: HttpRequest) -> Awaitable[None] | None:
         """Sends the answer. If it is long or must wait for the client to read, returns a coroutine that sends the
@@ -181,12 +208,6 @@ async def _send_long(connection: Connection, transport: asyncio.Transport, body:
 
 
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
-
-
-def _nothing() -> None:
-    pass
-
-
 _STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from aiohttp import ClientConnectionResetError, HttpVersion11
 
 from api.http import problems
-from api.http.reply import JSON, REQUEST_ID_BYTES, date
+from api.http.reply import JSON, NOT_STORED, REQUEST_ID_BYTES, date
 from api.http.request import HttpRequest
 from engine.domain.errors import QueueFull
 from engine.process.telemetry import TURNED_AWAY, Lines
@@ -42,7 +42,7 @@ class TurnedAway:
     def __init__(self, retry_after_seconds: int) -> None:
         self._head = (
             f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(_BODY)}\r\n"
-            f"Retry-After: {retry_after_seconds}\r\nX-Request-Id: "
+            f"{NOT_STORED}Retry-After: {retry_after_seconds}\r\nX-Request-Id: "
         )
 
     def send(self, request: HttpRequest) -> Awaitable[object] | None:

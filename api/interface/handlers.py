@@ -27,7 +27,7 @@ from api.http.compression import Compression
 from api.http.forms import Form, fingerprint
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
-from api.http.reply import Reply, header
+from api.http.reply import STREAMED, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.interface.access import Access, refuse_beyond_scope
@@ -61,7 +61,7 @@ from api.interface.resources.tournaments import pin_named
 from api.interface.resources.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
-from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
+from api.stream.listeners import UNBUFFERED, Asked, StreamReply
 from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
     HistoryReplaced,
@@ -328,7 +328,7 @@ class Handlers:
                 done = await action.perform(self._desk.database, tournament_id, token.token_id, **ids)
             finally:
                 under_way -= 1
-            return Reply(action.answer.body(encode(done)), headers=_NOT_STORED)
+            return Reply(action.answer.body(encode(done)))
 
         return handle
 
@@ -414,13 +414,12 @@ class Handlers:
                 raise HistoryReplaced
             if after is None or request.method == "HEAD":
                 body = b"" if after is not None else reset(form, live.head, WHOLE_LOG)
-                return Reply(body, media_type=form, headers=STREAM_HEADERS)
+                return Reply(body, media_type=form, headers=UNBUFFERED, kept=STREAMED)
             asked = Asked(form=form, after=after, end=head, opener=opener, wanted=question.wanted, speed=question.speed)
             return StreamReply(self._streams, live, asked, incoming.facts)
 
 
 _NO_FIELDS: Final = FormReader(())
-_NOT_STORED: Final = header("Cache-Control", "no-store")
 
 
 def _form_of_no_fields(body: bytes) -> Form:

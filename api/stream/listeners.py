@@ -18,7 +18,7 @@ from aiohttp import ClientConnectionResetError, HttpVersion11
 from msgspec import Struct
 
 from api.http.connections import UNREAD_SECONDS_MAX, Connection
-from api.http.reply import Reply, header
+from api.http.reply import STREAMED, Reply, header
 from api.http.request import HttpRequest
 from api.stream import frames
 from api.stream.followers import OpenedBy, Pieces, StreamEnd, Streams
@@ -34,8 +34,8 @@ from projections.live.tournament import LiveTournament
 
 PASSED_EVENTS_MAX: Final = 1_000
 """After this many events that its filter does not accept, a listener receives its position."""
-STREAM_HEADERS: Final = header("Cache-Control", "no-store, no-transform") + header("X-Accel-Buffering", "no")
-"""Without them, caches and proxies would hold events back."""
+UNBUFFERED: Final = header("X-Accel-Buffering", "no")
+"""Without it, nginx would hold events back."""
 _PIECE_SECONDS: Final = 0.01
 """Played events that are due within this time of each other are sent in one piece."""
 UNSENT_BYTES_OF_SYSTEM_MAX: Final = 65_536
@@ -292,7 +292,7 @@ class StreamReply(Reply):
     """An answer that is a stream. `facts`: the fields of the request's canonical line."""
 
     def __init__(self, streams: Streams, live: LiveTournament, asked: Asked, facts: dict[str, object]) -> None:
-        super().__init__(b"", media_type=asked.form, headers=STREAM_HEADERS)
+        super().__init__(b"", media_type=asked.form, headers=UNBUFFERED, kept=STREAMED)
         self._streams = streams
         self._live = live
         self._asked = asked

@@ -30,7 +30,7 @@ from api.http.compression import Compression
 from api.http.cookies import came_by_tls
 from api.http.forms import parse_id
 from api.http.preferences import accepted_language
-from api.http.reply import JSON, Reply, header
+from api.http.reply import CHECKED, JSON, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
@@ -158,7 +158,7 @@ class _Sent(Struct, frozen=True):
     """How the answers of an address are sent."""
 
     media_type: str
-    headers: str
+    headers: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -168,8 +168,8 @@ class _Sent(Struct, frozen=True):
 _BY_LANGUAGE: Final = header("Vary", "Accept-Language")
 _PAGE: Final = _Sent(HTML_TYPE, PAGE_HEADERS + _BY_LANGUAGE)
 _EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS + _BY_LANGUAGE)
-_JSON: Final = _Sent(JSON, header("Cache-Control", "no-cache"))
-_PNG: Final = _Sent("image/png", header("Cache-Control", "no-cache"))
+_JSON: Final = _Sent(JSON)
+_PNG: Final = _Sent("image/png")
 _CSV: Final = _Sent("text/csv; charset=utf-8", header("Content-Disposition", "attachment"))
 
 
@@ -239,7 +239,12 @@ class BoardHandlers:
                 page = refused_page(site, refusal, leads_back=incoming.request.target != site.address({}))
                 return Reply(page, code=problems.STATUSES[type(refusal)], media_type=HTML_TYPE, headers=sent.headers)
             return await self._compression.reply(
-                incoming.request, answered.body, etag=answered.etag, media_type=sent.media_type, headers=sent.headers
+                incoming.request,
+                answered.body,
+                etag=answered.etag,
+                media_type=sent.media_type,
+                headers=sent.headers,
+                kept=CHECKED,
             )
 
         return handle

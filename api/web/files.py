@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from api.http.preferences import accepted_encodings
-from api.http.reply import Reply, header
+from api.http.reply import FOR_EVER, Reply, header
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from api.web.accent import accent_style
 from api.web.words import table
@@ -34,11 +34,7 @@ _MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _ACCENT: Final = re.compile(r"accent/([0-9a-f]{6})\.css", re.ASCII)
-_FOR_EVER: Final = (
-    header("Cache-Control", "public, max-age=31536000, immutable")
-    + header("Vary", "Accept-Encoding")
-    + header("X-Content-Type-Options", "nosniff")
-)
+_NEGOTIATED: Final = header("Vary", "Accept-Encoding") + header("X-Content-Type-Options", "nosniff")
 _COMPRESSED: Final = header("Content-Encoding", "gzip")
 
 
@@ -79,9 +75,9 @@ class StaticFiles:
             file = self._files.get(name) if accent is None else _file(accent_style(accent[1]), ".css")
             if file is None or incoming.parameters["version"] != self.version:
                 raise NotFound(NOTHING_HERE)
-            if accepted_encodings(incoming.request.headers.getall("Accept-Encoding", ())).gzip:
-                return Reply(file.compressed, media_type=file.media_type, headers=_FOR_EVER + _COMPRESSED)
-            return Reply(file.plain, media_type=file.media_type, headers=_FOR_EVER)
+            is_plain = not accepted_encodings(incoming.request.headers.getall("Accept-Encoding", ())).gzip
+            body, headers = (file.plain, _NEGOTIATED) if is_plain else (file.compressed, _NEGOTIATED + _COMPRESSED)
+            return Reply(body, media_type=file.media_type, headers=headers, kept=FOR_EVER)
 
         router.add("GET", PATH, answer)
 

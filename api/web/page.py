@@ -21,11 +21,7 @@ _POLICY: Final = (
     "base-uri 'none'; form-action 'self'; frame-ancestors {framed_by}; "
     "require-trusted-types-for 'script'; trusted-types lit-html"
 )
-_ALWAYS: Final = (
-    header("X-Content-Type-Options", "nosniff")
-    + header("Referrer-Policy", "same-origin")
-    + header("Cache-Control", "no-cache")
-)
+_ALWAYS: Final = header("X-Content-Type-Options", "nosniff") + header("Referrer-Policy", "same-origin")
 PAGE_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="'none'")) + _ALWAYS
 EMBED_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="*")) + _ALWAYS
 """For the only page that other sites may frame. It has no form, and nothing that a click could change."""

@@ -41,6 +41,9 @@ class Answer:
     headers: CIMultiDictProxy[str]
     body: bytes
 
+    def __post_init__(self) -> None:
+        assert len(self.headers.getall("Cache-Control", ())) == 1, "it must say how long it may be kept"
+
     @property
     def json(self) -> Any:
         return json.loads(self.body)
@@ -127,6 +130,7 @@ async def sent_raw(service: Service, *parts: bytes) -> tuple[int, bytes] | None:
             status, length = re.match(rb"HTTP/\S+ (\d+)", head), re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
             assert status
             assert length
+            assert head.count(b"\r\nCache-Control: ") == 1
             return int(status[1]), await reader.readexactly(int(length[1]))
         except (asyncio.IncompleteReadError, ConnectionError):
             return None

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.http.reply import Reply
+from api.http.reply import STREAMED, Reply
 from api.http.router import IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.declarations import Stream
@@ -13,7 +13,7 @@ from api.interface.resources.stream import AFTER, StreamQuestion, first_after, f
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.followers import Streams, Visitor
 from api.stream.frames import reset
-from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
+from api.stream.listeners import UNBUFFERED, Asked, StreamReply
 from api.stream.public_frames import PUBLIC_LOG
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced
@@ -55,7 +55,7 @@ def add_to(
                 raise HistoryReplaced
             if after is None or request.method == "HEAD":
                 body = b"" if after is not None else reset(form, head, PUBLIC_LOG)
-                return Reply(body, media_type=form, headers=STREAM_HEADERS)
+                return Reply(body, media_type=form, headers=UNBUFFERED, kept=STREAMED)
             asked = Asked(form=form, after=after, end=head, opener=visitor, streamed=PUBLIC_LOG)
             return StreamReply(streams, live, asked, incoming.facts)
 

@@ -18,10 +18,7 @@ from engine.log import codec
 from engine.log.heads import Head
 
 CONSOLE: Final = "/console"
-CONSOLE_HEADERS: Final = PAGE_HEADERS.replace("Cache-Control: no-cache", "Cache-Control: no-store") + header(
-    "Cross-Origin-Opener-Policy", "same-origin"
-)
-"""Nothing from the console is cached, neither by browsers nor by proxies."""
+CONSOLE_HEADERS: Final = PAGE_HEADERS + header("Cross-Origin-Opener-Policy", "same-origin")
 
 
 class Viewer(Struct, frozen=True, kw_only=True):

@@ -1,15 +1,16 @@
 """The pages about the service itself: its root, its documentation, and that of addresses where nothing is. They are the
 same for everybody."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 from api.http.compression import Compression
 from api.http.preferences import accepted_type
-from api.http.reply import JSON, Reply
+from api.http.reply import CHECKED, JSON, Reply
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.public.view import PublicViews
-from api.interface.rendering import tagged_body
+from api.interface.rendering import TaggedBody, tagged_body
 from api.web.docs.docs_page import docs_page
 from api.web.docs.start_page import start_page
 from api.web.files import StaticFiles
@@ -33,13 +34,16 @@ def add_to(
 ) -> None:
     """Adds these pages. The root leads to the boards that their organisers listed."""
 
+    def sent(incoming: IncomingRequest, page: TaggedBody) -> Awaitable[Reply]:
+        return compression.reply(
+            incoming.request, page.body, etag=page.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS, kept=CHECKED
+        )
+
     def add(path: str, page: bytes) -> None:
         made = tagged_body(page)
 
         async def answer(incoming: IncomingRequest) -> Reply:
-            return await compression.reply(
-                incoming.request, made.body, etag=made.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS
-            )
+            return await sent(incoming, made)
 
         router.add("GET", path, answer)
 
@@ -60,9 +64,7 @@ def add_to(
             visits.take(address_of(incoming.request, proxies=proxies))
         boards = [(f"/board/{slug}", name) for slug, name in await views.listed()]
         made = tagged_body(start_page(static, boards=boards))
-        return await compression.reply(
-            incoming.request, made.body, etag=made.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS
-        )
+        return await sent(incoming, made)
 
     router.add("GET", START, start)
     add(DOCUMENTATION, docs_page(static))
