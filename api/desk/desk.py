@@ -26,6 +26,7 @@ from engine.database.pool import Database
 from engine.domain.commands import (
     ChangePublication,
     Command,
+    NextReveal,
     Previewed,
     Revalue,
     ReversePoints,
@@ -42,7 +43,7 @@ from engine.domain.errors import (
 from engine.domain.events import Event
 from engine.domain.expiry import ExpiresOn
 from engine.domain.judging import decide, decide_at
-from engine.domain.terms import ActorId, TournamentId
+from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import heads
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
@@ -203,7 +204,8 @@ class Desk:
         if isinstance(command, ChangePublication):
             case.needs_head = True
             case.alone |= command.freeze is not None
-            return self._look_up_next(live, case, command) if command.reveal == "next" else None
+            is_at_head = command.freeze in (None, "now") and command.reveal in (None, "all")
+            return None if is_at_head else self._look_up_end(live, case, command)
         if isinstance(command, ReversePoints):
             return self._look_up_named(live, case, command)
         case.alone = True
@@ -232,9 +234,20 @@ class Desk:
         named = await self.live_pool.named_event(live, command.sequence)
         return msgspec.structs.replace(command, named=named)
 
-    async def _look_up_next(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
-        """Gives the case the next competition to reveal, from the present log. Raises as `LivePool.make_current`."""
+    async def _look_up_end(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
+        """Moves the event that the case names to the end of its request, by the present log: otherwise the public would
+        see points that have never counted. Raises as `LivePool.make_current`."""
         await self.live_pool.make_current(live)
+        given: dict[str, object] = {}
+        for name in ("freeze", "reveal"):
+            if isinstance(named := getattr(command, name), int):
+                given[name] = await self.live_pool.end_of_request(live, Sequence(named))
+        if command.reveal == "next":
+            given["next_reveal"] = await self._next_reveal(live)
+        case.command = msgspec.structs.replace(command, **given)
+
+    async def _next_reveal(self, live: LiveTournament) -> NextReveal:
+        """The next competition to reveal, up to the end of a request."""
         held = live.board.publication.frozen_at
         search = NextRevealSearch(held)
         if held is not None:
@@ -243,7 +256,10 @@ class Desk:
                     search.take(events)
                     if search.over:
                         break
-        case.command = msgspec.structs.replace(command, next_reveal=search.found)
+        found = search.found
+        if found.last is None:
+            return found
+        return NextReveal(held, await self.live_pool.end_of_request(live, found.last))
 
     async def preview(self, live: LiveTournament, command: Previewed) -> tuple[Event, ...]:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""

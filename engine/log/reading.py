@@ -60,22 +60,43 @@ _LAST_JUDGED_AT: Final = f"""
     ORDER BY sequence DESC
     LIMIT 1
 """  # noqa: S608 # `ASIDE` is in `rows.py`
-# The events of the block that holds event $2, unless that is its last one. A request `begins` with each event that is
-# not an expiry, nor a later part of one request. An expiry that begins a block is alone in it.
+# The events of the block that holds event $2, unless that is its last one. `begins`: the event begins a request. Others
+# are an expiry, which is alone in a block that it begins; a reversal, whose request ends its block; a later part of
+# points; and one of several competitors or competitions.
 _BLOCK_WITH: Final = f"""
     SELECT
         e.sequence,
-        e.kind <> 'PointsExpired' AND coalesce(e.body::json -> 'part' ->> 0, '1') = '1' AS begins,
+        e.begins,
         CASE WHEN e.kind = 'PointsExpired' THEN (e.body::json ->> 'ranking_id')::bigint END AS expires
     FROM (
-        SELECT first_sequence, last_sequence
-        FROM block
-        WHERE tournament_id = $1 AND last_sequence >= $2
-        ORDER BY last_sequence
-        LIMIT 1
-    ) AS b
-    JOIN event AS e ON e.tournament_id = $1 AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
-    WHERE b.last_sequence > $2 AND e.sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
+        SELECT
+            e.sequence,
+            e.kind,
+            e.body,
+            CASE e.kind
+                WHEN 'PointsExpired' THEN false
+                WHEN 'PointsReversed' THEN lag(e.kind) OVER log NOT IN (
+                    'PointsReversed', 'CompetitionVoided', 'CompetitionUnvoided', 'CompetitorsStruck',
+                    'CompetitorsUnstruck'
+                )
+                WHEN 'PointsAdded' THEN e.body !~ '"part":\\[(?!1,)'
+                WHEN lag(e.kind) OVER log THEN
+                    e.kind NOT IN ('CompetitorRegistered', 'CompetitionAdded')
+                    OR e.idempotency_key IS DISTINCT FROM lag(e.idempotency_key) OVER log
+                ELSE true
+            END AS begins
+        FROM (
+            SELECT first_sequence, last_sequence
+            FROM block
+            WHERE tournament_id = $1 AND last_sequence >= $2
+            ORDER BY last_sequence
+            LIMIT 1
+        ) AS b
+        JOIN event AS e ON e.tournament_id = $1 AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
+        WHERE b.last_sequence > $2
+        WINDOW log AS (ORDER BY e.sequence)
+    ) AS e
+    WHERE e.sequence NOT IN (SELECT sequence FROM ({ASIDE}) AS set_aside)
     ORDER BY e.sequence
 """  # noqa: S608 # `ASIDE` is in `rows.py`
 _UNJUDGED: Final = [kind.tag for kind in get_args(Event) if not kind.judged]
@@ -270,6 +291,17 @@ async def expiring_request(
         elif row["sequence"] > sequence and row["expires"] == ranking_id:
             return begin
     return None
+
+
+async def end_of_request(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
+    """The last event of the request to which the event `sequence` belongs."""
+    end = sequence
+    for row in await connection.fetch(_BLOCK_WITH, tournament_id, sequence):
+        if row["sequence"] > sequence:
+            if row["begins"]:
+                break
+            end = Sequence(row["sequence"])
+    return end
 
 
 async def request_at(

@@ -459,6 +459,12 @@ class LivePool:
                 recorded_at = (await reading.event_at(connection, live.tournament_id, added)).recorded_at
         return NamedEvent(named.event, named.actor, request, recorded_at)
 
+    async def end_of_request(self, live: LiveTournament, sequence: Sequence) -> Sequence:
+        """The last event of the request to which the event `sequence` belongs. Raises the errors of `catch_up`."""
+        with self._watched(live):
+            async with self._reading(live.tournament_id) as connection:
+                return await reading.end_of_request(connection, live.tournament_id, sequence)
+
     async def recorded_between(
         self, live: LiveTournament, after: datetime, until: datetime, upto: Sequence
     ) -> AsyncIterator[Recorded]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -22,14 +23,26 @@ from engine.domain.commands import ChangePublication
 from engine.domain.errors import NotFound, Refusal
 from engine.domain.events import PublicationFrozen
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.log import reading
 from engine.process.time_slices import TimeSlices
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 from tests.api.asking import keyed, refused
 from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.public_boards import NOWHERE, Board, Shorter, board, change, give, other_dsn, other_owner, play_on, told
-from tests.api.service import Client, Season, Service, deltas, listed, serve, slug_of
-from tests.desks import desks_at, open_arena, submit, until
+from tests.api.service import (
+    Answer,
+    Client,
+    Season,
+    Service,
+    create_ranking,
+    deltas,
+    listed,
+    rankings_deltas,
+    serve,
+    slug_of,
+)
+from tests.desks import desks_at, holding_heads, open_arena, submit, until
 from tests.poison import append_text
 from tests.shares import every
 from tests.tournaments import open_new_tournament
@@ -137,6 +150,72 @@ async def test_the_next_competition_is_revealed_with_all_that_it_gave(season: Se
     assert (await change(client, reveal="next"))["public_end"] == after + 3  # voided, and both reversed
     refused(await client.put("publication.json", {"reveal": "next"}), 409)
     assert await board.sequence() == after + 3
+
+
+async def test_every_event_is_known_to_belong_to_its_request(
+    dsn: str, season: Season, client: Client, clients_tournament: TournamentId, service: Service
+) -> None:
+    """Also where one commit appends several requests."""
+    rankings = [await create_ranking(client, season.ids) for _ in range(2)]
+    given = [(one["id"], deltas((season.ids[0], one["unities"][0]["id"], 1))) for one in rankings]
+    cause = {"competition_id": season.competition_id}
+    add = {"rankings_delta": rankings_deltas(dict(given))} | cause
+    several = json.dumps({"items": [{"name": "Eve"}, {"name": "Flo"}]}).encode()
+    path, as_json = f"competitions/{season.competition_id}", {"Content-Type": "application/json"}
+    lasts: dict[int, int] = {}  # the last event of each request, with the number of its events
+
+    async def sent(number: int, asked: Awaitable[Answer]) -> int:
+        answer = await asked
+        assert answer.status == 200, answer.body
+        last = int(answer.headers["Tallybook-Sequence"])
+        lasts[last] = number
+        return last
+
+    async with holding_heads(dsn, [clients_tournament]):
+        together = [
+            asyncio.create_task(sent(number, asked))
+            for number, asked in (
+                (2, client.put("points.json", add)),
+                (2, client.put("points.json", add)),
+                (1, client.put(f"rankings/{given[0][0]}/add.json", {"participants_delta": given[0][1]} | cause)),
+                (2, client.post("competitors.json", several, as_json | keyed("two"))),
+                (2, client.post("competitors.json", several, as_json | keyed("two-more"))),
+                (1, client.post("competitors.json", {"name": "Gus"})),
+            )
+        ]
+        await until(lambda: len(service.desk._under_way) == len(together))
+    points, *_ = await asyncio.gather(*together)
+    undone = await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": points}))
+    await sent(2, client.put(f"rankings/{given[0][0]}/reverse.json", {"sequence": undone}))
+    striking = {"competitors": season.ids[0]}
+    for change_of, form in (("strike", striking), ("unstrike", striking), ("void", {}), ("unvoid", {})):
+        await sent(6, client.put(f"{path}/{change_of}.json", form))
+    async with service.database.connection() as connection:
+        for last, number in lasts.items():
+            for event in range(last - number + 1, last + 1):
+                assert await reading.end_of_request(connection, clients_tournament, Sequence(event)) == last
+
+
+@pytest.mark.parametrize("form", ["freeze", "reveal", "next"])
+async def test_the_public_sees_no_points_that_had_expired_when_they_were_recorded(
+    season: Season, client: Client, board: Board, form: str
+) -> None:
+    form_of = {"name": "Rolling", "main_unity_name": "points", "participants": listed(season.ids)}
+    expiring = {"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}
+    ranking = (await client.post("rankings.json", form_of | expiring)).json["ranking"]
+    ids = {"group_id": 3, "started_at": "2001-01-01 12:00:00", "participants": listed(season.ids)}
+    competition = (await client.post("competitions.json", ids)).json["competition"]
+    if form != "freeze":
+        await change(client, freeze="now")
+    points = deltas((season.ids[0], ranking["unities"][0]["id"], 5))
+    given = {"participants_delta": points, "competition_id": competition["id"]}
+    answer = await client.put(f"rankings/{ranking['id']}/add.json", given)
+    last = int(answer.headers["Tallybook-Sequence"])
+    named = {"freeze": {"freeze": last - 1}, "reveal": {"reveal": last - 1}, "next": {"reveal": "next"}}[form]
+    await change(client, **named)
+    assert (await change(client, published="true"))["public_end"] == last
+    shown = await board.get(f"rankings/{ranking['id']}/standings.json")
+    assert [line["total"] for line in shown.json["standings"]["standings"]] == [0, 0, 0]
 
 
 async def test_a_retry_of_a_reveal_reveals_no_more(season: Season, peers_client: Client) -> None:
