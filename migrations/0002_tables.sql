@@ -46,7 +46,7 @@ CREATE TABLE competition (
     competition_id bigint NOT NULL,
     number         int NOT NULL,
     group_id       bigint NOT NULL,
-    started_at     timestamptz NOT NULL,
+    date           timestamptz,
     location       text NOT NULL,
     result         text,
     winner_id      bigint,
@@ -58,6 +58,7 @@ CREATE TABLE competition (
     PRIMARY KEY (tournament_id, competition_id)
 );
 COMMENT ON COLUMN competition.number IS 'Order of creation in the tournament: 1, 2, 3 …; likewise in the other tables.';
+COMMENT ON COLUMN competition.date IS 'Its declared date; NULL: none was declared.';
 COMMENT ON COLUMN competition.result IS 'The score; with more than two participants the results are theirs.';
 COMMENT ON COLUMN competition.voided_at IS 'Since when it does not count; NULL: it does.';
 COMMENT ON COLUMN competition.struck IS 'The competitors for whom it does not count.';
@@ -275,7 +276,7 @@ FROM (
         AND NOT coalesce((d.delta ->> 0)::bigint = ANY (c.struck), false)
         AND (u.lasts IS NULL OR (
             e.kind = 'PointsAdded' AND c.voided_at IS NULL
-            AND expires_at(coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on)
+            AND expires_at(coalesce(c.date, e.recorded_at), u.lasts, u.expires_on)
                 > least(x.moment, r.closed_at)
         ))
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
@@ -327,7 +328,7 @@ BEGIN
             AND NOT r.undone ? e.sequence::text AND c.voided_at IS NULL
             AND NOT coalesce(t.competitor_id = ANY (c.struck), false)
             AND (u.lasts IS NULL OR expires_at(
-                coalesce(nullif(c.started_at, c.created_at), e.recorded_at), u.lasts, u.expires_on
+                coalesce(c.date, e.recorded_at), u.lasts, u.expires_on
             ) > least(r.closed_at, (SELECT x.moment FROM expired_until AS x WHERE x.tournament_id = p_tournament_id)))
             AND e.sequence NOT IN (SELECT s.sequence FROM set_aside AS s WHERE s.tournament_id = p_tournament_id)
     ) AS given

@@ -97,8 +97,8 @@ class ExplanationText:
         if step.took_place is not None:
             return step.took_place
         competition = None if step.competition_id is None else self._board.competitions.get(step.competition_id)
-        dated = competition is not None and competition.is_dated
-        return competition.started_at if competition is not None and dated else step.recorded.recorded_at
+        date = None if competition is None else competition.date
+        return date or step.recorded.recorded_at
 
     def _note_results(self, steps: Iterable[Step]) -> str | None:
         """Notes on which result the total stood at each step that did not change it. Returns that of the last; None:

@@ -142,10 +142,10 @@ def last_date(
     for place, (competition_id, one) in enumerate(looked_at):
         if place % _STEP_COMPETITIONS == 0:
             yield
-        if one.started_at <= known or not one.is_dated or one.voided_at is not None:
+        if one.date is None or one.date <= known or one.voided_at is not None:
             continue
         if _gave(ranking, sums, competition_id, one.participants):
-            known = one.started_at
+            known = one.date
     return known
 
 

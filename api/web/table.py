@@ -398,8 +398,8 @@ def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, 
     named = None if sums is None else (yield from sums.named(FORM_SUMS_SHOWN_MAX))
     last: tuple[datetime, int, CompetitionId] | None = None
     for competition_id, one in board.competitions.held(named or ()):
-        if one.is_dated and one.voided_at is None:
-            place = one.started_at, one.number, competition_id
+        if one.date is not None and one.voided_at is None:
+            place = one.date, one.number, competition_id
             last = place if last is None else max(last, place)
         yield
     return None if last is None else LastCompetition(last[2], Sequence(0))
@@ -407,9 +407,9 @@ def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, 
 
 def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCompetition | None:
     competition = board.competitions.get(competition_id)
-    if competition is None or not competition.is_dated:
+    if competition is None or competition.date is None:
         return None
-    return DatedCompetition(short_text(board, competition, words("competition_of")), competition.started_at)
+    return DatedCompetition(short_text(board, competition, words("competition_of")), competition.date)
 
 
 async def _last_date(
@@ -419,16 +419,16 @@ async def _last_date(
     compared by the log, because a moment of it is requested, it is long, or the `last` competition has no date."""
     board = then.board
     found = None if last is None else board.competitions.get(last.competition_id)
-    if found is None or not found.is_dated:
+    if found is None or found.date is None:
         return None
     if then.clock is not None:
-        return found.started_at
+        return found.date
     if {asked.at, asked.since, asked.since_on} != {None} or then.sequence > MOVED_BY_DATE_EVENTS_MAX:
         return None
     await _give_sums(context, then, ranking_id)
     ranking = board.rankings[ranking_id]
     sums = ranking.competition_sums
-    return None if sums is None else await in_time_slices(last_date(board, ranking, sums, found.started_at))
+    return None if sums is None else await in_time_slices(last_date(board, ranking, sums, found.date))
 
 
 async def _earlier(

@@ -53,7 +53,7 @@ AS_NOW: Final = Afterwards()
 def declared_date(state: State, competition_id: CompetitionId | None) -> datetime | None:
     """The declared date of the competition. None: it has none, or there is no competition."""
     competition = None if competition_id is None else state.competitions.get(competition_id)
-    return competition.started_at if competition is not None and competition.is_dated else None
+    return None if competition is None else competition.date
 
 
 def took_place_at(

@@ -82,14 +82,11 @@ class Expiration:
 
 
 class Redating:
-    """The points that expire, or count again, when a competition gets the date `started_at`; None: none is declared. In
-    the state, everything due by `now` has expired."""
+    """The points that expire, or count again, when a competition gets this `date`; None: none is declared. In the
+    state, everything due by `now` has expired."""
 
-    def __init__(self, state: State, competition_id: CompetitionId, started_at: datetime | None, now: datetime) -> None:
-        competition = state.competitions.get(competition_id)
-        if competition is not None and started_at == competition.created_at:
-            started_at = None  # it means that none is declared
-        self._state, self._competition_id, self._date, self._now = state, competition_id, started_at, now
+    def __init__(self, state: State, competition_id: CompetitionId, date: datetime | None, now: datetime) -> None:
+        self._state, self._competition_id, self._date, self._now = state, competition_id, date, now
         self._sums = _Sums(state)
 
     def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:

@@ -21,19 +21,14 @@ class CompetitorState(Protocol):
 
 
 class CompetitionState(Protocol):
-    """`voided_at` is None while the competition counts.
-    `started_at`: its date if it `is_dated`, else `created_at`."""
+    """`voided_at` is None while the competition counts. `date`: its declared date; None: none was declared."""
 
     @property
     def participants(self) -> tuple[CompetitorId, ...]: ...
     @property
     def voided_at(self) -> datetime | None: ...
     @property
-    def started_at(self) -> datetime: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def is_dated(self) -> bool: ...
+    def date(self) -> datetime | None: ...
 
 
 class UnityState(Protocol):

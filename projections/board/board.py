@@ -41,7 +41,7 @@ from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
 from projections.columns.packed import Packed
 
-FOLD_VERSION: Final = 8
+FOLD_VERSION: Final = 9
 """Raised whenever the same log would give a different board or different rows. Tables and snapshots of another version
 are not read, but made again."""
 
@@ -80,12 +80,12 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """`result`: a score; with more than two participants, the existing performances, in the order of the participants.
-    `struck`: the competitors for whom it does not count."""
+    """`date`: the declared one; None: none was declared. `result`: a score; with more than two participants, the
+    existing performances, in the order of the participants. `struck`: the competitors for whom it does not count."""
 
     number: int
     group_id: int
-    started_at: datetime
+    date: datetime | None
     location: str
     participants: tuple[CompetitorId, ...]
     result: Result | None
@@ -97,9 +97,9 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     struck: tuple[CompetitorId, ...] = ()
 
     @property
-    def is_dated(self) -> bool:
-        """Whether a date was declared. `started_at` equals `created_at` if not."""
-        return self.started_at != self.created_at
+    def started_at(self) -> datetime:
+        """Its declared date, or else when it was created."""
+        return self.date or self.created_at
 
 
 class Unity(UnityOptions, kw_only=True, frozen=False):  # type: ignore[misc] # a mutable one inherits a frozen one
@@ -265,7 +265,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             board.competitions[event.competition_id] = Competition(
                 number=len(board.competitions) + 1,
                 group_id=event.group_id,
-                started_at=event.started_at or now,
+                date=event.started_at,
                 location=event.location,
                 participants=event.participants,
                 result=_in_order(event.result, event.participants),
@@ -619,7 +619,7 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
     competition = board.competitions[event.competition_id]
     board.competitions[event.competition_id] = msgspec.structs.replace(
         competition,
-        started_at=_set(event.started_at, competition.started_at) or competition.created_at,
+        date=_set(event.started_at, competition.date),
         location=_set(event.location, competition.location),
         result=_in_order(_set(event.result, competition.result), competition.participants),
         winner_id=_set(event.winner_id, competition.winner_id),

@@ -46,6 +46,6 @@ def dated_between(board: Board, after: datetime, until: datetime) -> Generator[N
     found: list[CompetitionId] = []
     for first in range(1, len(board.competitions) + 1, _STEP_COMPETITIONS):
         run = board.competitions.run(first, first + _STEP_COMPETITIONS - 1)
-        found += [competition_id for competition_id, one in run if one.is_dated and after < one.started_at <= until]
+        found += [competition_id for competition_id, one in run if one.date is not None and after < one.date <= until]
         yield
     return found

@@ -56,8 +56,8 @@ class WorldClock(Struct, frozen=True):
         competitions = self.board.competitions
         for first in range(1, len(competitions) + 1, _STEP_COMPETITIONS):
             for competition_id, competition in competitions.run(first, first + _STEP_COMPETITIONS - 1):
-                if competition.is_dated:
-                    (by_then if competition.started_at <= self.on else later).append(competition_id)
+                if competition.date is not None:
+                    (by_then if competition.date <= self.on else later).append(competition_id)
             yield
         return by_then, later
 

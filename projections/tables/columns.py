@@ -231,7 +231,7 @@ COMPETITION: Final = Table(
     columns=(
         _NUMBER,
         Column("group_id", "bigint", fixed=True),
-        Column("started_at", "timestamptz"),
+        Column("date", "timestamptz"),
         Column("location", "text"),
         Column("result", "text", taken=_score),
         Column("winner_id", "bigint"),
@@ -318,7 +318,7 @@ def competition_of(row: Iterable[Any]) -> Competition:
         _,
         number,
         group_id,
-        started_at,
+        date,
         location,
         result,
         winner_id,
@@ -334,7 +334,7 @@ def competition_of(row: Iterable[Any]) -> Competition:
         number=number,
         group_id=group_id,
         # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
-        started_at=started_at.replace(tzinfo=UTC),
+        date=None if date is None else date.replace(tzinfo=UTC),
         location=location,
         participants=tuple(participants),
         result=result if results is None else _results(participants, results),

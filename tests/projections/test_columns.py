@@ -65,7 +65,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
     ("name", "changing"),
     [
         ("competitor", "name tags color parent_id updated_at revised erased"),
-        ("competition", "started_at location result winner_id voided_at updated_at revised struck"),
+        ("competition", "date location result winner_id voided_at updated_at revised struck"),
         ("participant", "result"),
         ("ranking", "place name description closed_at criteria undone updated_at revised"),
         ("enrolment", "number has_left"),

@@ -310,7 +310,7 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
     for recorded in run:
         model.take(recorded)
     on = BEGIN + timedelta(minutes=minutes)
-    dates = {c: one.started_at for c, one in board.competitions.items() if one.is_dated}
+    dates = {c: one.date for c, one in board.competitions.items() if one.date is not None}
 
     def shown(sequence: Sequence, competition: int | None) -> bool:
         date = dates.get(competition)  # type: ignore[call-overload]

@@ -912,7 +912,7 @@ ROW_CHANGES: Final = {
     "UPDATE competition SET winner_id = 5 {of_match}": "tables.competitions[{match}].winner_id",
     "UPDATE competition SET voided_at = now() {of_match}": "tables.competitions[{match}].voided_at",
     "UPDATE competition SET location = 'x' {of_match}": "tables.competitions[{match}].location",
-    "UPDATE competition SET started_at = 'infinity' {of_match}": ("tables.competitions[{match}].started_at"),
+    "UPDATE competition SET date = 'infinity' {of_match}": ("tables.competitions[{match}].date"),
     "UPDATE competition SET revised = 2 {of_match}": "tables.competitions[{match}].revised",
     "DELETE FROM competition {of_match}": "tables.participant[{match}]",
     "UPDATE participant SET result = 'x' {of_match} AND number = 1": "tables.participant[{match}]",

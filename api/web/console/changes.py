@@ -95,7 +95,7 @@ def _named_competitor(board: Board, ids: PathIds) -> Beginning:
 
 def _competition(board: Board, ids: PathIds) -> Beginning:
     found = competition_of(board, ids["competition_id"])
-    given = {"started_at": timestamp(found.started_at), "location": found.location}
+    given = {"started_at": "" if found.date is None else timestamp(found.date), "location": found.location}
     if isinstance(found.result, str):
         given["result"] = found.result
     elif found.result is not None:

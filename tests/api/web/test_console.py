@@ -22,7 +22,7 @@ from api.web.console import lists_pages
 from api.web.console.change_page import LOOK
 from api.web.console.changes import CONSOLE_CHANGES, Beginning
 from api.webhooks.webhooks import add_webhook
-from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log.registry import tournament_named
 from engine.process import time_slices
 from engine.process.time_slices import TimeSlice
@@ -491,6 +491,17 @@ async def test_a_competition_is_added_its_result_recorded_and_its_points_voided(
     assert (found["result"], [one["winner"] for one in found["participants"]]) == ("3:1", [True, False])
     assert (await visitor.get(void)).status == 409  # it is void already
     assert (await visitor.fill(at(season, f"/competitions/{new['id']}/unvoid"), {})).status == 303
+
+
+async def test_recording_a_result_declares_no_date(
+    service: Service, visitor: Visitor, season: Season, clients_tournament: TournamentId
+) -> None:
+    record = at(season, f"/competitions/{season.competition_id}/record")
+    assert (await visitor.fill(record, {"winner": season.ids[0]})).status == 303
+    async with service.desk.live_pool.pinned(clients_tournament) as live:
+        await service.desk.live_pool.make_current(live)
+        competition = live.board.competitions[CompetitionId(season.competition_id)]
+    assert (competition.winner_id, competition.date) == (season.ids[0], None)
 
 
 async def test_points_are_undone_right_after_they_were_added_and_redone_from_the_history(
