@@ -19,7 +19,7 @@ from typing import Final
 
 from api.http.outgoing import CHUNK_BYTES, Long, Outgoing, Taken
 from api.http.preferences import Encodings, accepted_encodings
-from api.http.reply import CHECKED_BY_CLIENT, JSON, Reply, header
+from api.http.reply import JSON, REVALIDATED_BY_CLIENT, Reply, header
 from api.http.request import HttpRequest
 
 PLAIN_BYTES_MAX: Final = 1_024
@@ -74,7 +74,7 @@ class Compression:
         etag: str | None = None,
         media_type: str = JSON,
         headers: str = "",
-        kept: str = CHECKED_BY_CLIENT,
+        kept: str = REVALIDATED_BY_CLIENT,
     ) -> Reply | None:
         """As `reply`, if that needs no compressing; None: it does."""
         stated = request.headers
@@ -98,7 +98,7 @@ class Compression:
         etag: str | None = None,
         media_type: str = JSON,
         headers: str = "",
-        kept: str = CHECKED_BY_CLIENT,
+        kept: str = REVALIDATED_BY_CLIENT,
     ) -> Reply:
         """A 200 with the body in the encoding that the client prefers, or 304 if the client already has these bytes in
         an encoding that it accepts. `etag`: that of the plain body. The compressed form of a body with an ETag is kept.

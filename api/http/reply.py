@@ -36,9 +36,9 @@ def header(name: str, value: object) -> str:
 
 NOT_STORED: Final = header("Cache-Control", "no-store")
 """For refusals, changes, the console, and whatever states no other."""
-CHECKED: Final = header("Cache-Control", "no-cache")
+REVALIDATED: Final = header("Cache-Control", "no-cache")
 """For everybody: caches may keep it, and must check it each time."""
-CHECKED_BY_CLIENT: Final = header("Cache-Control", "private, no-cache")
+REVALIDATED_BY_CLIENT: Final = header("Cache-Control", "private, no-cache")
 """For the holder of a token, whose client alone may keep it, and must check it each time."""
 FOR_EVER: Final = header("Cache-Control", "public, max-age=31536000, immutable")
 """For everybody, at an address that changes with it."""

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from api.desk.quotas import Quotas
 from api.http.auth import Scope
 from api.http.compression import Compression
-from api.http.reply import CHECKED, Reply
+from api.http.reply import REVALIDATED, Reply
 from api.http.router import IncomingRequest, Router
 from api.interface import openapi
 from api.interface.rendering import tagged_body
@@ -80,7 +80,7 @@ def add_to(
         return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
 
     async def description(incoming: IncomingRequest) -> Reply:
-        return await compression.reply(incoming.request, described.body, etag=described.etag, kept=CHECKED)
+        return await compression.reply(incoming.request, described.body, etag=described.etag, kept=REVALIDATED)
 
     health = msgspec.json.encode({"status": 200, "message": "ok", "version": version("tallybook")})
     described = tagged_body(openapi.document())  # making it takes long

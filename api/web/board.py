@@ -30,7 +30,7 @@ from api.http.compression import Compression
 from api.http.cookies import came_by_tls
 from api.http.forms import parse_id
 from api.http.preferences import accepted_language
-from api.http.reply import CHECKED, JSON, Reply, header
+from api.http.reply import JSON, REVALIDATED, Reply, header
 from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
@@ -244,7 +244,7 @@ class BoardHandlers:
                 etag=answered.etag,
                 media_type=sent.media_type,
                 headers=sent.headers,
-                kept=CHECKED,
+                kept=REVALIDATED,
             )
 
         return handle

@@ -15,7 +15,7 @@ from tests.api.service import Answer, Season, Service
 from tests.api.visitor import Visitor, routes_below, visiting
 
 NOT_STORED: Final = "no-store"
-CHECKED: Final = "no-cache"
+REVALIDATED: Final = "no-cache"
 NOWHERE: Final = {"/nowhere": {"GET", "HEAD"}, "/static/0/board.css": {"GET"}, "/board/nobody": {"GET"}}
 
 
@@ -29,7 +29,7 @@ def expected(method: str, path: str, status: int) -> str:
         return "public, max-age=31536000, immutable"
     if path.startswith("/tournament/"):
         return "private, no-cache"
-    return CHECKED if path.startswith("/board/") or path in ("/", "/docs", "/openapi.json") else NOT_STORED
+    return REVALIDATED if path.startswith("/board/") or path in ("/", "/docs", "/openapi.json") else NOT_STORED
 
 
 async def test_every_answer_of_every_route_says_how_long_it_may_be_kept(

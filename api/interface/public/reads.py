@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from api.http.compression import Compression
 from api.http.outgoing import Long
-from api.http.reply import CHECKED, Reply
+from api.http.reply import REVALIDATED, Reply
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.http.times import instant, instant_or_none
@@ -530,7 +530,7 @@ def add_to(
                 visits.take(address_of(incoming.request, proxies=proxies))
             question = _question(operation, incoming)
             answered = await views.answer(slug, lambda context: _answered(operation, context, question))
-            return await compression.reply(incoming.request, answered.body, etag=answered.etag, kept=CHECKED)
+            return await compression.reply(incoming.request, answered.body, etag=answered.etag, kept=REVALIDATED)
 
         return handle
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from api.http.compression import Compression
 from api.http.preferences import accepted_type
-from api.http.reply import CHECKED, JSON, Reply
+from api.http.reply import JSON, REVALIDATED, Reply
 from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.public.view import PublicViews
@@ -36,7 +36,7 @@ def add_to(
 
     def sent(incoming: IncomingRequest, page: TaggedBody) -> Awaitable[Reply]:
         return compression.reply(
-            incoming.request, page.body, etag=page.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS, kept=CHECKED
+            incoming.request, page.body, etag=page.etag, media_type=HTML_TYPE, headers=PAGE_HEADERS, kept=REVALIDATED
         )
 
     def add(path: str, page: bytes) -> None:
