@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
@@ -48,6 +48,29 @@ async def pgbouncer(dsn: str, mode: str, *, logins: tuple[str, ...] = (), **sett
             process.terminate()
             async with asyncio.timeout(_STOP_SECONDS_MAX):
                 await process.wait()
+
+
+@asynccontextmanager
+async def reporting(dsn: str, mode: str) -> AsyncIterator[str]:
+    """The address of a pooler that says in which mode it is, as PgBouncer does from 1.26 on, and does no more."""
+    (server,), (port,) = map(parse_qs(urlsplit(dsn).query).__getitem__, ("host", "port"))
+    said = b"pgbouncer.pool_mode\0" + mode.encode() + b"\0"
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(f"{server}/.s.PGSQL.{port}")
+        to_server.write(await reader.read(65536))
+        writer.write(await from_server.readexactly(9))  # it is let in
+        writer.write(b"S" + (len(said) + 4).to_bytes(4, "big") + said)
+        await asyncio.gather(pump(reader, to_server), pump(from_server, writer))
+
+    with tempfile.TemporaryDirectory(prefix="pooler-") as folder:
+        async with await asyncio.start_unix_server(serve, Path(folder) / f".s.PGSQL.{_PORT}"):
+            yield urlunsplit(urlsplit(dsn)._replace(query=f"host={quote(folder)}&port={_PORT}"))
 
 
 async def administered(dsn: str, statement: str) -> None:

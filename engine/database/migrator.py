@@ -177,6 +177,7 @@ async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
     """The migrations that the database lacks, and its topology. Raises StartupRefused."""
     connection = await _connected(dsn)
     try:
+        await refuse_shared(connection, another_client(dsn))
         missing = _missing(await _applied(connection))
         has_tables = await connection.fetchval(_REGISTER_EXISTS)
         return missing, await form_of(connection) if has_tables else DatabaseForm.PLAIN

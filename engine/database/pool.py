@@ -20,7 +20,15 @@ from engine.database.distribution import (
 )
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.database.nodes import Nodes
-from engine.database.sessions import ON_STANDBY, POSTGRES_MAJOR_MIN, SessionUnfit, refuse_shared, settle, unreachable
+from engine.database.sessions import (
+    ON_STANDBY,
+    POSTGRES_MAJOR_MIN,
+    SessionUnfit,
+    refuse_balanced,
+    refuse_shared,
+    settle,
+    unreachable,
+)
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
@@ -105,6 +113,8 @@ DATABASE_TROUBLE: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
 )
+
+_NOT_FOUND: Final = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 # Citus sends this with the first statement of a session on a node that has no room for another process of its own.
 _OF_NO_COMMIT: Final = ("could not start maintenance background worker",)
@@ -231,6 +241,9 @@ class Database:
             self._waiting -= 1
         try:
             yield connection
+        except _NOT_FOUND:
+            await refuse_balanced(connection)
+            raise
         finally:
             await self._pool.release(connection)
 

@@ -4,6 +4,10 @@ The service's guarantees depend on settings of its sessions: the role, the timeo
 message does not carry them, because poolers would refuse it or silently drop them. A statement sets them in each new
 session. Another statement, in a separate transaction, checks that they took effect.
 
+Balancers send each statement to the server that they choose: reads to a standby, which may be out of date. So the
+settings are set by a statement that only a primary executes, after another one, which balancers repeat at all of their
+servers, has emptied the search path: a session at a standby finds no table.
+
 The service cannot work with a pooler that lends a session for one transaction at a time (PgBouncer's transaction mode):
 settings and prepared statements would be those of other clients, and a change could be made with all rights of the
 login and without any timeout. The process ids of the server reveal such a pooler: either one process answers two
@@ -12,7 +16,7 @@ clients, or different processes answer one client.
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 import asyncpg
 from asyncpg import Connection
@@ -23,29 +27,42 @@ POSTGRES_MAJOR_MIN: Final = 15
 """The SQL of this program needs this version or later."""
 ROUNDS: Final = 5
 """The number of other clients, one after another, that a session is compared with."""
+DRAWS: Final = 20
+"""How often a balancer that may draw a server for each statement is asked which one it has drawn."""
 SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
 )
 ON_STANDBY: Final = "The database is a standby; give the address of the primary."
+BALANCED: Final = (
+    "The database's address leads to a balancer that sends reads to a standby, whose answers may be out of date. "
+    "Turn that off (pgpool-II: load_balance_mode = off), or give the primary's own address."
+)
 ALONE: Final = (
     "The pooler that the database's address leads to has no second connection for this login; "
     "give it more (default_pool_size)."
 )
 
+_FIND_NOTHING: Final = "SET search_path = ''"
 _SET: Final = """
     SELECT wanted.name, pg_catalog.set_config(wanted.name, wanted.value, false) AS value,
         pg_catalog.pg_backend_pid() AS process
     FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
+    WHERE NOT pg_catalog.pg_is_in_recovery()
 """
+# Sent where a balancer sends reads. `pg_is_in_recovery` would take it to the primary, because it is volatile.
 _FOUND: Final = """
     SELECT wanted.name, pg_catalog.current_setting(wanted.name) AS value, pg_catalog.pg_backend_pid() AS process,
-        pg_catalog.pg_is_in_recovery() AS is_standby
+        pg_catalog.current_setting('in_hot_standby') = 'on' AS is_standby
     FROM unnest($1::text[]) AS wanted (name)
 """
+_IS_SENT_TO_STANDBY: Final = "SELECT pg_catalog.current_setting('in_hot_standby') = 'on'"
+_IS_STANDBY: Final = "SELECT pg_catalog.pg_is_in_recovery()"
+_POOL_MODE: Final = "pgbouncer.pool_mode"
 _LOGIN: Final = "SELECT pg_catalog.quote_ident(session_user)"
 _PROCESS: Final = """
-    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at
+    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at,
+        pg_catalog.current_setting('in_hot_standby', true) = 'on' AS is_standby
 """
 
 
@@ -56,9 +73,14 @@ class SessionUnfit(ConnectionError):
 async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
     """Sets `settings`, values by name, for the whole session and checks that they took effect. Raises SessionUnfit."""
     names, values = list(settings), list(settings.values())
+    _refuse_reported(connection)
     try:
         with _telling_strangers():
+            if "search_path" in settings:
+                await connection.execute(_FIND_NOTHING)
             was = await connection.fetch(_SET, names, values)
+            if not was:  # what a pooler says about this at the start may be long out of date
+                raise SessionUnfit(ON_STANDBY)
             now = await connection.fetch(_FOUND, names)
     except asyncpg.InvalidParameterValueError as error:
         raise SessionUnfit(
@@ -70,6 +92,8 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
             f"This login may not work as {settings['role']} ({error}); an administrator must run: "
             f"GRANT {settings['role']} TO {login};"
         ) from error
+    if now[0]["is_standby"]:
+        raise SessionUnfit(BALANCED)
     if len({row["process"] for row in (*was, *now)}) > 1:
         raise SessionUnfit(SHARED)
     lost = [
@@ -82,19 +106,35 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
             f"A session of the database does not keep what is set in it ({', '.join(lost)}); "
             "if its address is a pooler's, set pool_mode = session, or give PostgreSQL's own address."
         )
-    if now[0]["is_standby"]:  # what a pooler says about this at the start may be long out of date
-        raise SessionUnfit(ON_STANDBY)
+
+
+def refuse_standby(connection: Connection) -> NoReturn:
+    """Closes a settled connection over which a standby has answered, and raises SessionUnfit."""
+    connection.terminate()
+    raise SessionUnfit(BALANCED)
+
+
+async def refuse_balanced(connection: Connection) -> None:
+    """As `refuse_standby`, if a standby answers now. For when something is not found that every settled session has.
+    Some balancers draw a server for each statement that is prepared, so this prepares DRAWS."""
+    for _ in range(DRAWS):
+        if await (await connection.prepare(_IS_SENT_TO_STANDBY)).fetchval():
+            refuse_standby(connection)
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
-    """Raises StartupRefused if a pooler shares sessions between transactions, or refuses this login a second one.
+    """Raises StartupRefused if a pooler shares sessions between transactions, or refuses this login a second one, and
+    if a balancer sends reads to a standby.
 
     `another` connects one more client. If PostgreSQL itself answers, nothing is checked: a pooler gives itself away by
     the process numbers that it makes up for its clients to cancel statements by. A client that is alone with the pooler
     is sure to find out. Among many clients, or if several poolers share an address, each round has a chance to.
     """
     with _refusing_strangers():
+        _refuse_reported(connection)
         process = await connection.fetchrow(_PROCESS)
+        if process["is_standby"]:
+            raise SessionUnfit(ON_STANDBY if await connection.fetchval(_IS_STANDBY) else BALANCED)
         if process["number"] == connection.get_server_pid():
             return
         for _ in range(ROUNDS):
@@ -109,6 +149,12 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
                 raise
             finally:
                 other.terminate()
+
+
+def _refuse_reported(connection: Connection) -> None:
+    """Raises SessionUnfit if the pooler itself says that it shares sessions, as PgBouncer does from 1.26 on."""
+    if getattr(connection.get_settings(), _POOL_MODE, "session") != "session":
+        raise SessionUnfit(SHARED)
 
 
 def reason(error: BaseException) -> str:

@@ -11,22 +11,30 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.distribution import is_distributed
+from engine.database.sessions import refuse_standby
 from engine.domain.errors import LogForked
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import digest
 
-# The head is the last block. The view `head` would find it by way of another table.
-_HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
+# The head is the last block. The view `head` would find it by way of another table. That a standby answers shows in the
+# same statement, because a balancer may send each to another server.
+_HEAD: Final = """
+    SELECT last_sequence, digest
+    FROM block
+    WHERE tournament_id = $1 AND NOT pg_is_in_recovery()
+    ORDER BY last_sequence DESC
+    LIMIT 1
+"""
 _HEADS: Final = """
-    SELECT a.tournament_id, b.last_sequence, b.digest
+    SELECT a.tournament_id, b.last_sequence, b.digest, pg_is_in_recovery()
     FROM unnest($1::bigint[]) AS a (tournament_id)
-    CROSS JOIN LATERAL (
+    LEFT JOIN LATERAL (
         SELECT last_sequence, digest
         FROM block
         WHERE tournament_id = a.tournament_id
         ORDER BY last_sequence DESC
         LIMIT 1
-    ) AS b
+    ) AS b ON true
 """
 _NOW: Final = "SELECT clock_timestamp()"
 # Finds the last sequence at or before the moment by bisection: within one log, the time never decreases.
@@ -71,16 +79,23 @@ def beginning(tournament_id: TournamentId) -> Head:
 
 async def current(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
     """The head of each tournament that exists, at a moment during the call. On a plain database, that is the same
-    moment for all."""
+    moment for all. Raises SessionUnfit if a standby has answered."""
     if len(tournament_ids) == 1:
         (tournament_id,) = tournament_ids
         row = await connection.fetchrow(_HEAD, tournament_id)
-        return {} if row is None else {tournament_id: Head(*row)}
-    if not is_distributed(connection):
-        rows = await connection.fetch(_HEADS, list(tournament_ids))
-        return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
-    found = {tournament_id: await connection.fetchrow(_HEAD, tournament_id) for tournament_id in tournament_ids}
-    return {tournament_id: Head(*row) for tournament_id, row in found.items() if row is not None}
+        if row is not None:
+            return {tournament_id: Head(*row)}
+        if is_distributed(connection):
+            return {}
+    elif is_distributed(connection):
+        return {one: head for each in tournament_ids for one, head in (await current(connection, [each])).items()}
+    found = {}
+    for tournament_id, sequence, digest_, is_of_standby in await connection.fetch(_HEADS, list(tournament_ids)):
+        if is_of_standby:
+            refuse_standby(connection)
+        if sequence is not None:
+            found[tournament_id] = Head(sequence, digest_)
+    return found
 
 
 async def now(connection: Connection) -> datetime:

@@ -22,7 +22,7 @@ from engine.database.sessions import ALONE, SHARED, SessionUnfit, settle
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import OPERATOR
 from tests.desks import holding, until
-from tests.pgbouncer import DROPPED, administered, pgbouncer
+from tests.pgbouncer import DROPPED, administered, pgbouncer, reporting
 from tests.proxy import proxy
 from tests.tournaments import open_new_tournament
 
@@ -333,6 +333,17 @@ async def test_a_pooler_in_session_mode_that_has_but_one_connection_is_refused_w
         with pytest.raises(StartupRefused) as refusal:
             await migrate(pooled)
         assert refusal.value.message == ALONE
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+async def test_a_pooler_that_reports_that_it_shares_sessions_is_refused_for_certain(dsn: str, mode: str) -> None:
+    async with reporting(dsn, mode) as pooled:
+        assert await refused(pooled) == SHARED
+        with pytest.raises(StartupRefused) as refusal:
+            await migrate(pooled)
+        assert refusal.value.message == SHARED
+    async with reporting(dsn, "session") as pooled, open_database(pooled, name="test") as database:
+        await assert_works_as_the_service(database)
 
 
 async def test_a_pooler_in_statement_mode_is_refused(dsn: str) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from tests.faults.table import Trial, case
-from tests.faults.tools import CITUS, DISTRIBUTED_VARIABLE, TIME_NAMESPACE, Tool
+from tests.faults.tools import CITUS, DISTRIBUTED_VARIABLE, PGPOOL, TIME_NAMESPACE, Tool
 
 ROOT: Final = Path(__file__).parents[2]
 TOLD_CHARACTERS: Final = 1_000
@@ -148,6 +148,15 @@ by_tests(
     "the totals of a naive model; nothing reversed twice; tables and `verify` agree",
     "tests/projections/test_undoing.py",
     "tests/api/test_reversing.py",
+)
+
+by_tests(
+    82,
+    "A balancer",
+    "pgpool-II sends reads to a standby that has stopped following; so does one of our own, in the midst of a service",
+    "refused at the start and by each new session; nothing that a standby says is answered",
+    "tests/engine/test_balancers.py",
+    tools=(PGPOOL,),
 )
 
 # ── 80 ──────────────────────────────────────────────────────────────────────────────────────────────────

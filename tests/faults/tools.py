@@ -26,6 +26,10 @@ def _program(name: str) -> Callable[[], bool]:
     return lambda: shutil.which(name) is not None
 
 
+def _server(name: str) -> Callable[[], bool]:
+    return lambda: shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is not None
+
+
 def _mounts() -> bool:
     return os.geteuid() == 0 and shutil.which("mount") is not None
 
@@ -53,6 +57,7 @@ FAKETIME: Final = Tool(
     name="libfaketime", package=f"libfaketime, or a path in {FAKETIME_VARIABLE}", is_here=lambda: faketime() is not None
 )
 TIME_NAMESPACE: Final = Tool(name="unshare --time", package="util-linux, and root", is_here=_has_time_namespaces)
+PGPOOL: Final = Tool(name="pgpool", package="pgpool2", is_here=_server("pgpool"))
 CITUS: Final = Tool(
     name="a Citus cluster on this machine",
     package=f"postgresql-15-citus-13.0, and its address in {DISTRIBUTED_VARIABLE}",
