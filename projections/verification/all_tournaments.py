@@ -129,6 +129,8 @@ async def verify_all(
         opened_witness(plan) as witness,
         closing(ProgressFile(plan.state, plan.arguments("verify"))) as progress_file,
     ):
+        if witness is not None and not any(witness.tournaments()):
+            raise Unacceptable(f"{plan.digests} has no digest, so nothing could be compared with it.")
         run = _Run(plan, witness, progress_file, on_difference, on_events)
         began = perf_counter()
         async with database.connection() as connection, stored_log.one_moment(connection) as moment:

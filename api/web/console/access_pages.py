@@ -110,7 +110,8 @@ def unacceptable_token(*faults: Fault) -> Unacceptable:
 
 def asked_token(sent: Form) -> AskedToken:
     """The requested token. Raises Unacceptable, naming every fault."""
-    slugs = tuple([slug for part in sent.get("tournaments", "").split(",") if (slug := part.strip())])
+    tournaments = sent.get("tournaments", "").strip()
+    slugs = tuple([slug.strip() for slug in tournaments.split(",")]) if tournaments else ()
     scope, days = sent.get("scope", ""), sent.get("expires_in_days", "").strip()
     faults = []
     if fault := name_fault(sent.get("name", "").strip()):

@@ -77,9 +77,14 @@ async def test_verify_tells_it_as_json(dsn: str, owner: asyncpg.Connection, stag
 
 
 async def test_verify_of_what_is_not_there_is_refused(dsn: str, staged: Stage, tmp_path: Path) -> None:
+    empty, torn = tmp_path / "empty", tmp_path / "torn"
+    empty.touch()
+    torn.write_text('{"tournament":1,')
     for arguments in (
         ("nobody",),
         ("--digests", str(tmp_path / "nowhere")),
+        ("--digests", str(empty)),
+        ("--digests", str(torn)),
         ("--state", str(tmp_path / "nowhere" / "state")),
         ("nobody", "--forever"),
     ):

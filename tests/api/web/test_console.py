@@ -1093,6 +1093,7 @@ async def test_an_admin_of_some_tournaments_makes_tokens_for_no_others_that_end_
         for wrong, field in (
             ({"tournaments": season.client.tournament}, "tournaments"),
             ({"tournaments": "nowhere"}, "tournaments"),
+            ({"tournaments": " , "}, "tournaments"),
             ({"tournaments": ",".join(["a"] * 51)}, "tournaments"),
             ({"expires_in_days": ""}, "expires_in_days"),
             ({"expires_in_days": 11}, "expires_in_days"),
