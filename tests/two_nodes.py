@@ -1,12 +1,13 @@
 """Two nodes on one PostgreSQL, for what holds wherever tournaments are on several nodes.
 
 Each node is a proxy to the same database. The tournaments with even ids are said to be on the first, the others on the
-second. The process's address is that of the first.
+second. The process's address is that of the first; `or_second`: of the first, or else of the second.
 """
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from asyncpg import Connection
@@ -35,8 +36,9 @@ def side(tournament_id: TournamentId) -> int:
 
 
 @asynccontextmanager
-async def two_nodes(dsn: str) -> AsyncIterator[TwoNodes]:
+async def two_nodes(dsn: str, *, or_second: bool = False) -> AsyncIterator[TwoNodes]:
     async with proxy(dsn) as first, proxy(dsn) as second:
+        both = first.dsn.replace("&port=5432", f",{quote(second.socket_directory)}&port=5432,5432")
         found = [Node(str(Path(one.socket_directory)), 5432) for one in (first, second)]
 
         async def placed(_connection: Connection, ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
@@ -45,5 +47,5 @@ async def two_nodes(dsn: str) -> AsyncIterator[TwoNodes]:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(nodes_module, "nodes_of", placed)
             patched.setattr(pool_module, "is_distributed", lambda _connection: True)
-            async with open_database(first.dsn, name="test") as database:
+            async with open_database(both if or_second else first.dsn, name="test") as database:
                 yield TwoNodes(database, (first, second))

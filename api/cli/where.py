@@ -16,6 +16,7 @@ from asyncpg import Connection
 from cyclopts import Parameter
 
 from api.desk.desk import Desk, open_desk
+from engine.database.address import in_drivers_terms
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unavailable
@@ -66,7 +67,7 @@ async def address(where: Where, *, joinable: bool = False, creates: bool = False
             "The address of the database is empty; give one, or leave the option out to use an embedded database."
         )
     else:
-        yield where.database_url
+        yield in_drivers_terms(where.database_url)
 
 
 @asynccontextmanager

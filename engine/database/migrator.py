@@ -20,6 +20,7 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
+from engine.database.address import Hosts
 from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
 from engine.database.sessions import ON_STANDBY, reason, refuse_shared, unreachable
 from engine.domain.errors import StartupRefused
@@ -191,7 +192,7 @@ async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
 async def _connected(dsn: str) -> asyncpg.Connection:
     """A connection to the primary. Raises StartupRefused if it cannot be reached."""
     try:
-        return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX, target_session_attrs="primary")
+        return await Hosts(dsn).connect(timeout=CONNECT_SECONDS_MAX, target_session_attrs="primary")
     except asyncpg.TargetServerAttributeNotMatched as error:
         raise StartupRefused(ON_STANDBY) from error
     except (*_TROUBLE, ValueError, OverflowError) as error:
@@ -202,8 +203,7 @@ def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
     """A function that makes one more connection to the database. Connecting, and each statement on the connection, may
     take CONNECT_SECONDS_MAX."""
     return partial(
-        asyncpg.connect,
-        dsn,
+        Hosts(dsn).connect,
         timeout=CONNECT_SECONDS_MAX,
         command_timeout=CONNECT_SECONDS_MAX,
         target_session_attrs="primary",

@@ -10,6 +10,7 @@ import asyncpg
 import structlog
 from asyncpg import Connection, Pool
 
+from engine.database.address import Hosts
 from engine.database.distribution import (
     Node,
     ServiceConnection,
@@ -462,10 +463,11 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
     epoch = Epoch()
     settling = _Settling(epoch)
     pools: list[Pool] = []
+    hosts = Hosts(dsn)
 
     async def opened(settling: _Settling, size: int, *, init_size: int = 0, **at: Any) -> Pool:
         pool = await asyncpg.create_pool(
-            dsn,
+            connect=hosts.connect,
             **options,
             **at,
             init_size=init_size,
@@ -518,7 +520,7 @@ def _starting() -> Iterator[None]:
         ) from error
     except asyncpg.TargetServerAttributeNotMatched as error:
         raise StartupRefused(ON_STANDBY) from error
-    except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
+    except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError, OverflowError) as error:
         raise unreachable(error) from error
 
 

@@ -158,10 +158,10 @@ def _refuse_reported(connection: Connection) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """A sentence about what went wrong with a connection, even if the error has no text."""
+    """A sentence about what went wrong with a connection, even if the error has no text, or hints after it."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
-    return str(error).rstrip(".") or type(error).__name__
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def unreachable(error: BaseException) -> StartupRefused:

@@ -37,6 +37,7 @@ tokens)
     worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
+    address_parameters_left_out  no connection is made by these parameters of the database's address: parameters
     digests_failed        heads could not be noted: reason; the service tries again
     tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
     difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Final
 
@@ -341,6 +341,27 @@ async def test_a_node_that_falls_silent_takes_no_connection_that_another_needs(d
             assert not any(queue.outcomes for queue in queues if side(queue.tournament_id) == 1)
         await until(lambda: all(queue.is_done() for queue in queues))
         assert [queue.answers for queue in queues] == [[3, 4]] * len(ids)
+
+
+@pytest.mark.one_postgresql(ONE_IS_ENOUGH)
+async def test_a_process_whose_own_node_is_dead_goes_on_by_another_of_its_address(dsn: str) -> None:
+    async with two_nodes(dsn, or_second=True) as nodes, appending(nodes.database) as appender:
+        ids = [await open_new_tournament(nodes.database, actor=OPERATOR) for _ in range(4)]
+        await run([Queue(appender, tournament_id, registered()) for tournament_id in ids])
+        nodes.proxies[0].refusing = True
+        nodes.proxies[0].cut_all()
+        await until(lambda: answers(nodes.database))
+        others = [Queue(appender, one, registered(), registered()) for one in ids if side(one) == 1]
+        await run(others)
+        assert [queue.answers for queue in others] == [[3, 4]] * len(others)
+        assert nodes.proxies[0].refused > 0
+
+
+async def answers(database: Database) -> bool:
+    with suppress(DatabaseUnavailable):
+        async with database.connection() as connection:
+            return await connection.fetchval("SELECT true") is True
+    return False
 
 
 async def test_a_bad_block_is_rejected_and_those_it_was_sent_with_are_not(
