@@ -19,7 +19,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.metadata import entry_points, version
+from importlib.metadata import EntryPoint, entry_points, version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NewType, cast
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 EXPORTER_VARIABLE: Final = "OTEL_TRACES_EXPORTER"
 """Where spans go: names of exporters, with commas between them. Unset, or `none`: nowhere."""
+_PROTOCOL_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_OTLP: Final = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
+"""The exporters that the name `otlp` stands for, by protocol."""
 
 RequestSpan = NewType("RequestSpan", object)
 """The data of a link to the span of a request, opaque to code that only carries it."""
@@ -67,19 +70,28 @@ def use(provider: "TracerProvider | None") -> None:
 
 
 def _provider_of_sdk(exporters: Iterable[str]) -> "TracerProvider":
-    """A provider that sends its spans to these exporters, by the names under which they are installed. It reads all
-    other settings from the environment: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and so on. Raises ImportError and
-    LookupError."""
+    """A provider that sends its spans to these exporters. It reads all other settings from the environment:
+    OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER and so on. Raises ImportError and LookupError."""
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - the operator installs it
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
     provider = TracerProvider()
     for name in exporters:
-        found = entry_points(group="opentelemetry_traces_exporter", name=name)
-        if not found:
-            raise LookupError(f"no exporter of the name {name} is installed")
-        provider.add_span_processor(BatchSpanProcessor(next(iter(found)).load()()))
+        provider.add_span_processor(BatchSpanProcessor(_exporter(name.strip()).load()()))
     return provider
+
+
+def _exporter(name: str) -> EntryPoint:
+    """Where the exporter of this name is installed. `otlp`: that of the protocol in the environment, or any. Raises
+    LookupError."""
+    names = [name]
+    if name == "otlp":
+        protocol = next(filter(None, map(os.environ.get, _PROTOCOL_VARIABLES)), None)
+        names = [_OTLP.get(protocol, protocol)] if protocol else list(_OTLP.values())
+    for one in names:
+        for found in entry_points(group="opentelemetry_traces_exporter", name=one):
+            return found
+    raise LookupError(f"no exporter of the name {' or '.join(names)} is installed")
 
 
 def fold() -> AbstractContextManager[Attributes]:

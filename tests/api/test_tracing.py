@@ -195,21 +195,55 @@ async def test_a_message_to_a_webhook_names_its_span(
     assert (failed.status.status_code, taken.status.status_code) == (StatusCode.ERROR, StatusCode.UNSET)
 
 
+def installed(folder: Path, **exporters: str) -> Path:
+    """Where Python finds exporters of these names: classes of EXPORTER."""
+    there = folder / "installed"
+    information = there / "spans_in_a_file-1.dist-info"
+    information.mkdir(parents=True)
+    (there / "spans_in_a_file.py").write_text(EXPORTER)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: spans-in-a-file\nVersion: 1\n")
+    lines = [f"{name} = spans_in_a_file:{made}\n" for name, made in exporters.items()]
+    (information / "entry_points.txt").write_text("".join(["[opentelemetry_traces_exporter]\n", *lines]))
+    return there
+
+
+@pytest.mark.parametrize(
+    ("variables", "exporters", "taken"),
+    [
+        ({}, ("otlp_proto_http", "otlp_proto_grpc"), "otlp_proto_http"),
+        ({}, ("otlp_proto_grpc",), "otlp_proto_grpc"),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ("otlp_proto_http", "otlp_proto_grpc"), "otlp_proto_grpc"),
+        (
+            {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"},
+            ("otlp_proto_http", "otlp_proto_grpc"),
+            "otlp_proto_http",
+        ),
+    ],
+)
+def test_otlp_is_the_exporter_that_is_installed_for_its_protocol(
+    variables: dict[str, str], exporters: tuple[str, ...], taken: str, tmp_path: Path
+) -> None:
+    """`otlp` is the name by which the specification calls all of them, and often the name of none."""
+    there = installed(tmp_path, **dict.fromkeys(exporters, "FileExporter"))
+    program = (
+        "from importlib.metadata import EntryPoint; load = EntryPoint.load\n"
+        "EntryPoint.load = lambda self: (print(self.name), load(self))[1]\n"
+        "from engine.process import tracing; tracing.configure(); print(tracing.spans is not None)\n"
+    )
+    variables |= {"PYTHONPATH": str(there), "SPANS_FILE": str(tmp_path / "spans"), "OTEL_TRACES_EXPORTER": " otlp "}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment(**variables), capture_output=True, check=True, text=True)
+    assert [line for line in done.stdout.splitlines() if line.startswith(("otlp", "True"))] == [taken, "True"]
+
+
 # ── Processes ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.long
 async def test_the_processes_of_a_service_send_spans_where_the_environment_says(tmp_path: Path) -> None:
-    installed = tmp_path / "installed"
-    information = installed / "spans_in_a_file-1.dist-info"
-    information.mkdir(parents=True)
-    (installed / "spans_in_a_file.py").write_text(EXPORTER)
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: spans-in-a-file\nVersion: 1\n")
-    (information / "entry_points.txt").write_text(
-        "[opentelemetry_traces_exporter]\nfile = spans_in_a_file:FileExporter\n"
-    )
+    there = installed(tmp_path, file="FileExporter")
     sent = tmp_path / "spans"
-    variables = {"PYTHONPATH": str(installed), "SPANS_FILE": str(sent), "OTEL_SERVICE_NAME": "of-this-test"}
+    variables = {"PYTHONPATH": str(there), "SPANS_FILE": str(sent), "OTEL_SERVICE_NAME": "of-this-test"}
     assert said("tournament", "create", "Cup", "--data-dir", str(tmp_path / "data")).code == 0  # which is to be folded
     status, running = await asked_once(tmp_path, "tables_folded", OTEL_TRACES_EXPORTER="file,console", **variables)
     assert status == 200
