@@ -20,6 +20,8 @@ KINDS: Final = {
 }
 """Of each kind, characters of ASCII, and others that Python takes for the same."""
 ANY_TEXT: Final = {
+    "engine.domain.terms._CONTROL",
+    "engine.domain.terms._CONTROL_OF_TEXTS",
     "api.http.preferences._ESCAPED",
     "api.http.preferences._ITEM",  # a quoted text
     "api.http.preferences._RANGE",

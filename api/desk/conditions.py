@@ -23,7 +23,8 @@ from projections.board.board import Board, Competition, Competitor, Ranking
 IF_MATCH_TAGS_MAX: Final = 100
 """Tags that one request may name."""
 _ANY_TAG: Final = r'(?:W/)?"[!#-~]*"'
-_IF_MATCH: Final = re.compile(rf"\*|{_ANY_TAG}(?:[ \t]*,[ \t]*{_ANY_TAG}){{0,{IF_MATCH_TAGS_MAX - 1}}}")
+IF_MATCH_PATTERN: Final = rf"\*|{_ANY_TAG}(?:[ \t]*,[ \t]*{_ANY_TAG}){{0,{IF_MATCH_TAGS_MAX - 1}}}"
+_IF_MATCH: Final = re.compile(IF_MATCH_PATTERN)
 _TAG: Final = re.compile(r'(W/)?"([!#-~]*)"')
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from aiohttp import HttpVersion11, web
@@ -27,15 +28,18 @@ class Bodies:
     def __init__(self) -> None:
         self._awaited_bytes = 0  # announced by bodies that are still arriving
 
-    async def form(self, incoming: IncomingRequest, parse_json: Callable[[bytes], Form]) -> Form:
-        """Returns the decoded fields of the body; for JSON, as `parse_json` returns them. Records the time at which the
-        body was complete. Raises a suitable Unreadable, Unacceptable for fields that are repeated or of a wrong kind,
-        and QueueFull."""
+    async def form(
+        self, incoming: IncomingRequest, parse_json: Callable[[bytes], Form], lists: frozenset[str] = frozenset()
+    ) -> Form:
+        """Returns the decoded fields of the body as `parse_form` does; for JSON, as `parse_json` does. Records the time
+        at which the body was complete. Raises a suitable Unreadable, Unacceptable for fields that are repeated or of a
+        wrong kind, and QueueFull."""
         request = incoming.request
-        parse: Callable[[bytes], Form] = parse_form
+        parse: Callable[[bytes], Form] = partial(parse_form, lists=lists)
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
-            parse = parse_json if request.media_type[0] == JSON else parse_form
+            if request.media_type[0] == JSON:
+                parse = parse_json
         if request.body is not None:  # like most bodies
             return parse(request.body)
         length = request.content_length
@@ -53,12 +57,12 @@ class Bodies:
             self._awaited_bytes -= room
 
 
-def form_here(request: HttpRequest) -> Form | None:
+def form_here(request: HttpRequest, lists: frozenset[str]) -> Form | None:
     """As `Bodies.form`, for a form that arrived with its head, as small ones do; None: the body is something else."""
     headers = request.headers
     if request.body is None or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
         return None
-    return parse_form(request.body)
+    return parse_form(request.body, lists)
 
 
 async def _read(request: HttpRequest, length: int | None) -> bytes:

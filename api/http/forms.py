@@ -30,11 +30,12 @@ JsonFields = Mapping[str, bytes]
 """The values of a JSON object by their names, each as it was sent: JSON in UTF-8, without white space around it."""
 
 
-def parse_form(body: bytes) -> dict[str, str]:
-    """The fields of an application/x-www-form-urlencoded `body` in UTF-8, in the order sent; none if it is empty.
+def parse_form(body: bytes, lists: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The fields of an application/x-www-form-urlencoded `body` in UTF-8, in the order sent; none if it is empty. Those
+    in `lists` may be sent several times: their texts are joined by commas.
 
     Raises `BodyTooLarge`; `Unreadable` for anything but FORM_FIELDS_MAX pairs name=value joined by `&`, strictly
-    percent-encoded and without U+0000; `Unacceptable` naming each field that is sent more than once.
+    percent-encoded and without U+0000; `Unacceptable` naming each other field that is sent more than once.
     """
     if not body:
         return {}
@@ -49,9 +50,12 @@ def parse_form(body: bytes) -> dict[str, str]:
         if not encoded_name or not equals:
             raise Unreadable("The form cannot be read; send fields as name=value, joined by &.")
         name = _decoded(encoded_name)
-        if name in form:
+        if name not in form:
+            form[name] = _decoded(value)
+        elif name in lists or name.endswith("[]"):  # that is no field, and should be refused as one
+            form[name] += f",{_decoded(value)}"
+        else:
             repeated.append(Fault(shortened(name), "is sent more than once"))
-        form[name] = _decoded(value)
     if repeated:
         raise unacceptable(repeated)
     return form
@@ -152,6 +156,21 @@ def fingerprint(method: str, path: str, form: Form) -> bytes:
     texts = [struct.pack(">i", len(part)) + part for part in encoded]
     operation, whole = sha256(b"".join(texts[:2])), sha256(b"".join(texts))
     return operation.digest()[:OPERATION_BYTES] + whole.digest()[OPERATION_BYTES:]
+
+
+def _pattern_up_to(most: int) -> str:
+    """Of the whole numbers from 1 to `most` in digits; its first one is not 1."""
+    digits = str(most)
+    smaller = [
+        f"{digits[:place]}[{0 if place else 1}-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+    return f"(?:[1-9][0-9]{{0,{len(digits) - 2}}}|{'|'.join(smaller)}|{digits})"
+
+
+ID_PATTERN: Final = _pattern_up_to(ID_MAX)
+"""Of an id in a text."""
 
 
 def parse_id(text: str) -> int | None:

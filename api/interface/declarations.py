@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 
 from api.http.auth import Scope
 from api.http.outgoing import Later, Long
-from api.interface.fields import Fields, fields_of, items_field
+from api.interface.fields import SCHEMAS, Field, Fields, fields_of, items_field
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, Previewed
 from engine.domain.errors import NotFound
@@ -31,6 +31,7 @@ from projections.past.past import Past
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path."""
+IDEMPOTENCY_KEY_PATTERN: Final = "[!-~]{1,255}"
 
 
 class Declared(Struct, frozen=True):
@@ -173,9 +174,19 @@ class Write(Struct, frozen=True):
         force_setattr(self, "fields", fields_of(self.command, self.fields))
 
     @property
+    def fields_name(self) -> str:
+        """What the document calls an object of its fields."""
+        return f"{self.operation_id[0].upper()}{self.operation_id[1:]}Fields"
+
+    @property
     def takes(self) -> Fields:
         """All fields of a body."""
-        return self.fields if self.many is None else (*self.fields, items_field(self.fields))
+        return self.fields if self.many is None else (*self.fields, self.items)
+
+    @property
+    def items(self) -> Field:
+        """The field that has several objects of its fields."""
+        return items_field({"$ref": SCHEMAS + self.fields_name})
 
     def minimal(self, events: Items[Event], *, of_items: bool) -> bytes:
         """The body of the minimal answer. It is made from the events alone, so its cost does not depend on the

@@ -5,7 +5,8 @@ that cannot be read is a fault, listed under the name of its field. One refusal 
 
 JSON. A body of JSON becomes the form that says the same: a number its digits, a list its items with commas between
 them, and for a field whose text is JSON, the JSON as it was sent. So the rules are those of forms, and a request is the
-same in either form of body. null, "", and an empty list or object of the expected kind, are an empty field.
+same in either form of body. null, "", and an empty list or object of the expected kind, are an empty field. The
+document shows bodies of JSON alone, with natural types, because programs are made from it.
 
 EMPTY. What an empty field says follows from what the command takes (`engine/domain/commands.py`). In a change, it
 empties what is there, and is refused where that cannot be empty. Anywhere else it says nothing, as if it were absent.
@@ -27,13 +28,17 @@ from msgspec import UNSET, Struct
 from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
 from api.http.zones import Day
 from engine.domain.errors import Fault, Unacceptable, Unreadable
-from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, duration
+from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
 from engine.domain.terms import (
+    COLOR_PATTERN,
     DESCRIPTION_CHARACTERS_MAX,
+    DESCRIPTION_PATTERN,
     ID_MAX,
     ITEMS_MAX,
     NAME_CHARACTERS_MAX,
+    NAME_PATTERN,
     PARTICIPANTS_MAX,
+    TAG_PATTERN,
     TAGS_MAX,
     Counts,
     Sort,
@@ -42,8 +47,8 @@ from engine.domain.terms import (
 _T = TypeVar("_T")
 Schema = Mapping[str, Any]
 """JSON Schema."""
-EMPTY: Final[Schema] = {"type": "string", "maxLength": 0}
-"""Of an empty field of a form."""
+SCHEMAS: Final = "#/components/schemas/"
+"""Where the document has those with a name."""
 
 
 class FieldMisread(ValueError):
@@ -61,21 +66,47 @@ def _of_string(value: bytes) -> str:
 
 
 class FieldType(Struct, frozen=True):
-    """What a text must be. `read` returns its value, or raises FieldMisread. `schema`, for other programs, admits only
-    texts that `read` accepts, though not all of them: some rules are beyond JSON Schema. How many items a list may have
-    stands in the words about a field, because programs that make up requests would make up the longest ones.
+    """What a text must be. `read` returns its value, or raises FieldMisread. `schema`, for other programs, is that of
+    a JSON value and of a parameter. Neither admits what the other refuses, apart from rules beyond JSON Schema.
+    How many items a list may have stands in the words about a field, because programs that make up requests would make
+    up the longest ones.
 
-    `of_json` returns the text that a JSON value other than null stands for, or raises FieldMisread. `json_schema` is
-    for such values, as well as texts; None: there are only texts.
+    `of_json` returns the text that a JSON value other than null stands for, or raises FieldMisread.
 
+    `is_list`: a text has several values with commas between them, and the field may be sent several times instead.
     `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
     """
 
     read: Callable[[str], Any]
     schema: Schema
     of_json: Callable[[bytes], str] = _of_string
-    json_schema: Schema | None = None
+    is_list: bool = False
     indexed: bool = False
+
+
+def text_type(pattern: str, read: Callable[[str], Any] = str, **more: Any) -> FieldType:
+    """A text of this pattern. `more` is about it, for the document."""
+    return FieldType(read, {"type": "string", "pattern": f"^(?:{pattern})$", **more})
+
+
+def parsed_type(pattern: str, expected: str, value: Callable[[re.Match[str]], Any], **more: Any) -> FieldType:
+    """A text of this pattern; `value` is made of what it finds, or None. `expected` says in words what the text must
+    be."""
+    compiled = re.compile(pattern)
+
+    def read(text: str) -> Any:
+        found = compiled.fullmatch(text)
+        read = None if found is None else value(found)
+        if read is None:
+            raise misread(text, expected)
+        return read
+
+    return text_type(pattern, read, **more)
+
+
+def misread(text: str, expected: str) -> FieldMisread:
+    """The error for an unexpected text."""
+    return FieldMisread(f"{cited(text)} must be {expected}")
 
 
 class Empty(Enum):
@@ -179,7 +210,7 @@ class FormReader:
         return arguments
 
     def _unknown(self, names: Iterable[str]) -> list[Fault]:
-        return [Fault(shortened(name), f"is not a field of this operation; {_takes(self._fields)}") for name in names]
+        return [_undeclared(name, "field", self._fields) for name in names]
 
 
 def _take_empty(field: Field, arguments: dict[str, Any], faults: list[Fault]) -> None:
@@ -302,10 +333,12 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
     given: dict[str, str] = {}
     faults: list[Fault] = []
     for name, text in query:
-        if name in given:
-            faults.append(Fault(shortened(name), "is given more than once"))
-        else:
+        if name not in given:
             given[name] = text
+        elif name in lists_of(fields) or name.endswith("[]"):  # that is none, and should be refused as that
+            given[name] += f",{text}"
+        else:
+            faults.append(Fault(shortened(name), "is given more than once"))
     arguments: dict[str, Any] = {}
     if not given and not any(map(_IS_REQUIRED, fields)):  # nearly always
         return arguments
@@ -317,8 +350,7 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
                 faults += _faults_of(field.name, error)
         elif field.required:
             faults.append(Fault(field.name, "is required"))
-    for name in given:
-        faults.append(Fault(shortened(name), f"is not a parameter of this operation; {_takes(fields)}"))
+    faults += [_undeclared(name, "parameter", fields) for name in given]
     if faults and not fields:
         raise Unreadable("This operation takes no query parameters; leave them out.", faults)
     if faults:
@@ -330,26 +362,22 @@ def _faults_of(name: str, error: FieldMisread) -> list[Fault]:
     return [Fault(shortened(name), fault) for fault in error.faults]
 
 
-def _takes(fields: Fields) -> str:
-    return f"it takes {', '.join([field.name for field in fields]) or 'none'}"
+def lists_of(fields: Fields) -> frozenset[str]:
+    """The names of those that may be sent several times."""
+    return frozenset([field.name for field in fields if field.type.is_list])
+
+
+def _undeclared(name: str, kind: str, fields: Fields) -> Fault:
+    taken = f"it takes {', '.join([field.name for field in fields]) or 'none'}"
+    as_list = f"send {name[:-2]}=1,2; " if name.endswith("[]") and name[:-2] in lists_of(fields) else ""
+    return Fault(shortened(name), f"is not a {kind} of this operation; {as_list}{taken}")
 
 
 # ── Kinds: text ─────────────────────────────────────────────────────────────────────────────────────────
 # What a name, a colour or a description may hold is decided when the command is judged.
 
-_NO_CONTROL: Final = r"\x00-\x1f\x7f-\x9f"
-NAME: Final = FieldType(
-    str,
-    {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": NAME_CHARACTERS_MAX,
-        "pattern": rf"^[^\s{_NO_CONTROL}]([^{_NO_CONTROL}]*[^\s{_NO_CONTROL}])?$",
-        "examples": ["Ana"],
-    },
-)
-_SHORT: Final[Schema] = {"type": "string", "maxLength": NAME_CHARACTERS_MAX, "pattern": f"^[^{_NO_CONTROL}]*$"}
-SHORT: Final = FieldType(str, _SHORT)
+NAME: Final = text_type(NAME_PATTERN, examples=["Ana"])
+SHORT: Final = text_type(NAME_PATTERN)
 
 
 def _of_string_or_object(value: bytes) -> str:
@@ -360,25 +388,12 @@ def _of_string_or_object(value: bytes) -> str:
 
 RESULT: Final = FieldType(
     str,
-    _SHORT,
+    {"anyOf": [SHORT.schema, {"type": "object", "additionalProperties": SHORT.schema}]},
     _of_string_or_object,
-    {
-        "anyOf": [
-            _SHORT,
-            {"type": "object", "propertyNames": {"pattern": "^[1-9][0-9]{0,17}$"}, "additionalProperties": _SHORT},
-        ]
-    },
     indexed=True,
 )
-DESCRIPTION: Final = FieldType(
-    str,
-    {
-        "type": "string",
-        "maxLength": DESCRIPTION_CHARACTERS_MAX,
-        "pattern": r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$",
-    },
-)
-COLOR: Final = FieldType(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$", "examples": ["c0ffee"]})
+DESCRIPTION: Final = text_type(DESCRIPTION_PATTERN, maxLength=DESCRIPTION_CHARACTERS_MAX)
+COLOR: Final = text_type(COLOR_PATTERN, examples=["c0ffee"])
 
 
 def _phrase(text: str) -> str:
@@ -409,13 +424,11 @@ def _counts(text: str) -> Counts:
 COUNTS: Final = FieldType(_counts, {"type": "string", "enum": [*map(str, Counts)]})
 
 
-def _lasts(text: str) -> str:
-    if duration(text) is None:
-        raise misread(text, "a duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M")
-    return text
-
-
-LASTS: Final = FieldType(_lasts, {"type": "string", "pattern": f"^(?:{LASTS_PATTERN})$"})
+LASTS: Final = parsed_type(
+    LASTS_PATTERN,
+    "a duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M",
+    lambda found: found[0],
+)
 
 
 def _expires_on(text: str) -> ExpiresOn:
@@ -448,23 +461,13 @@ def _of_boolean(value: bytes) -> str:
     return value.decode() if value in (b"true", b"false") else _of_string(value)
 
 
-BOOLEAN: Final = FieldType(
-    _boolean,
-    {"type": "boolean"},
-    _of_boolean,
-    {"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["true", "false"]}]},
-)
+BOOLEAN: Final = FieldType(_boolean, {"type": "boolean"}, _of_boolean)
 
 
 # ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────
 
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-
-
-def misread(text: str, expected: str) -> FieldMisread:
-    """The error for an unexpected text."""
-    return FieldMisread(f"{cited(text)} must be {expected}")
+_DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 def _id(text: str) -> int:
@@ -505,19 +508,11 @@ def _of_number(value: bytes) -> str:
 
 
 _WHOLE: Final = re.compile(rb"-?[0-9]++")
-_ID_PATTERN: Final = "^[1-9][0-9]{0,17}$"
 _ID_SCHEMA: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
-_ID_OF_JSON: Final[Schema] = {"anyOf": [_ID_SCHEMA, {"type": "string", "pattern": _ID_PATTERN}]}
-_INTEGER_SCHEMA: Final[Schema] = {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX}
-ID: Final = FieldType(_id, _ID_SCHEMA, _of_number, _ID_OF_JSON)
-INTEGER: Final = FieldType(
-    _integer,
-    _INTEGER_SCHEMA,
-    _of_number,
-    {"anyOf": [_INTEGER_SCHEMA, {"type": "string", "pattern": "^(0|-?[1-9][0-9]{0,17})$"}]},
-)
+ID: Final = FieldType(_id, _ID_SCHEMA, _of_number)
+INTEGER: Final = FieldType(_integer, {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX}, _of_number)
 FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
-FROM_1: Final = FieldType(_from_1, _ID_SCHEMA, _of_number, _ID_OF_JSON)
+FROM_1: Final = FieldType(_from_1, _ID_SCHEMA, _of_number)
 
 
 def is_number(kind: FieldType) -> bool:
@@ -537,10 +532,7 @@ def number_or(*words: str) -> FieldType:
     def of_json(value: bytes) -> str:
         return _of_string(value) if value.startswith(b'"') else _of_number(value)
 
-    number: Schema = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
-    word: Schema = {"type": "string", "enum": [*words]}
-    text: Schema = {"anyOf": [word, {"type": "string", "pattern": _ID_PATTERN}]}
-    return FieldType(read, {"anyOf": [word, number]}, of_json, {"anyOf": [number, text]})
+    return FieldType(read, {"anyOf": [_ID_SCHEMA, {"type": "string", "enum": [*words]}]}, of_json)
 
 
 def count(default: int, most: int) -> FieldType:
@@ -553,7 +545,7 @@ def count(default: int, most: int) -> FieldType:
 
 def number_up_to(least: int, most: int, default: int | None = None) -> FieldType:
     """A number within these bounds. A number above `most` is refused. `default` is what the question has if none is
-    given; None: nothing."""
+    given, whatever else it has; None: nothing."""
 
     def read(text: str) -> int:
         number = _number(text, least)
@@ -603,7 +595,7 @@ def ids_up_to(most: int) -> FieldType:
             raise FieldMisread("must name each id once")
         return ids
 
-    return FieldType(read, {"type": "array", "items": _ID_SCHEMA, "minItems": 1, "maxItems": most, "uniqueItems": True})
+    return FieldType(read, {"type": "array", "items": _ID_SCHEMA, "minItems": 1, "maxItems": most}, is_list=True)
 
 
 def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what: str) -> Callable[[bytes], str]:
@@ -625,23 +617,14 @@ def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what
     return of_json
 
 
-_TAGS_SCHEMA: Final[Schema] = {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"}
-_IDS_SCHEMA: Final[Schema] = {
-    "type": "string",
-    "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$",
-    "examples": ["7,8"],
-}
 TAGS: Final = FieldType(
     _tags,
-    _TAGS_SCHEMA,
+    {"type": "array", "items": {"type": "string", "pattern": f"^(?:{TAG_PATTERN})$"}},
     _of_list(TAGS_MAX, list[str], "strings"),
-    {"anyOf": [{"type": "array", "items": _TAGS_SCHEMA}, _TAGS_SCHEMA]},
+    is_list=True,
 )
 IDS: Final = FieldType(
-    _ids,
-    _IDS_SCHEMA,
-    _of_list(PARTICIPANTS_MAX, list[str | int], "ids"),
-    {"anyOf": [{"type": "array", "items": _ID_OF_JSON}, _IDS_SCHEMA]},
+    _ids, {"type": "array", "items": _ID_SCHEMA}, _of_list(PARTICIPANTS_MAX, list[str | int], "ids"), is_list=True
 )
 
 
@@ -658,32 +641,13 @@ def json_text(read: Callable[[str], Any], schema: Schema) -> FieldType:
             return _of_string(value)
         raise FieldMisread("must be an array")
 
-    text: Schema = {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
-    return FieldType(read, text, of_json, {"anyOf": [schema, text]})
+    return FieldType(read, schema, of_json)
 
 
-def items_field(fields: Fields) -> Field:
-    """The field `items` of an operation with these fields."""
-    schema = {"type": "array", "items": json_object_of(fields), "minItems": 1}
+def items_field(item: Schema) -> Field:
+    """The field `items` of an operation that takes such an item."""
     about = f"in place of all other fields, a JSON array of at most {ITEMS_MAX:,} objects; all are created, or none"
-    return Field(ITEMS, json_text(_items_of, schema), about)
-
-
-def json_object_of(fields: Fields) -> Schema:
-    """The schema of a JSON object of these fields."""
-    return {
-        "type": "object",
-        "properties": {field.name: _json_schema(field) for field in fields},
-        "required": [field.name for field in fields if field.required],
-        "additionalProperties": False,
-    }
-
-
-def _json_schema(field: Field) -> Schema:
-    schema = field.type.json_schema or field.type.schema
-    if field.can_be_empty:
-        schema = {"anyOf": [schema, {"type": "null"}, EMPTY]}
-    return {**schema, "description": field.about}
+    return Field(ITEMS, json_text(_items_of, {"type": "array", "items": item, "minItems": 1}), about)
 
 
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
@@ -694,15 +658,13 @@ def _json_schema(field: Field) -> Schema:
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)
 _DAY_CHARACTERS: Final = len("2026-05-02")
-_TIME: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?"
-    r"(?:Z|([+-])([0-9]{2}):([0-5][0-9]))?",
-    re.ASCII | re.IGNORECASE,
-)
+_DATE: Final = "([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_HOURS_AND_MINUTES: Final = "([01][0-9]|2[0-3]):([0-5][0-9])"
+_SECONDS: Final = r":([0-5][0-9])(?:\.([0-9]{1,6}))?"
+_ZONE: Final = f"(?:[Zz]|([+-]){_HOURS_AND_MINUTES})?"
+_TIME_PATTERN: Final = f"{_DATE}(?:[ Tt]{_HOURS_AND_MINUTES}(?:{_SECONDS})?)?{_ZONE}"
+_TIME: Final = re.compile(_TIME_PATTERN)
 FORM_OF_TIMES: Final = "a time of the form yyyy-mm-dd HH:ii:ss, in UTC unless an offset such as +02:00 follows"
-_DATE_PATTERN: Final = "(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
-_CLOCK_PATTERN: Final = r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-_ZONE_PATTERN: Final = "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
 
 
 def _moment(text: str) -> datetime:
@@ -757,18 +719,11 @@ def _time(text: str, zone: tzinfo) -> tuple[datetime, timedelta]:
     raise misread(text, FORM_OF_TIMES)
 
 
-MOMENT: Final = FieldType(
+MOMENT: Final = text_type(
+    f"{_DATE}[ Tt]{_HOURS_AND_MINUTES}{_SECONDS}{_ZONE}",
     _moment,
-    {
-        "type": "string",
-        "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}{_ZONE_PATTERN}$",
-        "examples": ["2026-05-02 17:00:00", "2026-05-02T17:00:00Z", "2026-05-02T19:00:00+02:00"],
-    },
+    examples=["2026-05-02 17:00:00", "2026-05-02T17:00:00Z", "2026-05-02T19:00:00+02:00"],
 )
-_TIME_SCHEMA: Final[Schema] = {
-    "type": "string",
-    "pattern": f"^{_DATE_PATTERN}({_CLOCK_PATTERN})?{_ZONE_PATTERN}$",
-    "examples": ["2026-05-02", "2026-05-02 17:04:11", "2026-05-02T19:04:11+02:00"],
-}
-TIME_BEGIN: Final = FieldType(begin_of_time, _TIME_SCHEMA)
-TIME_END: Final = FieldType(end_of_time, _TIME_SCHEMA)
+_TIME_EXAMPLES: Final = ("2026-05-02", "2026-05-02 17:04:11", "2026-05-02T19:04:11+02:00")
+TIME_BEGIN: Final = text_type(_TIME_PATTERN, begin_of_time, examples=_TIME_EXAMPLES)
+TIME_END: Final = text_type(_TIME_PATTERN, end_of_time, examples=_TIME_EXAMPLES)

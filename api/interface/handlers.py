@@ -32,6 +32,7 @@ from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.interface.access import Access, refuse_beyond_scope
 from api.interface.declarations import (
+    IDEMPOTENCY_KEY_PATTERN,
     TOURNAMENT,
     Action,
     Operation,
@@ -43,7 +44,7 @@ from api.interface.declarations import (
     method_of,
     scope_of,
 )
-from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
+from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
@@ -79,7 +80,7 @@ from projections.past.past import Past
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
 _MINIMAL_APPLIED: Final = header("Preference-Applied", "return=minimal")
-_IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+_IDEMPOTENCY_KEY: Final = re.compile(IDEMPOTENCY_KEY_PATTERN)
 
 
 class Handlers:
@@ -225,7 +226,7 @@ class Handlers:
         scope, new_ids, make = operation.scope, operation.new_ids, operation.command
         is_reversal = make is ReversePoints
         form_reader = FormReader(operation.takes)
-        items_reader = ItemsReader(operation.fields)
+        items_reader, lists = ItemsReader(operation.fields), lists_of(operation.fields)
 
         def form_of_json(body: bytes) -> Form:
             return form_reader.form_of(form_reader.json_objects.read_body(body))
@@ -238,7 +239,7 @@ class Handlers:
             if request.url.raw_query_string:
                 _refuse_query(request)
             key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
-            form = form_here(request) or await self._bodies.form(incoming, form_of_json)
+            form = form_here(request, lists) or await self._bodies.form(incoming, form_of_json, lists)
             ids = incoming.ids
             condition = parse_if_match(headers.getall("If-Match"), ids) if "If-Match" in headers else None
             minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))

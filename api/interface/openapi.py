@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-from api.desk.conditions import IF_MATCH_TAGS_MAX
+from api.desk.conditions import IF_MATCH_PATTERN, IF_MATCH_TAGS_MAX
 from api.http import problems
 from api.http.reply import JSON
 from api.interface.declarations import (
+    IDEMPOTENCY_KEY_PATTERN,
     TOURNAMENT,
     Action,
     Operation,
@@ -28,7 +29,7 @@ from api.interface.declarations import (
     name_of,
     scope_of,
 )
-from api.interface.fields import EMPTY, FROM_1, SHORT, Field, Fields, items_field, json_object_of
+from api.interface.fields import FROM_1, SCHEMAS, Field, Fields, Schema
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public.stream import PUBLIC_EVENTS
@@ -37,19 +38,19 @@ from api.interface.resources.classifications import Criteria
 from api.interface.resources.competitors import CompetitorShape
 from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.resources.rankings import BriefRankingShape
-from api.stream.frames import StreamFormat
-from engine.domain.terms import ITEMS_MAX
+from api.stream.frames import POSITION_PATTERN, StreamFormat
+from engine.domain.terms import ITEMS_MAX, SLUG_CHARACTERS_MAX, SLUG_PATTERN
 
 Document = dict[str, Any]
-FORM: Final = "application/x-www-form-urlencoded"
-SCHEMAS: Final = "#/components/schemas/"
-INDEXED: Final = r"\[[1-9][0-9]{0,17}\]$"
-"""What follows the name of a field that is sent as several, each with an id."""
 
 _ABOUT: Final = (
     "Event-sourced rankings of tournaments. Times are in UTC. Times of the form `yyyy-mm-dd HH:ii:ss` have no zone: "
     "append `Z` before you pass them to a program that would take them for local time, such as JavaScript. Every time "
-    "you send may end in `Z` or an offset such as `+02:00`."
+    "you send may end in `Z` or an offset such as `+02:00`. "
+    'Bodies are shown as JSON. A value in it may also be sent as its text, such as `"5"`; null, an empty text and an '
+    "empty list mean the same. A form (`application/x-www-form-urlencoded`) has the same fields: a list is "
+    "`participants=1,2` or `participants=1&participants=2`, an array of objects is its JSON, and performances may also "
+    "be sent as fields `result[<competitor id>]`."
 )
 RESOURCES: Final = {
     "tournament": "The tournament itself.",
@@ -99,6 +100,9 @@ def described() -> Document:
     schemas |= {name: _minimal(names) for names, name in _MINIMAL.items()}
     schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
     schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
+    for operation in OPERATIONS:
+        if isinstance(operation, Write) and operation.fields:
+            schemas |= _bodies(operation)
     paths: dict[str, Document] = {}
     for operation in OPERATIONS:
         described = _described(operation, answers[name_of(operation)].__name__)
@@ -130,7 +134,7 @@ def described() -> Document:
             },
         },
     }
-    shown: Document = _without_suffix(document)
+    shown: Document = _without_suffix(_with_formats(document))
     return shown
 
 
@@ -178,11 +182,22 @@ def _answer_name(operation_id: str, more: str = "") -> str:
 
 
 def _typed(value: Any) -> Any:
-    """`value` with enumerations as those of strings: generators name a bare one by its values."""
+    """`value` with enumerations as those of strings, because generators name a bare one by its values; and with the end
+    of a pattern as others than Python write it."""
     if isinstance(value, dict):
         typed = {key: _typed(of_key) for key, of_key in value.items()}
         return typed | {"type": "string"} if "enum" in typed else typed
+    if isinstance(value, str) and value.endswith(r"\Z"):
+        return value.removesuffix(r"\Z") + "$"
     return list(map(_typed, value)) if isinstance(value, list | tuple) else value
+
+
+def _with_formats(value: Any) -> Any:
+    """`value` with the size of every integer, without which generators take 32 bits."""
+    if isinstance(value, dict):
+        sized = {key: _with_formats(of_key) for key, of_key in value.items()}
+        return sized | {"format": "int64"} if sized.get("type") == "integer" else sized
+    return list(map(_with_formats, value)) if isinstance(value, list | tuple) else value
 
 
 def _without_suffix(value: Any) -> Any:
@@ -207,7 +222,7 @@ def _described(operation: Operation, answer: str) -> Document:
         shapes = [answer, _MINIMAL[tuple(operation.new_ids)]]
         if operation.many:
             shapes += f"{answer}ToItems", _MINIMAL["ids",]
-        content[JSON] = {"schema": {"oneOf": [{"$ref": SCHEMAS + shape} for shape in shapes]}}
+        content[JSON] = {"schema": {"anyOf": [{"$ref": SCHEMAS + shape} for shape in shapes]}}
         statuses += problems.OF_CHANGES
         parameters += _IDEMPOTENCY_KEY, _PREFER
         if "{" in operation.path:
@@ -292,7 +307,7 @@ _LAST_EVENT_ID: Final[Document] = {
     "in": "header",
     "required": False,
     "description": "Continues after this event; takes precedence over `after`.",
-    "schema": {"type": "string", "pattern": "^[1-9][0-9]{0,17}-[0-9a-f]{8}$"},
+    "schema": {"type": "string", "pattern": f"^(?:{POSITION_PATTERN})$"},
 }
 _ETAG: Final[Document] = {"ETag": {"schema": {"type": "string"}}}
 _UNCHANGED: Final[Document] = {"description": "Unchanged: If-None-Match names its ETag."}
@@ -304,13 +319,13 @@ _IF_MATCH: Final[Document] = {
         "Only if the resource still has this ETag, or one of several separated by commas, "
         f"at most {IF_MATCH_TAGS_MAX}; *: only if it exists."
     ),
-    "schema": {"type": "string", "pattern": '^"[!#-~]{1,100}"$'},
+    "schema": {"type": "string", "pattern": f"^(?:{IF_MATCH_PATTERN})$"},
 }
 _IDEMPOTENCY_KEY: Final[Document] = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": "Repeated requests with the same key are applied once. The key is remembered as long as the log.",
-    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    "schema": {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"},
 }
 _PREFER: Final[Document] = {
     "name": "Prefer",
@@ -342,14 +357,14 @@ _DELTAS_EXAMPLE: Final = [{"competitor_id": 7, "unities": [{"unity_id": 8, "delt
 
 
 def _minimal(names: Iterable[str]) -> Document:
-    """The schema of a minimal answer that names these. It allows nothing else, so no whole answer is one."""
+    """The schema of a minimal answer that names these."""
     properties: Document = {"status": {"type": "integer"}, "message": {"type": "string"}}
     properties |= {name: _IDS if name == "ids" else FROM_1.schema for name in names}
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": [*properties]}
 
 
 def _of_path(path: str) -> list[Document]:
-    slug: Document = {"type": "string", "pattern": "^[a-z0-9-]{1,100}$"}
+    slug: Document = {"type": "string", "pattern": f"^{SLUG_PATTERN}$", "maxLength": SLUG_CHARACTERS_MAX}
     names = [part[1:].partition("}")[0] for part in path.split("/") if part.startswith("{")]
     return [
         {"name": "tournament", "in": "path", "required": True, "schema": slug},
@@ -371,36 +386,32 @@ def _of_query(field: Field) -> Document:
 
 
 def _body(operation: Write) -> Document:
-    fields = operation.fields
-    form, json = _form(fields), _json(fields)
+    schemas: list[Document] = [{"$ref": SCHEMAS + name} for name in _bodies(operation)]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {"required": any(field.required for field in operation.fields), "content": {JSON: {"schema": schema}}}
+
+
+def _bodies(operation: Write) -> dict[str, Document]:
+    """The objects that a body can be, by name."""
+    bodies = {operation.fields_name: _object_of(operation.fields)}
     if operation.many:
-        items = (msgspec.structs.replace(items_field(fields), required=True),)
-        form, json = {"oneOf": [form, _form(items)]}, {"oneOf": [json, _json(items)]}
-    needed = any(field.required for field in fields)
-    return {"required": needed, "content": {JSON: {"schema": json}, FORM: {"schema": form}}}
+        items = msgspec.structs.replace(operation.items, required=True)
+        bodies[f"{operation.fields_name.removesuffix('Fields')}Items"] = _object_of((items,))
+    return bodies
 
 
-def _json(fields: Fields) -> Document:
-    return dict(json_object_of(fields)) | _indexed(fields)
-
-
-def _form(fields: Fields) -> Document:
+def _object_of(fields: Fields) -> Document:
     return {
         "type": "object",
-        "properties": {field.name: _of_form(field) for field in fields},
+        "properties": {field.name: {**_of_field(field), "description": field.about} for field in fields},
         "required": [field.name for field in fields if field.required],
         "additionalProperties": False,
-    } | _indexed(fields)
+    }
 
 
-def _indexed(fields: Fields) -> Document:
-    patterns = {f"^{field.name}{INDEXED}": SHORT.schema for field in fields if field.type.indexed}
-    return {"patternProperties": patterns} if patterns else {}
-
-
-def _of_form(field: Field) -> Document:
-    schema = {"anyOf": [field.type.schema, EMPTY]} if field.can_be_empty else field.type.schema
-    return {**schema, "description": field.about}
+def _of_field(field: Field) -> Schema:
+    schema = field.type.schema
+    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]} if field.can_be_empty else schema
 
 
 def _refusal(status: int) -> Document:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from api.interface.fields import FROM_0, FROM_1, Field, Fields, FieldType, count
+from api.interface.fields import FROM_0, FROM_1, Field, Fields, count
 from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
 from engine.domain.errors import Fault, Unreadable
@@ -104,7 +104,7 @@ class PageQuestion(Struct, frozen=True):
 
 
 FIELDS: Final[Fields] = (
-    Field("page", FieldType(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1; not with after"),
+    Field("page", FROM_1, "counted from 1; not with after"),
     Field("per_page", count(PER_PAGE_DEFAULT, PER_PAGE_MAX), "items per page"),
     Field("after", FROM_0, "items created after this one; 0: from the first"),
 )

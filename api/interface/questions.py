@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from api.http.forms import parse_id, unacceptable
+from api.http.forms import ID_PATTERN, unacceptable
 from api.http.zones import Day, zone_of
 from api.interface.declarations import RecallContext
-from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
+from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, parsed_type
 from api.interface.windows import Window
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.steps import collected
@@ -75,16 +75,11 @@ def _refuse_several(question: PastWindow, said: str, names: tuple[str, str, str]
         raise Unreadable(f"{said}; send {names[0]}, {names[1]} or {names[2]}.", faults)
 
 
-def _unity_version(text: str) -> AtVersion:
-    unity, colon, version = text.partition(":")
-    number = parse_id(version)
-    unity_id = parse_id(unity)
-    if not colon or number is None or unity_id is None:
-        raise misread(text, "<unity id>:<version>, two whole numbers from 1 up")
-    return AtVersion(UnityId(unity_id), number)
-
-
-_VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+_VERSION: Final = parsed_type(
+    f"({ID_PATTERN}):({ID_PATTERN})",
+    "<unity id>:<version>, two whole numbers from 1 up",
+    lambda found: AtVersion(UnityId(int(found[1])), int(found[2])),
+)
 MOMENT_FIELDS: Final[Fields] = (
     Field("at_sequence", FROM_1, "after this event"),
     Field("at_time", TIME_END, "after all events of this time"),

@@ -110,5 +110,5 @@ WINDOW_FIELDS: Final[Fields] = (
     Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),
     Field("competitors", ids_up_to(WINDOW_LINES_MAX), "the lines of these competitors, in this order"),
     Field("offset", FROM_0, "the number of lines to skip"),
-    Field("limit", number_up_to(1, WINDOW_LINES_MAX, WINDOW_LINES_MAX), "the largest number of lines"),
+    Field("limit", _LINES, f"the largest number of lines; absent with offset: {WINDOW_LINES_MAX:,}"),
 )

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Struct
 
+from api.http.forms import ID_PATTERN
 from api.http.times import instant
 from engine.domain.events import EventSetAside
 from engine.domain.terms import CompetitorId, RankingId, Sequence
@@ -28,7 +29,8 @@ from projections.board.publication import Publication
 
 ID_DIGITS: Final = 8
 """Hexadecimal digits of a block's digest in the id of an event."""
-_POSITION: Final = re.compile(rf"(0|[1-9][0-9]{{0,18}})(?:-([0-9a-f]{{{ID_DIGITS}}}))?")
+POSITION_PATTERN: Final = f"(0|{ID_PATTERN})(?:-([0-9a-f]{{{ID_DIGITS}}}))?"
+_POSITION: Final = re.compile(POSITION_PATTERN)
 
 
 class StreamFormat(StrEnum):

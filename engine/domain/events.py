@@ -42,7 +42,7 @@ Result = str | dict[_Competitor, str]
 COLOR_DEFAULT: Final = "000000"
 PERSONAL: Final = ("name", "tags", "color")
 """The personal fields of events about a competitor."""
-Commitment = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Commitment = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
 
 
@@ -493,7 +493,7 @@ class EventSetAside(EventBase, frozen=True, kw_only=True):
     exact = True
     judged = False
     sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]
-    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    digest: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Ignored(EventBase, frozen=True, kw_only=True):

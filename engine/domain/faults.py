@@ -17,6 +17,7 @@ from engine.domain.errors import Fault, Impossible, Unacceptable
 from engine.domain.events import Result
 from engine.domain.state import RankingState, State
 from engine.domain.terms import (
+    COLOR_PATTERN,
     PARTICIPANTS_MAX,
     SCORE_PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -31,7 +32,7 @@ CIRCLE_SHOWN_MAX: Final = 500
 
 _H = TypeVar("_H", bound=Hashable)
 
-_COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}")
+_COLOR: Final = re.compile(COLOR_PATTERN)
 
 
 def refuse_if_any(faults: list[Fault]) -> None:

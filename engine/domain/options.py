@@ -15,9 +15,7 @@ from engine.domain.notation import DECIMALS_MAX, Notation, TimeUnit
 from engine.domain.terms import Counts, Sort
 
 Decimals = Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
-Lasts = Annotated[
-    str, Meta(pattern=rf"^(?:{LASTS_PATTERN})\Z", extra_json_schema={"pattern": f"^(?:{LASTS_PATTERN})$"})
-]
+Lasts = Annotated[str, Meta(pattern=rf"^(?:{LASTS_PATTERN})\Z")]
 
 
 class UnityOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from engine.domain.png import png_of
+from engine.domain.terms import COLOR_PATTERN
 
 LANGUAGES: Final = ("en", "de", "fr", "es")
 """The languages of boards."""
@@ -22,8 +23,9 @@ LOGO_DEPTH_MAX: Final = 8
 """Bits of each colour of a logo. Judging inflates its pixels, which takes at most some 10 ms with this limit."""
 ZONE_DEFAULT: Final = "UTC"
 
-_ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,3}", re.ASCII)
-_COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}", re.ASCII)
+ZONE_PATTERN: Final = "[A-Za-z][A-Za-z0-9_+-]{0,31}(?:/[A-Za-z0-9_+-]{1,32}){0,3}"
+_ZONE: Final = re.compile(ZONE_PATTERN)
+_COLOR: Final = re.compile(COLOR_PATTERN)
 
 
 def zone_fault(zone: str) -> str | None:

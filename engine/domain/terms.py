@@ -4,7 +4,6 @@ Pure. Every limit that a decision depends on is here. Limits of transport are ne
 """
 
 import re
-import unicodedata
 from enum import StrEnum
 from typing import Final, NewType
 
@@ -80,20 +79,40 @@ OPERATION_BYTES: Final = 8
 competitor, only these are left."""
 
 
+# Control characters, and those that reorder the text around them, in tables and terminals too (Unicode Standard Annex
+# 9, section 2). White space is what `strip` removes.
+_CONTROLS: Final = r"\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+_CONTROLS_OF_TEXTS: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+_SPACES: Final = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def _name_pattern(no: str = "") -> str:
+    """Of a text that is a name without the white space around it, and has none of the characters `no`."""
+    inner, outer = f"[^{no}{_CONTROLS}]", f"[^{no}{_CONTROLS}{_SPACES}]"
+    return f"[{_SPACES}]*{outer}(?:{inner}{{0,{NAME_CHARACTERS_MAX - 2}}}{outer})?[{_SPACES}]*"
+
+
+NAME_PATTERN: Final = _name_pattern()
+TAG_PATTERN: Final = _name_pattern(",")
+DESCRIPTION_PATTERN: Final = f"[^{_CONTROLS_OF_TEXTS}]*"
+COLOR_PATTERN: Final = "[0-9A-Fa-f]{6}"
+SLUG_PATTERN: Final = "[a-z0-9]+(?:-[a-z0-9]+)*"
+
+
 def name_fault(text: str) -> str | None:
     """What is wrong with `text` as a name, or None."""
     if not text.strip():
         return "must not be empty"
     if len(text) > NAME_CHARACTERS_MAX:
         return f"must have at most {NAME_CHARACTERS_MAX} characters"
-    return _control_fault(text, allowed="")
+    return _control_fault(_CONTROL, text)
 
 
 def description_fault(text: str) -> str | None:
     """What is wrong with `text` as a description, which may contain line breaks and tabs, or None."""
     if len(text) > DESCRIPTION_CHARACTERS_MAX:
         return f"must have at most {DESCRIPTION_CHARACTERS_MAX} characters"
-    return _control_fault(text, allowed="\n\r\t")
+    return _control_fault(_CONTROL_OF_TEXTS, text)
 
 
 def slug_fault(slug: str) -> str | None:
@@ -105,19 +124,12 @@ def slug_fault(slug: str) -> str | None:
     return None
 
 
-_SLUG: Final = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
-# Characters that reorder the text around them, in tables and terminals too (Unicode Standard Annex 9, section 2).
-_REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold.
-_CONTROLS: Final = ("Cc", "Cs")
+_SLUG: Final = re.compile(SLUG_PATTERN)
+_SURROGATES: Final = r"\ud800-\udfff"  # no UTF-8 can hold a lone one
+_CONTROL: Final = re.compile(f"[{_CONTROLS}{_SURROGATES}]")
+_CONTROL_OF_TEXTS: Final = re.compile(f"[{_CONTROLS_OF_TEXTS}{_SURROGATES}]")
 
 
-def _control_fault(text: str, *, allowed: str) -> str | None:
-    if text.isascii() and text.isprintable():
-        return None
-    for character in text:
-        if character in allowed:
-            continue
-        if unicodedata.category(character) in _CONTROLS or character in _REORDERING:
-            return f"must not contain the control character U+{ord(character):04X}"
-    return None
+def _control_fault(controls: re.Pattern[str], text: str) -> str | None:
+    found = controls.search(text)
+    return found and f"must not contain the control character U+{ord(found[0]):04X}"

@@ -30,7 +30,7 @@ ARCHIVE_LINE_BYTES_MAX: Final = 1 << 30
 _NO_SUM: Final = "0" * 64
 _Integer = Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
 _Place = Annotated[Sequence, Meta(ge=1, le=ID_MAX)]
-_Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
+_Hexadecimal = Annotated[str, Meta(pattern=r"^([0-9a-f]{2})*\Z")]
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 from openapi_spec_validator import validate
@@ -19,14 +20,13 @@ from openapi_spec_validator import validate
 from api.http import problems
 from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write
-from api.interface.fields import EMPTY, NAME, Empty
+from api.interface.fields import SCHEMAS, Empty
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.resources.stream import EVENTS
-from engine.domain.terms import name_fault
 from tests.api import documented
-from tests.api.asking import path_of
+from tests.api.asking import path_of, query_of, refused
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service
 
@@ -61,12 +61,6 @@ def described(name: str) -> Any:
 async def test_no_description_has_the_line_breaks_of_the_source(document: Any) -> None:
     found = re.findall(r'"description": ?"[^"]*\\n[^"]*"', json.dumps(document))
     assert found == []
-
-
-def test_a_name_is_described_with_the_bounds_by_which_it_is_judged() -> None:
-    least, most = NAME.schema["minLength"], NAME.schema["maxLength"]
-    faults = [name_fault("x" * length) for length in (least - 1, least, most, most + 1)]
-    assert [fault is None for fault in faults] == [False, True, True, False]
 
 
 def test_every_operation_is_described_and_nothing_else() -> None:
@@ -119,18 +113,20 @@ async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed
     answer = await send(path_of(name, season), {"not a field": "1"})
     assert answer.status == 422
     needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    body = described(name).get("requestBody", {"content": {"none": {"schema": {"properties": {}, "required": []}}}})
-    for content in body["content"].values():
-        one, *others = alternatives(content["schema"])
-        assert sorted(told(answer, "is not a field")) == sorted({**one["properties"]} | of_all(others))
-        assert needed == set(one["required"])
-        assert [list(other["properties"]) for other in others] == [other["required"] for other in others]
+    one, *others = bodies(name) or [{"properties": {}, "required": []}]
+    assert sorted(told(answer, "is not a field")) == sorted({**one["properties"]} | of_all(others))
+    assert needed == set(one["required"])
+    assert [list(other["properties"]) for other in others] == [other["required"] for other in others]
 
 
-def alternatives(schema: Any) -> list[Any]:
+def bodies(name: str) -> list[Any]:
     """The objects that a body may be: the fields of one, or items."""
-    found: list[Any] = schema.get("oneOf", [schema])
-    return found
+    if "requestBody" not in described(name):
+        return []
+    (content,) = described(name)["requestBody"]["content"].values()
+    schemas = openapi.described()["components"]["schemas"]
+    named = content["schema"].get("anyOf", [content["schema"]])
+    return [schemas[its["$ref"].removeprefix(SCHEMAS)] for its in named]
 
 
 def of_all(schemas: list[Any]) -> dict[str, Any]:
@@ -154,9 +150,8 @@ async def test_fields_with_an_id_are_described(season: Season) -> None:
         send = season.client.post if name.startswith("POST") else season.client.put
         answer = await send(path_of(name, season), {indexed: "1", "not a field": "1"})
         refused = indexed in {fault["field"] for fault in answer.json["errors"]}
-        for content in described(name).get("requestBody", {"content": {}})["content"].values():
-            patterns = alternatives(content["schema"])[0].get("patternProperties", {})
-            assert refused == (not any(re.search(pattern, indexed) for pattern in patterns))
+        about = [body["properties"].get("result", {}).get("description", "") for body in bodies(name)[:1]]
+        assert refused == (not any("result[<competitor id>]" in words for words in about))
 
 
 def test_an_optional_field_may_be_empty_unless_a_change_refuses_that() -> None:
@@ -168,13 +163,11 @@ def test_an_optional_field_may_be_empty_unless_a_change_refuses_that() -> None:
         if field.empty is Empty.REFUSED
     }
     assert ("changeCompetitor", "name") in refused
-    for operations in openapi.described()["paths"].values():
-        for described in operations.values():
-            for content in described.get("requestBody", {}).get("content", {}).values():
-                for schema in alternatives(content["schema"]):
-                    for name, field in schema["properties"].items():
-                        must_be_full = name in schema["required"] or (described["operationId"], name) in refused
-                        assert (EMPTY in field.get("anyOf", [])) != must_be_full
+    for name in WRITES:
+        for body in bodies(name):
+            for field, schema in body["properties"].items():
+                must_be_full = field in body["required"] or (described(name)["operationId"], field) in refused
+                assert ({"type": "null"} in schema.get("anyOf", [])) != must_be_full
 
 
 def test_operations_have_ids_and_tags_that_clients_can_be_made_from() -> None:
@@ -199,6 +192,78 @@ def test_there_are_no_constants_or_bare_enumerations_which_generators_name_by_th
     for part in parts_of(openapi.described()):
         assert "const" not in part
         assert "enum" not in part or "type" in part
+
+
+def test_every_integer_has_its_size_without_which_generators_take_32_bits() -> None:
+    integers = [part for part in parts_of(openapi.described()) if part.get("type") == "integer"]
+    assert len(integers) > 100
+    assert {part.get("format") for part in integers} == {"int64"}
+
+
+def test_alternatives_may_both_fit_because_generated_clients_refuse_an_answer_that_fits_two() -> None:
+    assert not any("oneOf" in part for part in parts_of(openapi.described()))
+
+
+def test_a_body_has_one_media_type_of_which_generators_choose_none_or_the_wrong_one() -> None:
+    for part in parts_of(openapi.described()):
+        if "requestBody" in part:
+            assert [*part["requestBody"]["content"]] == ["application/json"]
+
+
+def test_names_stay_apart_in_every_language() -> None:
+    """Whatever the case of their letters; and of a type `X`, Go has a function `NewX`."""
+    document = openapi.described()
+    operations = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    for names in (operations, [*document["components"]["schemas"]]):
+        assert all(re.fullmatch("[A-Za-z]+", name) for name in names)
+        made = {name.lower() for name in names} | {f"new{name.lower()}" for name in names}
+        assert len(made) == 2 * len(names)
+
+
+def test_patterns_mean_the_same_in_every_language() -> None:
+    """They have no classes that some take for ASCII, nor anything that RE2 lacks; and fit their own examples."""
+    patterns = {part["pattern"] for part in parts_of(openapi.described()) if isinstance(part.get("pattern"), str)}
+    assert len(patterns) > 10
+    assert [one for one in patterns if re.search(r"\\[dDwWsSbBpPZAz]|\(\?[^:]|\\[1-9]", one)] == []
+    assert [one for one in patterns if not one.startswith("^") or not one.endswith("$")] == []
+    for part in parts_of(openapi.described()):
+        if isinstance(part.get("pattern"), str):
+            assert all(re.search(part["pattern"], example) for example in part.get("examples", []))
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_a_default_that_is_sent_changes_nothing(season: Season, name: str) -> None:
+    """Generated clients send it, together with whatever else is asked."""
+    defaults = {
+        parameter["name"]: parameter["schema"]["default"]
+        for parameter in described(name)["parameters"]
+        if "default" in parameter["schema"]
+    }
+    for more in ("", "after=0", "top=1", f"around={season.ids[0]}&span=1"):
+        address = path_of(name, season) + (query_of(name, season) or "?") + f"&{more}"
+        answer = await season.client.get(address.replace("?&", "?").rstrip("?&"))
+        with_defaults = await season.client.get(f"{address}&{urlencode(defaults)}".replace("?&", "?").rstrip("?&"))
+        assert (answer.status, answer.body) == (with_defaults.status, with_defaults.body)
+
+
+async def test_a_list_is_taken_with_commas_and_repeated_in_forms_and_queries(season: Season) -> None:
+    one, two, _ = season.ids
+    for body in (f"group_id=1&participants={one},{two}", f"group_id=1&participants={one}&participants={two}"):
+        made = await season.client.post("competitions.json", body.encode())
+        assert [its["competitor_id"] for its in made.json["competition"]["participants"]] == [one, two]
+    windows = [f"competitors={one},{two}", f"competitors={one}&competitors={two}"]
+    answers = [await season.client.get(f"{season.path}/standings.json?{window}") for window in windows]
+    assert [answer.status for answer in answers] == [200, 200]
+    assert answers[0].body == answers[1].body
+
+
+async def test_a_list_with_brackets_is_refused_in_words_that_name_the_right_form(season: Season) -> None:
+    answer = await season.client.post("competitions.json", b"group_id=1&participants[]=1&participants[]=2")
+    for said in refused(answer, 422, "participants[]"):
+        assert "send participants=1,2" in said
+    answer = await season.client.get(f"{season.path}/standings.json?competitors[]=1")
+    for said in refused(answer, 400, "competitors[]"):
+        assert "send competitors=1,2" in said
 
 
 def test_what_takes_no_fields_has_no_body() -> None:
@@ -237,6 +302,22 @@ checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "422"]
 """
 
 
+def with_texts(schema: Any) -> Any:
+    """A field's schema, and what the document says in words: its value may be sent as a text, and be empty."""
+    alternatives = schema.get("anyOf", [schema])
+    texts = [TEXTS[one["type"]] for one in alternatives if one.get("type") in TEXTS]
+    texts += [TEXTS["array"] for one in alternatives if "$ref" in one]
+    empty = [{"type": "string", "maxLength": 0}] if {"type": "null"} in alternatives else []
+    return {"anyOf": [*alternatives, *texts, *empty]}
+
+
+TEXTS: Final = {
+    "integer": {"type": "string", "pattern": "^(0|-?[1-9][0-9]{0,18})$"},
+    "boolean": {"type": "string", "enum": ["true", "false"]},
+    "array": {"type": "string"},
+}
+
+
 @pytest.fixture
 async def described_season(document: Any, season: Season, tmp_path: Path) -> Path:
     """The document, written for what there is in `season`: with other ids nearly all would be 404."""
@@ -244,6 +325,9 @@ async def described_season(document: Any, season: Season, tmp_path: Path) -> Pat
     assert (await season.client.put("publication.json", {"published": "true"})).status == 200
     for stream in (TOURNAMENT + EVENTS.path, PUBLIC + PUBLIC_EVENTS.path):
         del document["paths"][stream]  # its answers do not end
+    for name, schema in document["components"]["schemas"].items():
+        if name.endswith(("Fields", "Items")):
+            schema["properties"] = {name: with_texts(field) for name, field in schema["properties"].items()}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             there = path

@@ -69,7 +69,7 @@ class CompetitionShape(Struct, kw_only=True):
     struck: list[int] | UnsetType = UNSET
 
 
-class NewCompetitionsShape(Struct):
+class AddedCompetitionsShape(Struct):
     """Several competitions that one request added, in its order."""
 
     competition: list[CompetitionShape]
@@ -208,7 +208,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
 
 def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) -> bytes | Later:
     found = [(one.competition_id, view.board.competitions[one.competition_id]) for one in of]
-    before, after = cut(NewCompetitionsShape(competition=[]), "competition")
+    before, after = cut(AddedCompetitionsShape(competition=[]), "competition")
     pieces = competitor_pieces(view)
     if sum([len(one.participants) for _, one in found]) <= pieces.at_once_max:
         shown = short(b"".join(_competition(pieces, *one)) for one in found)
@@ -325,7 +325,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _WINNER,
         ),
         new_ids={"id": "competition_id"},
-        many=Many(AddCompetitions, Answer("competitions", NewCompetitionsShape, "added"), render_competitions),
+        many=Many(AddCompetitions, Answer("competitions", AddedCompetitionsShape, "added"), render_competitions),
     ),
     Write(
         "PUT",

@@ -64,7 +64,7 @@ RawCompetitors = Annotated[
 ]
 
 
-class NewCompetitorsShape(Struct):
+class RegisteredCompetitorsShape(Struct):
     """Several competitors that one request registered, in its order."""
 
     competitor: list[RawCompetitor]
@@ -165,7 +165,7 @@ def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
 
 def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> bytes | Later:
     competitor_ids = [one.competitor_id for one in of]
-    before, after = cut(NewCompetitorsShape(competitor=[]), "competitor")
+    before, after = cut(RegisteredCompetitorsShape(competitor=[]), "competitor")
     pieces = competitor_pieces(view)
     shown = short(pieces[competitor_id] for competitor_id in competitor_ids)
     if shown is not None:
@@ -298,7 +298,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_competitor,
         fields=(Field("name", NAME, _NAME, required=True), *_MORE),
         new_ids={"id": "competitor_id"},
-        many=Many(RegisterCompetitors, Answer("competitors", NewCompetitorsShape, "added"), render_competitors),
+        many=Many(RegisterCompetitors, Answer("competitors", RegisteredCompetitorsShape, "added"), render_competitors),
     ),
     Write(
         "PUT",

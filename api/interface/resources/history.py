@@ -1,19 +1,19 @@
 """The reasons for totals: the lines of a ranking's history, and the explanation of a competitor's place."""
 
-import re
 from datetime import datetime
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from api.http.forms import ID_PATTERN
 from api.http.times import instant, instant_or_none
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, FieldType, count, misread
+from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, count, parsed_type
 from api.interface.lookup import refuse_unknown, unity_of
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.classifications import Criteria, NeighboursShape, criteria_shape, neighbours_shape
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Ranking
 from projections.past import explaining, moments, pages
 from projections.past.explaining import DatedPlace, Explanation
@@ -186,22 +186,16 @@ def line_shape(line: AnyLine) -> HistoryLineShape:
     )
 
 
-_CURSOR_TEXT: Final = re.compile(r"([1-9][0-9]{0,18})\.(0|[1-9][0-9]{0,8})", re.ASCII)
-
-
 def cursor_text(cursor: Cursor) -> str:
     """The cursor as `after` takes it."""
     return f"{cursor.sequence}.{cursor.lines}"
 
 
-def _cursor(text: str) -> Cursor:
-    written = _CURSOR_TEXT.fullmatch(text)
-    if written is None or int(written[1]) > ID_MAX:
-        raise misread(text, "what an answer gave as next")
-    return Cursor(Sequence(int(written[1])), int(written[2]))
-
-
-_CURSOR: Final = FieldType(_cursor, {"type": "string", "pattern": r"^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,8})$"})
+_CURSOR: Final = parsed_type(
+    rf"({ID_PATTERN})\.(0|[1-9][0-9]{{0,8}})",
+    "what an answer gave as next",
+    lambda found: Cursor(Sequence(int(found[1])), int(found[2])),
+)
 
 
 # ── Explanations ────────────────────────────────────────────────────────────────────────────────────────

@@ -52,13 +52,8 @@ class RankingLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
 RankingsDeltas = list[RankingLines]
 """The value of the field `rankings_delta`."""
-DELTA_SCHEMA: Final[Schema] = {
-    "anyOf": [
-        {"type": "string", "pattern": f"^[+-]?[0-9]{{1,{_DELTA_DIGITS_MAX}}}$"},
-        {"type": "integer", "minimum": -RESULT_MAX, "maximum": RESULT_MAX},
-    ]
-}
-"""The values that `delta` in a UnityLine can have."""
+DELTA_SCHEMA: Final[Schema] = {"type": "integer", "minimum": -RESULT_MAX, "maximum": RESULT_MAX}
+"""The values that `delta` in a UnityLine can have; the same in a text is taken, too."""
 _LINES: Final = msgspec.json.Decoder(Deltas)
 _RANKINGS: Final = msgspec.json.Decoder(RankingsDeltas)
 _NAME: Final = "participants_delta"
@@ -179,7 +174,7 @@ def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
     fault = f"delta {cited(delta)} of competitor {competitor_id} must be a whole number within ±{DELTA_MAX}"
     if isinstance(delta, str) and len(delta.lstrip("+-")) > _DELTA_DIGITS_MAX:
         fault += f", of at most {_DELTA_DIGITS_MAX} digits"
-    elif isinstance(delta, int) or (delta.isascii() and delta.lstrip("+-").isdecimal()):
+    elif isinstance(delta, int) or (delta.isascii() and delta.removeprefix("-").removeprefix("+").isdecimal()):
         fault += f"; a result, within ±{RESULT_MAX}"
     if isinstance(delta, str) and delta.startswith(" "):
         fault += "; a plus sign in a form body is sent as %2B"
@@ -247,7 +242,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 _NAME,
                 _DELTAS,
-                f"JSON text of at most {DELTAS_MAX:,} deltas within ±{DELTA_MAX:,}; all of them are applied, or "
+                f"at most {DELTAS_MAX:,} deltas within ±{DELTA_MAX:,}; all of them are applied, or "
                 f"none. In a unity that counts results they are results, within ±{RESULT_MAX:,}",
                 required=True,
                 argument="deltas",
@@ -268,7 +263,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 _RANKINGS_NAME,
                 _RANKINGS_DELTAS,
-                f"JSON text: for each ranking its participants_delta; in total at most {DELTAS_MAX:,} deltas within "
+                f"for each ranking its participants_delta; in total at most {DELTAS_MAX:,} deltas within "
                 f"±{DELTA_MAX:,}; all of them are applied, or none",
                 required=True,
                 argument="rankings",

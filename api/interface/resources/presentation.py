@@ -8,10 +8,10 @@ from msgspec import Struct
 from api.http.auth import Scope
 from api.http.zones import unknown_zone
 from api.interface.declarations import NoQuestion, Operation, Read, Write
-from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of
+from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of, text_type
 from api.interface.rendering import Answer, View, encode, tagged_body
 from engine.domain.commands import ChangePresentation
-from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX
+from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX, ZONE_PATTERN
 
 
 class PresentationShape(Struct, kw_only=True):
@@ -30,7 +30,7 @@ def _zone(text: str) -> str:
     return text
 
 
-ZONE: Final = FieldType(_zone, {"type": "string", "enum": ["UTC", "Europe/Berlin", "America/New_York"]})
+ZONE: Final = text_type(ZONE_PATTERN, _zone, examples=["UTC", "Europe/Berlin", "America/New_York"])
 _BASE64: Final = FieldType(str, {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"})
 
 

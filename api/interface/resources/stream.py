@@ -1,6 +1,5 @@
 """The stream of a tournament's events, and the tickets that open it in place of a token."""
 
-import math
 import re
 from typing import Final
 
@@ -11,10 +10,11 @@ from api.http.preferences import accepted_type
 from api.http.request import HttpRequest
 from api.http.times import instant
 from api.interface.declarations import Action, Stream
-from api.interface.fields import ID, Field, FieldMisread, FieldType, misread
+from api.interface.fields import ID, Field, FieldMisread, FieldType, misread, parsed_type
 from api.interface.lookup import ranking_of
 from api.interface.rendering import Answer, Instant
 from api.stream.frames import (
+    POSITION_PATTERN,
     WHOLE_LOG,
     Position,
     Reached,
@@ -32,7 +32,8 @@ from engine.log import codec, heads, reading
 from projections.live.tournament import LiveTournament
 
 HEAD: Final = "head"
-_SPEED: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,3})?", re.ASCII)
+_SPEED: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,15})?")
+_SLOWEST: Final = 0.001
 _FORMATS: Final = (StreamFormat.NDJSON, StreamFormat.SSE)
 
 
@@ -125,13 +126,6 @@ def parse_start(text: str) -> Position | str | None:
     return HEAD if text == HEAD else parse_position(text)
 
 
-def _after(text: str) -> Position | str:
-    position = parse_start(text)
-    if position is None:
-        raise misread(text, 'the id of an event, a sequence, or "head"')
-    return position
-
-
 def _kinds(text: str) -> frozenset[str]:
     kinds = frozenset(text.split(","))
     unknown = sorted(kinds - codec.tags())
@@ -141,18 +135,21 @@ def _kinds(text: str) -> frozenset[str]:
 
 
 def _speed(text: str) -> float:
-    speed = float(text) if _SPEED.fullmatch(text) else math.nan
-    if not 0 < speed <= SPEED_MAX:
-        raise misread(text, f"a number above 0 of at most {SPEED_MAX:,}, with at most three decimals")
+    speed = float(text) if _SPEED.fullmatch(text) else 0
+    if not _SLOWEST <= speed <= SPEED_MAX:
+        raise misread(text, f"a number from {_SLOWEST} to {SPEED_MAX:,}, in digits and a point only")
     return speed
 
 
-_AFTER: Final = FieldType(_after, {"type": "string", "pattern": "^(head|(0|[1-9][0-9]{0,17})(-[0-9a-f]{8})?)$"})
+_AFTER: Final = parsed_type(
+    f"{HEAD}|{POSITION_PATTERN}", 'the id of an event, a sequence, or "head"', lambda found: parse_start(found[0])
+)
 _KINDS: Final = FieldType(
     _kinds,
-    {"type": "array", "items": {"type": "string", "enum": sorted(codec.tags())}, "minItems": 1, "uniqueItems": True},
+    {"type": "array", "items": {"type": "string", "enum": sorted(codec.tags())}, "minItems": 1},
+    is_list=True,
 )
-_SPEEDS: Final = FieldType(_speed, {"type": "integer", "minimum": 1, "maximum": SPEED_MAX})
+_SPEEDS: Final = FieldType(_speed, {"type": "number", "minimum": _SLOWEST, "maximum": SPEED_MAX})
 _TICKET: Final = FieldType(str, {"type": "string"})
 
 AFTER: Final = Field("after", _AFTER, 'continues after this event: its id, or its sequence; "head": only new events')

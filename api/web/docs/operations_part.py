@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
+from api.http.reply import JSON
 from api.interface.declarations import TOURNAMENT
-from api.interface.fields import EMPTY
-from api.interface.openapi import FORM, Document
+from api.interface.openapi import Document
 from api.interface.public.reads import PUBLIC
 from api.web.docs.examples import Example, body_text, recorded
 from api.web.html import Child, Html, element, joined
@@ -44,7 +44,7 @@ def _operation(described: Document, method: str, path: str, operation: Document)
             element("p", element("code", f"{method} ", *_parted(path))),
             element("p", operation["description"]) if "description" in operation else None,
             *[child for example in recorded().get(operation_id, ()) for child in _example(example)],
-            _taken(operation),
+            _taken(operation, schemas),
             element(
                 "details",
                 element("summary", "All of the answer, with types"),
@@ -68,13 +68,13 @@ def _with_blanks(parts: Iterable[Child]) -> list[Child]:
     return [child for part in parts for child in (part, " ")]
 
 
-def _taken(operation: Document) -> Html:
+def _taken(operation: Document, schemas: Document) -> Html:
     """What it takes: fields of the query and of the body, in the order in which they are declared; then headers."""
     parameters = [parameter for parameter in operation.get("parameters", []) if parameter["in"] != "path"]
     rows = [_field(one, "query") for one in parameters if one["in"] == "query"]
     if "requestBody" in operation:
-        schema = operation["requestBody"]["content"][FORM]["schema"]
-        one, *items = schema.get("oneOf", [schema])
+        schema = operation["requestBody"]["content"][JSON]["schema"]
+        one, *items = [schemas[its["$ref"].rpartition("/")[2]] for its in schema.get("anyOf", [schema])]
         fields = [(one, ""), *[(alternative, "in place of all other fields") for alternative in items]]
         rows += [
             _field(
@@ -114,19 +114,19 @@ def _field(field: Document, where: str) -> Html:
 
 def kind_of(schema: Document) -> str:
     """A value of `schema` in a few words; empty: the description of its field is enough."""
-    if options := [one for one in schema.get("anyOf", ()) if one != EMPTY]:
-        return " or ".join([kind_of(one) for one in options])
+    if options := schema.get("anyOf"):
+        return " or ".join([kind for one in options if (kind := kind_of(one))])
     if "maxLength" in schema:
         return f"up to {schema['maxLength']:,} characters"
     if "examples" in schema:
         return f"such as {', '.join(schema['examples'])}"
     if "enum" in schema:
         return " or ".join(schema["enum"])
-    if schema["type"] == "integer":
+    if schema.get("type") == "integer":
         return f"a whole number{_bounds(schema)}"
-    if schema["type"] == "array":
+    if schema.get("type") == "array" and "$ref" not in schema["items"]:
         return "several, with commas"
-    return "true or false" if schema["type"] == "boolean" else ""
+    return "true or false" if schema.get("type") == "boolean" else ""
 
 
 def _bounds(schema: Document) -> str:
