@@ -81,11 +81,13 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
             competitions_part(words, table.competitions) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query, origin),
-            _turning(site, mode, table, query) if mode is TV else None,
         )
     )
     title = f"{_heading(table, query)} · {site.name}"
-    return framed(site, title, body, kind=mode.kind, about=_about(site, table, query, origin, title))
+    about = _about(site, table, query, origin, title)
+    if mode is TV:
+        about = joined((about, _turning(site, mode, table, query)))
+    return framed(site, title, body, kind=mode.kind, about=about)
 
 
 def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:

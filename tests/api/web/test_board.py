@@ -369,6 +369,13 @@ async def test_a_page_gives_what_to_write_into_another_page(championship: Champi
 # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("below", ["", "/tv", "/embed", "/leaders"])
+async def test_what_belongs_in_the_head_of_a_page_is_nowhere_else(championship: Championship, below: str) -> None:
+    head, body = (await page_of(championship, below)).split("<body")
+    assert "<meta" in head
+    assert not re.findall(r"<(?:meta|title|link|base)\b", body)
+
+
 async def test_a_page_names_the_lines_above_and_below_it(championship: Championship) -> None:
     page = await page_of(championship, "/tv?offset=2")
     assert [line[0] for line in lines_of(page)] == [["3"], ["4"], ["5"], ["6"]]
