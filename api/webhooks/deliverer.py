@@ -49,6 +49,8 @@ from projections.tables.defects import DefectPart, is_defect
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """Pauses after each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24
 h."""
+RETRY_AFTER_SECONDS_MAX: Final = 86_400
+"""A pause is longer if the receiver asks for that with `Retry-After`, up to this."""
 DELIVERED_AT_ONCE_MAX: Final = 100
 """Webhooks that are served concurrently."""
 SERVED_SECONDS_MAX: Final = 4.0
@@ -232,7 +234,7 @@ class _Delivering:
                 message = message_of(delivery.webhook_id, delivery.tournament_id, delivery.slug, stored, lines)
                 answered = await self._send(delivery, message)
                 if answered.problem is not None:
-                    await self._note(delivery, cursor, failures, answered.problem, is_gone=answered.is_gone)
+                    await self._note(delivery, cursor, failures, answered, answered.problem)
                     return
                 failpoints.reached(Point.WEBHOOK_TAKEN)
                 to = Head(stored.sequence, stored.digest)
@@ -272,7 +274,9 @@ class _Delivering:
         async with self._asking() as session:
             return await webhooks.move_on(session, delivery, cursor.sequence, to, delivered=delivered)
 
-    async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, problem: str, *, is_gone: bool) -> None:
+    async def _note(
+        self, delivery: NextDelivery, cursor: Head, failures: int, answered: Answered, problem: str
+    ) -> None:
         """Records a failure, after `failures` earlier ones with the same event, and its consequence."""
         _logger.warning(
             "webhook_failed",
@@ -282,7 +286,7 @@ class _Delivering:
             failures=failures + 1,
             problem=problem,
         )
-        if is_gone:
+        if answered.is_gone:
             await self._stop(delivery, cursor, failures, problem, WebhookState.OFF)
         elif failures >= len(self._pauses_seconds):
             await self._stop(delivery, cursor, failures, problem, WebhookState.PARKED)
@@ -295,7 +299,9 @@ class _Delivering:
                     problem,
                     failures=failures,
                     state=WebhookState.ACTIVE,
-                    pause_seconds=self._pauses_seconds[failures],
+                    pause_seconds=max(
+                        self._pauses_seconds[failures], min(answered.retry_after_seconds, RETRY_AFTER_SECONDS_MAX)
+                    ),
                 )
 
     async def _stop(

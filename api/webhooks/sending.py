@@ -1,8 +1,10 @@
 """Sends one message to a webhook, and reports the reply."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Final
 
@@ -30,13 +32,16 @@ ANSWER_SECONDS_MAX: Final = 15.0
 """For a request, from the look-up of the name to the status of the answer."""
 CONNECTING_SECONDS_MAX: Final = 5.0
 GONE: Final = 410
+_SECONDS: Final = re.compile("[0-9]+")
 
 
 class Answered(Struct, frozen=True):
-    """The reply. `status` None: no answer. `problem`: why the receiver did not accept the message; None: it did."""
+    """The reply. `status` None: no answer. `problem`: why the receiver did not accept the message; None: it did.
+    `retry_after_seconds`: how long it asks to be left alone; 0: it does not."""
 
     status: int | None
     problem: str | None
+    retry_after_seconds: float = 0.0
 
     @property
     def is_gone(self) -> bool:
@@ -66,7 +71,8 @@ async def post(client: ClientSession, url: str, body: bytes, headers: Mapping[st
     """Sends one request. The body of its answer is not read."""
     try:
         async with client.post(url, data=body, headers=headers, allow_redirects=False) as answer:
-            return Answered(answer.status, _problem(answer.status))
+            seconds = _retry_after_seconds(answer.headers.get("Retry-After", ""), datetime.now(UTC))
+            return Answered(answer.status, _problem(answer.status), seconds)
     except ConnectionTimeoutError:
         return Answered(None, f"no connection within {CONNECTING_SECONDS_MAX:.0f} seconds")
     except TimeoutError:
@@ -96,3 +102,14 @@ def _problem(status: int) -> str | None:
         return None
     why = "; redirects are not followed" if 300 <= status < 400 else ""
     return f"answered {status}{why}"
+
+
+def _retry_after_seconds(value: str, now: datetime) -> float:
+    """What the header says, in seconds or as a date (RFC 9110); 0 if that is neither."""
+    if _SECONDS.fullmatch(value):
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    return 0.0 if until.tzinfo is None else (until - now).total_seconds()

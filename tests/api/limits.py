@@ -460,7 +460,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
             (
                 "attempts to send an event",
                 f"{len(deliverer.PAUSES_SECONDS) + 1}, after pauses of "
-                f"{', '.join(map(_pause, deliverer.PAUSES_SECONDS))}",
+                f"{', '.join(map(_pause, deliverer.PAUSES_SECONDS))}; or after `Retry-After`, up to "
+                f"{_pause(deliverer.RETRY_AFTER_SECONDS_MAX)}",
                 "parked, until `webhook resume`",
             ),
             ("requests under way", f"1 per webhook, {deliverer.DELIVERED_AT_ONCE_MAX} in all", "others wait"),

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import HTTPServer
 from ipaddress import IPv4Address
 from itertools import accumulate
@@ -29,7 +30,7 @@ from api.http.auth import Scope
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.webhooks import deliverer, sending, totals, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, public_socket, url_fault
-from api.webhooks.deliverer import PAUSES_SECONDS, SILENT_SESSION_SECONDS_MAX
+from api.webhooks.deliverer import PAUSES_SECONDS, RETRY_AFTER_SECONDS_MAX, SILENT_SESSION_SECONDS_MAX
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, Message, lines_of, message_of, secret_text
 from api.webhooks.webhooks import ListedWebhook, WebhookId, WebhookState
 from engine.database.pool import Database, open_database
@@ -495,6 +496,40 @@ async def test_after_each_failure_the_pause_is_longer(
     assert PAUSES_SECONDS[failures] - 4 < left <= PAUSES_SECONDS[failures]
     assert len(receiver.got) == 1
     assert (await world.listed(webhook_id)).problem == "answered 500"
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    ("failures", "asked", "seconds"),
+    [
+        (0, "600", 600),
+        (0, timedelta(seconds=600), 600),
+        (3, "600", PAUSES_SECONDS[3]),
+        (0, timedelta(seconds=-600), PAUSES_SECONDS[0]),
+        (0, "9" * 400, RETRY_AFTER_SECONDS_MAX),
+        (0, timedelta(days=40), RETRY_AFTER_SECONDS_MAX),
+        *((0, wrong, PAUSES_SECONDS[0]) for wrong in ("soon", "-600", "6e2", "inf", "\u0666\u0660\u0660", "")),
+        *((0, f"Fri, 31 Dec {time}", PAUSES_SECONDS[0]) for time in ("9999 99:99:99 GMT", "0001 00:00:00 -0000")),
+    ],
+    ids=str,
+)
+async def test_the_pause_is_at_least_what_the_receiver_asks_for_within_a_bound(
+    world: World,
+    receiver: Receiver,
+    owner: asyncpg.Connection,
+    failures: int,
+    asked: str | timedelta,
+    seconds: float,
+) -> None:
+    webhook_id = await world.add(receiver.url)
+    value = asked if isinstance(asked, str) else format_datetime(datetime.now(UTC) + asked, usegmt=True)
+    receiver.status, receiver.headers = 503, {"Retry-After": value}
+    await owner.execute("UPDATE webhook SET failures = $1", failures)
+    await world.happens(1)
+    async with delivering(world.database, PAUSES_SECONDS):
+        await until(world.has(webhook_id, lambda webhook: webhook.failures == failures + 1))
+    pause = await owner.fetchval("SELECT extract(epoch FROM due_at - now())::float FROM webhook")
+    assert seconds - 60 < pause <= seconds
 
 
 async def test_after_the_last_failure_it_is_parked_and_continues_with_that_event_when_resumed(
