@@ -16,7 +16,7 @@ from api.cli import printing
 from api.cli.lines import told
 from api.cli.standings_text import print_standings
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
-from api.cli.tokens import make_token
+from api.cli.tokens import replace_token
 from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Json, Where, address, find, located
 from api.desk.desk import Desk, open_desk
@@ -39,6 +39,8 @@ from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting
 
 NOTE_SECONDS: Final = 60.0
+DEMO: Final = "tallybook demo"
+"""How a demo calls its sessions, and its token, which takes the place of the one before."""
 LIVE_PAUSE_SECONDS: Final = 4.0
 LIVE_CONNECTIONS_MAX: Final = 4
 MIB: Final = 1024 * 1024
@@ -210,11 +212,11 @@ async def demo(
     chosen_with = "PORT=, as in make demo PORT=9000" if "MAKELEVEL" in os.environ else "--port"
     refuse_unless_free(host, port, chosen_with=chosen_with)  # before a season is played for nothing
     async with located(where, joinable=True, creates=True) as dsn:
-        async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
+        async with open_database(dsn, name=DEMO) as database, open_desk(database, ids_reserved=1) as desk:
             tournament_id, slug = await (_opened_season(desk) if live else _played_season(desk))
             async with desk.live_pool.pinned(tournament_id) as tournament:
                 board = tournament.board
-            token = await make_token(database, "demo", Scope.ADMIN, None, expires_in_days=7)
+            token = await replace_token(database, DEMO, Scope.ADMIN, expires_in_days=7)
         await _serve(
             dsn,
             host=host,
@@ -224,7 +226,7 @@ async def demo(
             settings=Settings(),
             log_level=log_level,
             side_task=partial(_play_slowly, dsn, tournament_id) if live else None,
-            on_ready=partial(_say_what_to_try, token[1], slug, board, live=live),
+            on_ready=partial(_say_what_to_try, token, slug, board, live=live),
         )
 
 
@@ -254,7 +256,7 @@ async def _play_slowly(dsn: str, tournament_id: TournamentId) -> None:
     """Plays an open season while the service runs, and says the results."""
     try:
         async with (
-            open_database(dsn, name="tallybook demo", connections_max=LIVE_CONNECTIONS_MAX) as database,
+            open_database(dsn, name=DEMO, connections_max=LIVE_CONNECTIONS_MAX) as database,
             open_desk(database, ids_reserved=1) as desk,
             desk.live_pool.pinned(tournament_id) as live,
         ):
@@ -308,7 +310,8 @@ def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live:
         printing.say(
             f"\nThe season begins. There is a match every {LIVE_PAUSE_SECONDS:.0f} seconds: open it, and watch."
         )
-    printing.say(f"\nA token for a week:\n\n  {token}\n\nSign in with it:\n\n  {address}/console\n\nTry:\n")
+    printing.say(f"\nA token for a week, or until the next demo:\n\n  {token}\n")
+    printing.say(f"Sign in with it:\n\n  {address}/console\n\nTry:\n")
     printing.say(f"  curl {bearer} {at}/rankings.json")
     printing.say(f"  curl {bearer} '{at}/competitions.json?per_page=3'")
     printing.say(

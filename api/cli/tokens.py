@@ -84,6 +84,16 @@ async def make_token(
         )
 
 
+async def replace_token(database: Database, name: str, scope: Scope, *, expires_in_days: int) -> str:
+    """Makes a token for all tournaments, and revokes all others of its name. Returns its text."""
+    async with writing_to(database) as connection:
+        for token in await auth.listed(connection):
+            if token.name == name:
+                await auth.revoke(connection, token.token_id)
+    _, text = await make_token(database, name, scope, None, expires_in_days=expires_in_days)
+    return text
+
+
 def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
     bound = None if token.tournament_ids is None else sorted(slugs.get(t, str(t)) for t in token.tournament_ids)
     return {

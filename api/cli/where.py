@@ -15,6 +15,7 @@ from typing import Annotated, Final
 from asyncpg import Connection
 from cyclopts import Parameter
 
+from api.cli import printing
 from api.desk.desk import Desk, open_desk
 from engine.database.address import in_drivers_terms
 from engine.database.embedded import embedded_postgres
@@ -61,6 +62,11 @@ async def address(where: Where, *, joinable: bool = False, creates: bool = False
     """
     if where.database_url is None:
         async with embedded_postgres(where.data_dir, joinable=joinable, creates=creates) as embedded:
+            if joinable and not embedded.owned:  # it stays, and may have been meant to have a database of its own
+                printing.say(
+                    f"Joining the database that another process runs in {where.data_dir}. "
+                    "It stops with that process; choose another directory with --data-dir."
+                )
             yield embedded.dsn
     elif not where.database_url:
         raise StartupRefused(

@@ -11,7 +11,9 @@ from engine.domain.terms import RankingId, Sort, TournamentId
 from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from tests.api.cli.commands import FINAL_TABLE
-from tests.running import started
+from tests.running import Running, said, started
+
+SLUG = "six-nations-2024"
 
 
 async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(
@@ -40,6 +42,29 @@ async def test_it_is_seen_by_everybody_while_it_is_played_slowly_and_ends_the_sa
     assert len(seen) == len(demo.MATCHES)
     assert seen[-1] == FINAL_TABLE
     assert len({str(one) for one in seen}) > 10  # it moves
+
+
+async def test_a_second_demo_in_a_directory_says_that_it_joins_and_replaces_the_token(tmp_path: Path) -> None:
+    data = ["--data-dir", str(tmp_path / "data")]
+    with started(tmp_path, "demo", "--port", "0", *data) as first:
+        await first.address()
+        assert "Joining" not in first.err
+        with started(tmp_path, "demo", "--port", "0", *data) as second:
+            address = await second.address()
+            assert f"Joining the database that another process runs in {tmp_path / 'data'}." in second.err
+            usable = [token for token in said("token", "list", "--json", *data).json if token["revoked_at"] is None]
+            assert [token["name"] for token in usable] == ["tallybook demo"]
+            async with ClientSession() as client:
+                for service, status in (second, 200), (first, 401):
+                    headers = {"Authorization": f"Bearer {token_of(service)}"}
+                    async with client.get(f"{address}/tournament/{SLUG}/rankings.json", headers=headers) as answer:
+                        assert answer.status == status
+            assert await second.stopped() == 0
+        assert await first.stopped() == 0
+
+
+def token_of(demo: Running) -> str:
+    return next(line.strip() for line in demo.err.splitlines() if line.startswith("  tb_"))
 
 
 @pytest.mark.long
