@@ -1,13 +1,14 @@
 """The competitions around the moment that a board shows: the latest ones, with what each gave, and the next ones.
 
-A competition belongs to a ranking if it gave points in it. A competition without points in any ranking, and without a
-result, is a fixture of every ranking that lists all its participants. If a hidden ranking lists all of them, too, it is
-shown nowhere, because nothing tells which ranking it belongs to.
+A competition belongs to a ranking if it gave points in it, whether these have expired or not. A competition that gave
+none in any ranking, and has no result, is a fixture of every ranking that lists all its participants. If a hidden
+ranking lists all of them, too, it is shown nowhere, because nothing tells which ranking it belongs to.
 """
 
 from collections.abc import Collection, Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, structs
@@ -26,8 +27,6 @@ SIDES_SHOWN: Final = 3
 """Participants that are named of a competition with more than two: the best ones."""
 COMPETITIONS_LOOKED_AT_MAX: Final = 1_000
 """The competitions of a page are searched among this many, the last that were added."""
-_PARTICIPANTS_LOOKED_AT_MAX: Final = 8
-"""A competition counts as having given points if one of this many participants, the first, has any."""
 _SIDES_LOOKED_AT_MAX: Final = 1_000
 _STEP_COMPETITIONS: Final = 100
 
@@ -91,13 +90,13 @@ def competitions_around(
             yield
         has_begun = _has_begun(competition, on)
         who = competition.participants
-        if competition.voided_at is not None or not who:
+        if competition.voided_at is not None:
             continue
         one = _Dated((competition.started_at, competition.number), competition_id)
         has_result = has_begun and (competition.result is not None or competition.winner_id is not None)
-        if _gave(ranking, sums, competition_id, who):
+        if competition_id in sums.given:
             results.append(one)
-        elif not has_result and _all_in(listed, who) and not any(_all_in(hers, who) for hers in elsewhere):
+        elif who and not has_result and _all_in(listed, who) and not any(_all_in(hers, who) for hers in elsewhere):
             fixtures.append(one)
             begun += [competition_id] if has_begun else []
     results.sort(key=_when, reverse=True)
@@ -132,21 +131,16 @@ def competitions_shown(
     )
 
 
-def last_date(
-    board: Board, ranking: Ranking, sums: CompetitionSums, known: datetime
-) -> Generator[None, None, datetime]:
-    """The last date of a competition that gave points in the ranking. `known`: the date of one of them. Pauses for
-    other work."""
-    number = len(board.competitions)
-    looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
-    for place, (competition_id, one) in enumerate(looked_at):
-        if place % _STEP_COMPETITIONS == 0:
-            yield
-        if one.date is None or one.date <= known or one.voided_at is not None:
-            continue
-        if _gave(ranking, sums, competition_id, one.participants):
-            known = one.date
-    return known
+def last_by_date(board: Board, sums: CompetitionSums) -> Generator[None, None, CompetitionId | None]:
+    """The competition with the last declared date that gave points in the ranking of these sums. Pauses for other
+    work."""
+    last: tuple[datetime, int, CompetitionId] | None = None
+    for competition_id, one in board.competitions.held([*sums.given]):
+        if one.date is not None and one.voided_at is None:
+            place = one.date, one.number, competition_id
+            last = place if last is None else max(last, place)
+        yield
+    return None if last is None else last[2]
 
 
 class _Dated(Struct, frozen=True):
@@ -171,12 +165,6 @@ def _all_in(listed: Enrolment, who: Items[CompetitorId]) -> bool:
     return all(one in listed for one in who)
 
 
-def _gave(ranking: Ranking, sums: CompetitionSums, competition_id: CompetitionId, who: Items[CompetitorId]) -> bool:
-    """Whether the competition gave points in the ranking."""
-    some = who[:_PARTICIPANTS_LOOKED_AT_MAX]
-    return any(sums.sum(unity_id, one, competition_id) is not None for unity_id in ranking.unities for one in some)
-
-
 def _gained_text(points: int, notation: Notation) -> str:
     """What a competition gave: points, or a result."""
     return signed_text(points, notation) if notation.results is None else number_text(notation.shown(points), notation)
@@ -192,6 +180,10 @@ def _shown(
 ) -> ShownCompetition:
     notation = ranking.unities[unity_id].notation
     who: Items[CompetitorId] = competition.participants[:_SIDES_LOOKED_AT_MAX]
+    if not who:  # it shows those who got points
+        listed = [*islice(ranking.participants, _SIDES_LOOKED_AT_MAX)]
+        who = [one for one in listed if sums.sum(unity_id, one, competition_id) is not None]
+    number = max(len(competition.participants), len(who))
     gained = {one: sums.sum(unity_id, one, competition_id) for one in who}
     if len(who) > 2:
         sign = -1 if notation.results is None else ranking.unities[unity_id].better
@@ -216,5 +208,5 @@ def _shown(
         location=competition.location,
         result=result if isinstance(result, str) else None,
         sides=sides,
-        others=len(competition.participants) - len(sides),
+        others=number - len(sides),
     )

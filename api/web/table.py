@@ -19,7 +19,7 @@ from api.interface.resources.classifications import lines_then, shown_values
 from api.interface.resources.expiring import CountingLines
 from api.interface.resources.recent_results import CompetitionSumShape
 from api.interface.resources.standings import recorded_at_head
-from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_date
+from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_by_date
 from api.web.search import is_searched, tagged, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
 from api.web.words import ENGLISH, Words
@@ -389,20 +389,9 @@ async def _last_competition(context: RecallContext, then: PastBoard, ranking_id:
     tournament_id, board = context.live.tournament_id, then.board
     if then.clock is None:
         return await searches.last_competition(context.past, tournament_id, ranking_id, then.sequence, board)
-    return await in_time_slices(_last_by_date(board, ranking_id))
-
-
-def _last_by_date(board: Board, ranking_id: RankingId) -> Generator[None, None, LastCompetition | None]:
-    """The last competition by date that is not voided. No event may be folded into the board meanwhile."""
     sums = board.rankings[ranking_id].competition_sums
-    named = None if sums is None else (yield from sums.named(FORM_SUMS_SHOWN_MAX))
-    last: tuple[datetime, int, CompetitionId] | None = None
-    for competition_id, one in board.competitions.held(named or ()):
-        if one.date is not None and one.voided_at is None:
-            place = one.date, one.number, competition_id
-            last = place if last is None else max(last, place)
-        yield
-    return None if last is None else LastCompetition(last[2], Sequence(0))
+    last = None if sums is None else await in_time_slices(last_by_date(board, sums))
+    return None if last is None else LastCompetition(last, Sequence(0))
 
 
 def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCompetition | None:
@@ -426,9 +415,9 @@ async def _last_date(
     if {asked.at, asked.since, asked.since_on} != {None} or then.sequence > MOVED_BY_DATE_EVENTS_MAX:
         return None
     await _give_sums(context, then, ranking_id)
-    ranking = board.rankings[ranking_id]
-    sums = ranking.competition_sums
-    return None if sums is None else await in_time_slices(last_date(board, ranking, sums, found.date))
+    sums = board.rankings[ranking_id].competition_sums
+    latest = None if sums is None else await in_time_slices(last_by_date(board, sums))
+    return None if latest is None else board.competitions[latest].date
 
 
 async def _earlier(

@@ -101,6 +101,23 @@ def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
     return of_lines(points, lambda line: line.competitor_id not in struck) if struck else points
 
 
+def cause_of_given(
+    recorded: events.Recorded,
+    undone: Container[Sequence],
+    struck: Mapping[CompetitionId, Container[CompetitorId]],
+    voided: Container[CompetitionId] = (),
+) -> CompetitionId | None:
+    """The competition for which the event gave points that count, or that did until they expired. None: it gave none,
+    because it is undone, the competition is `voided`, or all its competitors are struck."""
+    event = recorded.event
+    if not isinstance(event, events.PointsAdded) or event.competition_id is None:
+        return None
+    if recorded.sequence in undone or event.competition_id in voided:
+        return None
+    gone = struck.get(event.competition_id, ())
+    return event.competition_id if any(line.competitor_id not in gone for line in events.changed_by(event)) else None
+
+
 def unexpired(state: State, recorded_at: datetime, points: events.PointsAdded, now: datetime) -> events.PointsAdded:
     """The points, recorded at `recorded_at`, without the lines that have expired by `now`."""
     ranking = state.rankings[points.ranking_id]

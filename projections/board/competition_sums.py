@@ -25,6 +25,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
+from engine.domain.counting import cause_of_given
 from engine.domain.events import Points, PointsAdded, RankingCreated, Recorded, UnityAdded, root
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
@@ -38,6 +39,7 @@ _PAIR: Final = struct.Struct("=qq")
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
+_GIVEN_BYTES: Final = 70
 
 
 class Expired(Protocol):
@@ -71,11 +73,14 @@ class CompetitionSums:
         self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
         self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {}
         self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
+        self.given: set[CompetitionId] = set()
+        """The competitions that gave points (`cause_of_given`), also if these have expired or the competition is
+        voided."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompetitionSums):
             return NotImplemented
-        return (self._pairs, self._reached) == (other._pairs, other._reached)
+        return (self._pairs, self._reached, self.given) == (other._pairs, other._reached, other.given)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -104,18 +109,6 @@ class CompetitionSums:
         """How many sums `of` returns."""
         return _number(self._of(unity_id, competitor_id))
 
-    def named(self, sums_max: int) -> Generator[None, None, set[CompetitionId] | None]:
-        """The competitions that have sums; None: there are more than `sums_max` sums. Pauses for other work. Nothing
-        may be counted meanwhile."""
-        if self._pairs_count > sums_max:
-            return None
-        named: set[CompetitionId] = set()
-        for unity_id, of_unity in self._pairs.items():
-            for competitor_id in of_unity:
-                named.update(self.of(unity_id, competitor_id)[0])
-                yield
-        return named
-
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         """The event since which a competitor has had their total in one of the `first` unities; 0: it has never
         changed."""
@@ -134,6 +127,7 @@ class CompetitionSums:
             sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES
             + self._pairs_count * _PAIR_BYTES
             + kept * _REACHED_BYTES
+            + len(self.given) * _GIVEN_BYTES
         )
 
     def _of(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Pairs:
@@ -149,6 +143,8 @@ class CompetitionSums:
             self._note_sums(sequence, points)
             if isinstance(points, PointsAdded):
                 self._note_results(sequence, points, struck)
+        if isinstance(points, PointsAdded) and points.competition_id is not None:
+            self.given.add(points.competition_id)
         self._count(points, struck)
 
     def count_again(self, recorded: Recorded, points: Points, without: LeftOut) -> None:
@@ -156,6 +152,8 @@ class CompetitionSums:
         sequence, competition_id = recorded.sequence, points.competition_id
         struck = () if competition_id is None else without.struck.get(competition_id, ())
         is_undone = root(sequence, points) in without.undone
+        if (cause := cause_of_given(recorded, without.undone, without.struck)) is not None:
+            self.given.add(cause)
         if self._reached:
             self._note_sums(sequence, points)
         if without.expired is not None:

@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import PointsAdded, Recorded, changed_by
+from engine.domain.counting import cause_of_given
+from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Mentioning
@@ -33,11 +34,11 @@ class LastCompetition(Struct, frozen=True):
 async def last_competition(
     past: Past, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, board: Board
 ) -> LastCompetition | None:
-    """The last competition that gave points in the ranking, if on `board` it is not voided and the points are not
-    undone. None: none did up to the event `upto`, or in the last LOOKED_BACK_EVENTS_MAX events."""
-    undone = frozenset(board.rankings[ranking_id].undone)
+    """The last competition that gave points in the ranking, which count on `board` or have expired. None: none did up
+    to the event `upto`, or in the last LOOKED_BACK_EVENTS_MAX events."""
+    gave = _Gave(board, [ranking_id])
     async with past.admitted():
-        last = await _last_cause(past, tournament_id, ranking_id, upto, undone, frozenset(board.voided))
+        last = await _last_cause(past, tournament_id, upto, gave)
         if last is None:
             return None
         pending = deque([(last, Sequence(0))])
@@ -45,7 +46,7 @@ async def last_competition(
             async with past.database.connection_for(tournament_id) as connection:
                 events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
             for recorded in events:
-                if _cause(recorded, ranking_id, undone) == last:
+                if gave.cause(recorded) == last:
                     return LastCompetition(last, Sequence(recorded.sequence - 1))
     return None
 
@@ -58,16 +59,17 @@ async def taken_place(
     competition_ids: Iterable[CompetitionId],
 ) -> set[CompetitionId]:
     """The competitions that gave points in one of these rankings, on the board and by its clock."""
-    found: set[CompetitionId] = set()
+    found: set[CompetitionId | None] = set()
+    gave = _Gave(then.board, ranking_ids)
     pending = deque([(one, Sequence(0)) for one in competition_ids])
     async with past.admitted():
         while pending:
             async with past.database.connection_for(tournament_id) as connection:
                 events = await reading.points_of_competitions(connection, tournament_id, pending, then.sequence)
             shown = events if then.clock is None else then.clock.shown(events)
-            found.update(_causes(then.board, ranking_ids, shown))
+            found.update(map(gave.cause, shown))
             pending = deque([one for one in pending if one[0] not in found])
-    return found
+    return {one for one in found if one is not None}
 
 
 async def touches(
@@ -108,52 +110,34 @@ async def mentions(past: Past, tournament_id: TournamentId, competitor_id: Compe
     return Mentions(listed, count - len(listed))
 
 
-async def _last_cause(
-    past: Past,
-    tournament_id: TournamentId,
-    ranking_id: RankingId,
-    upto: Sequence,
-    undone: Collection[Sequence],
-    voided: Collection[CompetitionId],
-) -> CompetitionId | None:
-    """The competition of the last points that count; None: none in the last LOOKED_BACK_EVENTS_MAX events."""
+async def _last_cause(past: Past, tournament_id: TournamentId, upto: Sequence, gave: "_Gave") -> CompetitionId | None:
+    """The competition of the last points; None: none in the last LOOKED_BACK_EVENTS_MAX events."""
     begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
     while upto > begin:
         after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
         last = None
         async for events in past.chunks(tournament_id, after, upto):
             for recorded in events:
-                cause = _cause(recorded, ranking_id, undone)
-                if cause is not None and cause not in voided:
-                    last = cause
+                last = gave.cause(recorded) or last
         if last is not None:
             return last
         upto = after
     return None
 
 
-def _cause(recorded: Recorded, ranking_id: RankingId, undone: Collection[Sequence]) -> CompetitionId | None:
-    """The competition for which the event added points to the ranking that are not undone; None: it did not."""
-    event = recorded.event
-    if isinstance(event, PointsAdded) and event.ranking_id == ranking_id and recorded.sequence not in undone:
-        return event.competition_id
-    return None
+class _Gave:
+    """Tells which events gave points in some rankings, as the board was when this object was created."""
 
+    def __init__(self, board: Board, ranking_ids: Iterable[RankingId]) -> None:
+        self._undone = {one: frozenset(board.rankings[one].undone) for one in ranking_ids}
+        self._struck, self._voided = board.struck.copy(), frozenset(board.voided)
 
-def _causes(board: Board, ranking_ids: Collection[RankingId], events: Iterable[Recorded]) -> Iterator[CompetitionId]:
-    """The competitions for which these events gave points in the rankings. The points must not be undone, nor their
-    competitors all struck."""
-    for recorded in events:
+    def cause(self, recorded: Recorded) -> CompetitionId | None:
+        """The competition for which the event gave points in the rankings; None: it gave none."""
         event = recorded.event
-        if (
-            isinstance(event, PointsAdded)
-            and event.competition_id is not None
-            and event.ranking_id in ranking_ids
-            and recorded.sequence not in board.rankings[event.ranking_id].undone
-        ):
-            struck = board.struck.get(event.competition_id, ())
-            if any(line.competitor_id not in struck for line in changed_by(event)):
-                yield event.competition_id
+        if not isinstance(event, PointsAdded) or event.ranking_id not in self._undone:
+            return None
+        return cause_of_given(recorded, self._undone[event.ranking_id], self._struck, self._voided)
 
 
 def _add_touches(

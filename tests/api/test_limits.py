@@ -129,7 +129,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.http.forms: _SHOWN_CHARACTERS_MAX
         api.http.zones: _COMPARED_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
-        api.web.competitions: _PARTICIPANTS_LOOKED_AT_MAX _SIDES_LOOKED_AT_MAX
+        api.web.competitions: _SIDES_LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX
         api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX
         api.web.words: _DIGITS_UNGROUPED_MAX""",

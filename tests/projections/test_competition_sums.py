@@ -39,6 +39,17 @@ def recounted(log: list[Recorded], ranking_id: RankingId) -> Sums:
     return sums
 
 
+def gave(log: list[Recorded], ranking_id: RankingId) -> set[CompetitionId]:
+    """The competitions that gave points in a ranking, voided ones as well."""
+    struck = left_out_in(log).struck
+    return {
+        event.competition_id
+        for event in [recorded.event for recorded in counted_in(log)]
+        if isinstance(event, events.PointsAdded) and event.ranking_id == ranking_id and event.competition_id is not None
+        if any(line.competitor_id not in struck.get(event.competition_id, ()) for line in events.changed_by(event))
+    }
+
+
 def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> Sums:
     """All sums of a ranking, where there are any; competitions must stand in ascending order."""
     assert sums is not None
@@ -78,6 +89,8 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
             assert sums_now is None
         else:
             assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
+            assert sums_now is not None
+            assert sums_now.given == gave(log, ranking_id)
     for ranking_id in board.rankings.keys() - begun:
         assert board.rankings[ranking_id].competition_sums is None
 
@@ -159,6 +172,8 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     live.append(*waiting)
     ranking = live.board.rankings[RANKING]
     assert shown(ranking.competition_sums, live.board, RANKING) == recounted(live.log, RANKING)
+    assert ranking.competition_sums is not None
+    assert ranking.competition_sums.given == gave(live.log, RANKING)
 
 
 def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replaced() -> None:

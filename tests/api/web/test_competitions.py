@@ -1,0 +1,108 @@
+"""The competitions on a board, and what its table is compared with: all by the same sentence, that a competition gave
+points in the ranking."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.public_boards import Board, board, change
+from tests.api.service import Client, create_ranking, deltas, listed, register
+
+assert board  # a fixture
+
+
+class Cup:
+    """A published tournament with ten competitors in one ranking. `unity`: its points."""
+
+    def __init__(self, client: Client, shown: Board, ids: list[int], ranking: Any) -> None:
+        self.client, self.ids = client, ids
+        self.ranking, self.unity = ranking["id"], ranking["unities"][0]["id"]
+        self._board = shown
+
+    async def add(self, date: str | None, *participants: int) -> int:
+        form = {"group_id": 1, "participants": listed(participants)} | ({"started_at": date} if date else {})
+        answer = await self.client.post("competitions.json", form)
+        assert answer.status == 200, answer.body
+        number: int = answer.json["competition"]["id"]
+        return number
+
+    async def give(self, competition: int, who: int, points: int) -> None:
+        form = {"participants_delta": deltas((who, self.unity, points)), "competition_id": competition}
+        answer = await self.client.put(f"rankings/{self.ranking}/add.json", form)
+        assert answer.status == 200, answer.body
+
+    async def strike(self, competition: int, who: int) -> None:
+        assert (await self.client.put(f"competitions/{competition}/strike.json", {"competitors": who})).status == 200
+
+    async def table(self, query: str = "") -> Any:
+        return (await self._board.get(f"table.json?ranking={self.ranking}{query}")).json
+
+    async def shown(self, query: str = "") -> tuple[int | None, list[int], list[int]]:
+        """The latest competition, the results, and the fixtures."""
+        competitions = (await self.table(query))["competitions"]
+        latest = competitions["latest"] and int(competitions["latest"]["id"])
+        results, fixtures = [[int(one["id"]) for one in competitions[part]] for part in ("results", "fixtures")]
+        return latest, results, fixtures
+
+
+@pytest.fixture
+def options() -> dict[str, str]:
+    """Of the unity."""
+    return {}
+
+
+@pytest.fixture
+async def cup(client: Client, board: Board, options: dict[str, str]) -> Cup:
+    ids = await register(client, *[f"Number {number}" for number in range(1, 11)])
+    ranking = await create_ranking(client, ids, **options)
+    await change(client, published="true")
+    return Cup(client, board, ids, ranking)
+
+
+@pytest.mark.parametrize("options", [{"main_unity_lasts": "P1D", "main_unity_expires_on": "day"}])
+async def test_a_competition_whose_points_have_expired_is_a_result_and_no_fixture(cup: Cup) -> None:
+    first, second = cup.ids[:2]
+    old = await cup.add("2001-01-01 12:00:00", first, second)
+    await cup.give(old, first, 3)
+    coming = await cup.add(None, first, second)
+    for query in "", "&on=2001-01-01", "&on=2001-03-01":
+        assert await cup.shown(query) == (old, [old], [coming])
+
+
+async def test_a_competition_whose_points_are_all_struck_is_not_the_latest_and_compared_with_nothing(cup: Cup) -> None:
+    first, second = cup.ids[:2]
+    january, february = [await cup.add(f"2001-0{month}-01 12:00:00", first, second) for month in (1, 2)]
+    for competition, who in (january, first), (february, second):
+        await cup.give(competition, who, 3)
+    assert (await cup.table())["since_on"] == "2001-02-01T11:59:59.999999Z"
+    await cup.strike(february, second)
+    assert await cup.shown() == (january, [january], [february])
+    assert (await cup.table())["since_on"] is None
+
+
+async def test_the_last_date_is_that_of_a_competition_in_which_only_the_ninth_participant_got_points(cup: Cup) -> None:
+    march = await cup.add("2001-03-01 12:00:00", *cup.ids[:9])
+    january = await cup.add("2001-01-01 12:00:00", *cup.ids[:9])
+    for competition, who in (january, cup.ids[0]), (march, cup.ids[8]), (january, cup.ids[1]):
+        await cup.give(competition, who, 3)
+    assert await cup.shown() == (january, [march, january], [])
+    assert (await cup.table())["since_on"] == "2001-03-01T11:59:59.999999Z"
+
+
+async def test_points_for_a_competitor_who_takes_no_part_make_a_result(cup: Cup) -> None:
+    first, second, other = cup.ids[:3]
+    competition = await cup.add("2001-01-01 12:00:00", first, second)
+    await cup.give(competition, other, 3)
+    assert await cup.shown() == await cup.shown("&on=2001-01-02") == (competition, [competition], [])
+
+
+async def test_a_competition_without_participants_shows_those_who_got_points(cup: Cup) -> None:
+    competition = await cup.add("2001-01-01 12:00:00")
+    assert await cup.shown() == (None, [], [])
+    for points, who in enumerate(cup.ids[:4], start=1):
+        await cup.give(competition, who, points)
+    (result,) = (await cup.table())["competitions"]["results"]
+    assert [(side["name"], side["gained"]) for side in result["sides"]] == [
+        (f"Number {number}", f"+{number}") for number in (4, 3, 2)
+    ]
+    assert result["others"] == 1
