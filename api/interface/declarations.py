@@ -27,7 +27,7 @@ from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.moments import PastBoard
-from projections.past.past import Past
+from projections.past.past import Past, faults
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path."""
@@ -125,6 +125,9 @@ async def live_at(past: Past, live: LiveTournament, end: Sequence) -> LiveTourna
     told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
     still = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
     still.recorded_at = await moments.recorded_at(past, tournament_id, end)
+    with faults():
+        async with past.database.connection_for(tournament_id) as connection:
+            await still.know_time(connection)
     if expired_until is not None:
         still.nothing_due(expired_until)
     return still

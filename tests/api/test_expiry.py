@@ -932,6 +932,37 @@ async def test_the_public_sees_what_is_to_defend_at_the_public_end(
     assert await defended() == dict.fromkeys(before, "0")
 
 
+async def test_a_frozen_board_that_ends_with_an_erasure_shows_one_state(
+    season: Season, clock: ToldClock, service: Service, clients_tournament: TournamentId
+) -> None:
+    """An operator's event comes before what is due: in no value of the board has it expired."""
+    await clock.set(datetime(2100, 1, 1, 12, tzinfo=UTC))
+    client, (ann, bob, *_) = season.client, season.ids
+    path, unity, _ = await make_rolling(season)
+    criteria = json.dumps([{"unity": unity, "best": 1}])
+    assert (await client.put(f"{path}/classification.json", {"criteria": criteria})).status == 200
+    other = (await client.post("competitions.json", {"group_id": 1})).json["competition"]["id"]
+    for who, points, cause in ((ann, 5, season.competition_id), (ann, 2, other), (bob, 3, other)):
+        form = {"participants_delta": deltas((who, unity, points)), "competition_id": cause}
+        assert (await client.put(f"{path}/add.json", form)).status == 200
+    await clock.pass_by(days=2)
+    erased = await erase_in_log(service.database, clients_tournament, CompetitorId(season.ids[2]))
+    await change(client, freeze=erased)
+    await change(client, published="true")
+    board = Board(service, client.tournament)
+    lines = (await board.get(f"{path}/standings.json?unity={unity}")).json["standings"]["standings"]
+    assert [line["total"] for line in lines] == [7, 3, 0]
+    lines = (await board.get(f"{path}/classification.json")).json["classification"]["standings"]
+    assert [(line["position"], line["values"][0]) for line in lines] == [(1, 5), (2, 3), (3, 0)]
+    table = (await board.get(f"table.json?ranking={path.removeprefix('rankings/')}")).json
+    assert table["columns"][-1]["name"] == ENGLISH("to_defend")
+    assert [(line["values"][1], line["values"][-1]) for line in table["lines"]] == [("7", "7"), ("3", "3"), ("0", "0")]
+    expiring = (await board.get(f"{path}/expiring.json?until=2100-01-02&top=3")).json["expiring"]["expiring"]
+    assert [(line["total"], line["total_then"]) for line in expiring] == [(7, 7), (3, 3), (0, 0)]
+    expiring = (await board.get(f"{path}/expiring.json?until=2100-01-03&top=3")).json["expiring"]["expiring"]
+    assert [(line["total"], line["total_then"]) for line in expiring] == [(7, 0), (3, 0), (0, 0)]
+
+
 async def best_then(world: World, ranking: RankingId, sequence: int) -> dict[CompetitorId, int | None]:
     """The first values of the classification after this event."""
     question = TableQuestion(ranking_id=ranking, at_sequence=Sequence(sequence))
