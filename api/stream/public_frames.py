@@ -141,14 +141,6 @@ class _PointsExpired(_OfRanking):
     totals: tuple[tuple[int, int, int | None], ...] | UnsetType = UNSET
 
 
-class _OfCompetition(_Public):
-    competition_id: int
-
-
-class _OfCompetitors(_OfCompetition):
-    competitors: tuple[int, ...]
-
-
 _SHAPES: Final[dict[str, type[Struct]]] = {
     events.TournamentOpened.tag: _TournamentNamed,
     events.TournamentRenamed.tag: _TournamentNamed,
@@ -165,10 +157,6 @@ _SHAPES: Final[dict[str, type[Struct]]] = {
     events.PointsAdded.tag: _PointsAdded,
     events.PointsReversed.tag: _PointsReversed,
     events.PointsExpired.tag: _PointsExpired,
-    events.CompetitionVoided.tag: _OfCompetition,
-    events.CompetitionUnvoided.tag: _OfCompetition,
-    events.CompetitorsStruck.tag: _OfCompetitors,
-    events.CompetitorsUnstruck.tag: _OfCompetitors,
     events.RankingClosed.tag: _OfRanking,
     events.RankingReopened.tag: _OfRanking,
 }

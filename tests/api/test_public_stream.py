@@ -41,6 +41,10 @@ assert other_owner  # fixtures
 HIDDEN_KINDS: Final = {
     "CompetitionAdded",  # a competition is shown as the cause of points
     "CompetitionChanged",
+    "CompetitionVoided",  # what it takes back tells; it may have given points in a hidden ranking alone
+    "CompetitionUnvoided",
+    "CompetitorsStruck",
+    "CompetitorsUnstruck",
     "TournamentPublished",
     "TournamentUnpublished",
     "PublicationFrozen",
@@ -216,6 +220,21 @@ async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(
                 {None, season.closed_ranking_id} | ({season.ranking_id} if hidden == "false" else set())
             )
         await change(season.client, **({"freeze": "now"} if hidden == "true" else {"reveal": "all"}))
+
+
+async def test_nothing_tells_of_a_competition_that_gave_points_in_a_hidden_ranking_alone(
+    service: Service, season: Season, board: Board
+) -> None:
+    client, competition = season.client, season.competition_id
+    await client.put(f"{season.path}/visibility.json", {"hidden": "true"})
+    await give(season, 0, 3, competition_id=competition)
+    striking = {"competitors": season.ids[0]}
+    for what, form in (("strike", striking), ("unstrike", striking), ("void", {}), ("unvoid", {})):
+        assert (await client.put(f"competitions/{competition}/{what}.json", form)).status == 200
+    await change(client, published="true")
+    spectator = await heard(service, board.slug)
+    assert [one for one in spectator.told if one[1].get("competition_id") == competition] == []
+    assert spectator.standings() == await standings(board)
 
 
 # ── Just what a log that ends there shows ───────────────────────────────────────────────────────────────
