@@ -56,6 +56,12 @@ def declared_date(state: State, competition_id: CompetitionId | None) -> datetim
     return None if competition is None else competition.date
 
 
+def is_voided(state: State, competition_id: CompetitionId) -> bool:
+    """Whether the competition of points is voided. One that the state does not have is not: it was set aside."""
+    competition = state.competitions.get(competition_id)
+    return competition is not None and competition.voided_at is not None
+
+
 def took_place_at(
     state: State,
     recorded_at: datetime,
@@ -94,8 +100,7 @@ def counting_of(state: State, points: events.PointsAdded) -> events.PointsAdded:
     """The points, with only the lines that a voiding or striking does not prevent from counting."""
     if points.competition_id is None:
         return points
-    competition = state.competitions[points.competition_id]
-    if competition.voided_at is not None:
+    if is_voided(state, points.competition_id):
         return of_lines(points, lambda _: False)
     struck = state.struck.get(points.competition_id, ())
     return of_lines(points, lambda line: line.competitor_id not in struck) if struck else points
@@ -147,7 +152,7 @@ def total_of_results(
         elif one.sequence in undone:
             continue
         if one.competition_id is not None:
-            voided = state.competitions[one.competition_id].voided_at is not None
+            voided = is_voided(state, one.competition_id)
             struck = competitor_id in state.struck.get(one.competition_id, ())
             if one.competition_id == competition_id:
                 if afterwards.only is None:

@@ -71,7 +71,7 @@ class Series:
         assert isinstance(event, Points)
         ranking = board.rankings[self._ranking_id]
         unity = ranking.unities[self._unity_id]
-        competition = None if event.competition_id is None else board.competitions[event.competition_id]
+        competition = None if event.competition_id is None else board.competitions.get(event.competition_id)
         return SeriesPoint(
             sequence=recorded.sequence,
             at=recorded.recorded_at if competition is None else competition.started_at,

@@ -48,7 +48,7 @@ from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.interface.windows import WINDOW_LINES_MAX
 from engine.domain.options import UnityOptions
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
-from projections.board.board import Board
+from projections.board.board import Board, Competition
 from projections.board.classification import in_force
 from projections.past import moments
 
@@ -390,7 +390,8 @@ async def _explanation(context: RecallContext, question: ExplainQuestion) -> Str
 
 def _causes(board: Board, competitors: Iterable[int | None], competitions: Iterable[int | None]) -> dict[str, Any]:
     """The fields of a PublicCausesShape: these competitors and competitions, and the participants of the duels."""
-    found = [_competition(board, CompetitionId(one)) for one in dict.fromkeys(competitions) if one is not None]
+    causes = [CompetitionId(one) for one in dict.fromkeys(competitions) if one is not None]
+    found = [_competition(*one) for one in board.competitions.held(causes)]
     duellists = [competitor_id for one in found for competitor_id in one.participants or ()]
     named = [competitor_id for competitor_id in competitors if competitor_id is not None]
     return {"competitors": _competitors(board, [*named, *duellists]), "competitions": found}
@@ -404,8 +405,7 @@ def _competitors(board: Board, competitor_ids: Iterable[int]) -> list[PublicComp
     return found
 
 
-def _competition(board: Board, competition_id: CompetitionId) -> PublicCompetitionShape:
-    competition = board.competitions[competition_id]
+def _competition(competition_id: CompetitionId, competition: Competition) -> PublicCompetitionShape:
     return PublicCompetitionShape(
         competition_id,
         instant(competition.started_at),
