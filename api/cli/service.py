@@ -176,14 +176,17 @@ async def migrate(
             applied, distributed = await migrator.migrate_and_distribute(dsn, shards=shards)
         else:
             applied = await migrator.migrate(dsn)
+        repaired = await migrator.repair(dsn)
     if json:
-        printing.json({"applied": list(map(_called, applied)), "distributed": distributed})
+        printing.json({"applied": list(map(_called, applied)), "distributed": distributed, "repaired": repaired})
         return
     for migration in applied:
         printing.say(f"applied {_called(migration)}")
     for table in distributed:
         printing.say(f"distributed {table}")
-    if not applied and not distributed:
+    for what in repaired:
+        printing.say(what)
+    if not applied and not distributed and not repaired:
         printing.say("nothing to do")
 
 

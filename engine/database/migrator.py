@@ -22,11 +22,14 @@ from msgspec import Struct
 
 from engine.database.address import Hosts
 from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
+from engine.database.mending import mend
 from engine.database.sessions import ON_STANDBY, reason, refuse_shared, unreachable
 from engine.domain.errors import StartupRefused
 
 CONNECT_SECONDS_MAX: Final = 5.0
 LOCK_SECONDS_MAX: Final = 60.0
+CLOSE_SECONDS_MAX: Final = 2.0
+"""How long a server has for taking leave. Then the connection is dropped: its work is done."""
 _LOCK_POLL_SECONDS: Final = 0.1
 _LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program uses for its locks
 _TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
@@ -162,7 +165,7 @@ async def migrate(dsn: str) -> list[Migration]:
         ) from error
     finally:
         with suppress(*_TROUBLE):
-            await connection.close()  # this releases the lock
+            await connection.close(timeout=CLOSE_SECONDS_MAX)  # this releases the lock
 
 
 async def migrate_and_distribute(dsn: str, *, shards: int) -> tuple[list[Migration], list[str]]:
@@ -172,6 +175,14 @@ async def migrate_and_distribute(dsn: str, *, shards: int) -> tuple[list[Migrati
     async with as_owner(dsn) as connection:
         await _lock(connection)
         return applied, await distribute(connection, shards=shards)
+
+
+async def repair(dsn: str) -> list[str]:
+    """Mends what `mending` describes in a migrated database, and returns what it was. Raises StartupRefused."""
+    async with as_owner(dsn) as connection:
+        await _lock(connection)
+        await _ensure_role(connection)
+        return await mend(connection, [*(migration.runnable for migration in shipped()), f"{_LET_SERVICE_READ};"])
 
 
 async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
@@ -186,7 +197,7 @@ async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
         raise StartupRefused(f"The database failed ({reason(error)}).") from error
     finally:
         with suppress(*_TROUBLE):
-            await connection.close()
+            await connection.close(timeout=CLOSE_SECONDS_MAX)
 
 
 async def _connected(dsn: str) -> asyncpg.Connection:
@@ -234,7 +245,7 @@ async def as_owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
         ) from error
     finally:
         with suppress(*_TROUBLE):
-            await connection.close()
+            await connection.close(timeout=CLOSE_SECONDS_MAX)
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:

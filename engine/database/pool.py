@@ -19,7 +19,8 @@ from engine.database.distribution import (
     recognize,
     refuse_half_distributed,
 )
-from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
+from engine.database.mending import refuse_without_rights
+from engine.database.migrator import CLOSE_SECONDS_MAX, CONNECT_SECONDS_MAX, another_client, refuse_unmigrated, shipped
 from engine.database.nodes import Nodes
 from engine.database.sessions import (
     ON_STANDBY,
@@ -30,7 +31,7 @@ from engine.database.sessions import (
     settle,
     unreachable,
 )
-from engine.domain.errors import DatabaseUnavailable, StartupRefused
+from engine.domain.errors import DatabaseUnavailable, IdTaken, StartupRefused
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DURABLE_ELSEWHERE, NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
@@ -115,6 +116,8 @@ DATABASE_TROUBLE: Final = (
     asyncpg.InvalidCatalogNameError,
 )
 
+_DRAWN: Final = ("token_pkey", "session_pkey", "webhook_pkey")
+"""The keys of tables whose ids are drawn from sequences: none exists already, unless the sequence lags behind."""
 _NOT_FOUND: Final = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 # Citus sends this with the first statement of a session on a node that has no room for another process of its own.
@@ -440,11 +443,15 @@ def is_lost(connection: Connection) -> bool:
 @contextmanager
 def unavailable() -> Iterator[None]:
     """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes, because the error says nothing about their
-    outcome."""
+    outcome. Raises IdTaken if a sequence has drawn an id that exists."""
     try:
         yield
     except DATABASE_TROUBLE as error:
         raise DatabaseUnavailable from error
+    except asyncpg.UniqueViolationError as error:
+        if error.constraint_name not in _DRAWN:
+            raise
+        raise IdTaken from error
 
 
 @asynccontextmanager
@@ -498,6 +505,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_shared(connection, another_client(dsn))
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
+                await refuse_without_rights(connection, [migration.runnable for migration in shipped()])
                 await refuse_half_distributed(connection)
                 distributed = is_distributed(connection)
         settling.is_serving = True
@@ -579,7 +587,8 @@ async def _keep(connection: Connection) -> None:
 
 async def _close(pool: Pool) -> None:
     try:
-        with suppress(*DATABASE_TROUBLE):  # the database may be gone already
-            await pool.close()
+        with suppress(*DATABASE_TROUBLE):  # the database may be gone already, or not close
+            async with asyncio.timeout(CLOSE_SECONDS_MAX):
+                await pool.close()
     finally:
         pool.terminate()

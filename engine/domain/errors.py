@@ -214,7 +214,7 @@ class IdTaken(Unavailable):
     def __init__(self) -> None:
         super().__init__(
             "The id drawn for this exists already (was the database restored, or the tournament imported?); "
-            "this attempt changed nothing, try again."
+            "this attempt changed nothing, try again. If this lasts, the operator must run `tallybook migrate`."
         )
 
 

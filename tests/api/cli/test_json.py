@@ -174,7 +174,7 @@ async def test_migrations_and_digests_are_told_in_json(
     tallybook: Tallybook, season: Season, administrator: Administrator, tmp_path: Path
 ) -> None:
     topology = "distributed" if isinstance(administrator, DistributedAdministrator) else "plain"
-    assert await tallybook.json("migrate") == {"applied": [], "distributed": []}
+    assert await tallybook.json("migrate") == {"applied": [], "distributed": [], "repaired": []}
     assert await tallybook.json("migrate", "--status") == {"missing": [], "topology": topology}
     file = tmp_path / "digests"
     noted = await tallybook.json("digests", "--output", str(file))

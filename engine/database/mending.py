@@ -1,0 +1,109 @@
+"""Mends a migrated database that was copied without all that belongs to it.
+
+A dump that is restored without privileges lacks the rights of the service's role, and lets everybody execute functions.
+Logical replication copies no positions of sequences, which then draw ids that exist.
+"""
+
+import re
+from typing import Final
+
+from asyncpg import Connection
+
+from engine.database.distribution import DatabaseForm, form_of
+from engine.domain.errors import StartupRefused
+
+_RIGHTS_OF_FILE: Final = re.compile(r"^(?:GRANT|REVOKE) [^;]*;", re.MULTILINE)
+_RIGHTS_ON_TABLES: Final = re.compile(r"GRANT ([A-Z, ]+?)\s+ON ([a-z_,\s]+?)\s+TO ")
+_HERE: Final = "SET LOCAL search_path = tallybook"
+# Who executes functions is decided by the absence of rights as well.
+_RIGHTS: Final = """
+    SELECT format('%s on %s', r.privilege_type, o.name) AS named, r.grantee = 0 AS is_everybodys
+    FROM (
+        SELECT 'schema ' || nspname, nspacl FROM pg_namespace WHERE nspname = 'tallybook'
+        UNION ALL
+        SELECT relname::text, relacl FROM pg_class WHERE relnamespace = 'tallybook'::regnamespace
+        UNION ALL
+        SELECT 'function ' || proname, coalesce(proacl, acldefault('f', proowner))
+        FROM pg_proc
+        WHERE pronamespace = 'tallybook'::regnamespace
+    ) AS o (name, rights)
+    CROSS JOIN LATERAL aclexplode(o.rights) AS r
+    WHERE r.grantee IN (0, 'tallybook_service'::regrole)
+"""
+_LACKING: Final = """
+    SELECT DISTINCT name
+    FROM unnest($1::text[], $2::text[]) AS granted (name, privilege)
+    WHERE NOT has_table_privilege('tallybook_service', to_regclass('tallybook.' || name), privilege)
+    ORDER BY name
+"""
+_SEQUENCES: Final = """
+    SELECT sequencename AS name, min_value, max_value, coalesce(last_value, 0) AS last_id
+    FROM pg_sequences
+    WHERE schemaname = 'tallybook'
+    ORDER BY sequencename
+"""
+# The nodes of a distributed database number tokens and sessions in ranges of their own.
+_LAST_IDS: Final = {
+    "resource_id": "SELECT max(id) FROM block CROSS JOIN unnest(created) AS id WHERE id BETWEEN $1 AND $2",
+    "webhook_id": "SELECT max(webhook_id) FROM webhook WHERE webhook_id BETWEEN $1 AND $2",
+    "token_token_id_seq": "SELECT max(token_id) FROM token WHERE token_id BETWEEN $1 AND $2",
+    "session_session_id_seq": "SELECT max(session_id) FROM session WHERE session_id BETWEEN $1 AND $2",
+}
+"""The last id that each sequence has drawn, as far as the tables show."""
+_MOVE: Final = "SELECT setval(format('tallybook.%I', $1::text)::regclass, $2)"
+
+
+async def mend(connection: Connection, migrations: list[str]) -> list[str]:
+    """Restores rights as the `migrations`, all of the schema's, give them, and moves sequences behind the ids that
+    exist. Returns what it has mended. `connection` is of the schema's owner, and migrates."""
+    async with connection.transaction():
+        await connection.execute(_HERE)
+        return [*await _restore_rights(connection, migrations), *await _move_sequences(connection)]
+
+
+async def refuse_without_rights(connection: Connection, migrations: list[str]) -> None:
+    """Raises StartupRefused if the service's role lacks a right on a table that the `migrations` give it."""
+    granted = [
+        (name, privilege)
+        for sql in migrations
+        for statement in _RIGHTS_OF_FILE.findall(sql)
+        if (of_tables := _RIGHTS_ON_TABLES.match(statement))
+        for name in re.findall(r"\w+", of_tables[2])
+        for privilege in re.findall(r"\w+", of_tables[1])
+    ]
+    if lacking := await connection.fetch(_LACKING, *map(list, zip(*granted, strict=True))):
+        raise StartupRefused(
+            f"The role tallybook_service lacks rights on {', '.join(row['name'] for row in lacking)}; run "
+            "`tallybook migrate` as the owner of the database, which restores them."
+        )
+
+
+async def _restore_rights(connection: Connection, migrations: list[str]) -> list[str]:
+    if await form_of(connection) is not DatabaseForm.PLAIN:
+        return []
+    before = await _rights(connection)
+    for statement in (statement for sql in migrations for statement in _RIGHTS_OF_FILE.findall(sql)):
+        await connection.execute(statement)
+    after = await _rights(connection)
+    return [
+        *(
+            f"restored {named} for {'everybody' if of_all else 'the service'}"
+            for named, of_all in sorted(after - before)
+        ),
+        *(f"took {named} from {'everybody' if of_all else 'the service'}" for named, of_all in sorted(before - after)),
+    ]
+
+
+async def _rights(connection: Connection) -> set[tuple[str, bool]]:
+    return {(row["named"], row["is_everybodys"]) for row in await connection.fetch(_RIGHTS)}
+
+
+async def _move_sequences(connection: Connection) -> list[str]:
+    moved = []
+    for sequence in await connection.fetch(_SEQUENCES):
+        name = sequence["name"]
+        last_id = await connection.fetchval(_LAST_IDS[name], sequence["min_value"], sequence["max_value"])
+        if last_id is not None and last_id > sequence["last_id"]:
+            await connection.fetchval(_MOVE, name, last_id)
+            moved.append(f"moved {name} from {sequence['last_id']} to {last_id}")
+    return moved
