@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Struct
 
-from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
+from api.http.forms import ID_PATTERN, Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
 from api.http.zones import Day
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
@@ -388,7 +388,16 @@ def _of_string_or_object(value: bytes) -> str:
 
 RESULT: Final = FieldType(
     str,
-    {"anyOf": [SHORT.schema, {"type": "object", "additionalProperties": SHORT.schema}]},
+    {
+        "anyOf": [
+            SHORT.schema,
+            {
+                "type": "object",
+                "propertyNames": {"pattern": f"^{ID_PATTERN}$"},
+                "additionalProperties": SHORT.schema,
+            },
+        ]
+    },
     _of_string_or_object,
     indexed=True,
 )

@@ -8,7 +8,7 @@ from msgspec import Struct
 from api.http.auth import Scope
 from api.http.zones import unknown_zone
 from api.interface.declarations import NoQuestion, Operation, Read, Write
-from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, FieldType, one_of, text_type
+from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, one_of, text_type
 from api.interface.rendering import Answer, View, encode, tagged_body
 from engine.domain.commands import ChangePresentation
 from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX, ZONE_PATTERN
@@ -31,7 +31,11 @@ def _zone(text: str) -> str:
 
 
 ZONE: Final = text_type(ZONE_PATTERN, _zone, examples=["UTC", "Europe/Berlin", "America/New_York"])
-_BASE64: Final = FieldType(str, {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"})
+_BASE64: Final = text_type(
+    "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?",
+    contentEncoding="base64",
+    contentMediaType="image/png",
+)
 
 
 def _render(view: View, answer: Answer, _of: object) -> bytes:

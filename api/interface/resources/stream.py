@@ -32,7 +32,7 @@ from engine.log import codec, heads, reading
 from projections.live.tournament import LiveTournament
 
 HEAD: Final = "head"
-_SPEED: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,15})?")
+_SPEED: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,30})?")
 _SLOWEST: Final = 0.001
 _FORMATS: Final = (StreamFormat.NDJSON, StreamFormat.SSE)
 
