@@ -30,6 +30,7 @@ class Spectator:
         self.told: list[tuple[str, Any]] = []  # the name and the data of each event, those beside the log as well
         self.silences = 0
         self._rest = b""
+        self._fields: dict[str, str] = {}  # of the event that is coming
         self._names: dict[int, str] = {}
         self._lists: dict[int, list[int]] = {}
         self._unities: dict[int, dict[int, dict[str, str]]] = {}
@@ -43,31 +44,37 @@ class Spectator:
     def connect(self) -> None:
         """Forgets the part of an event at which the last connection broke off."""
         self._rest = b""
+        self._fields = {}
 
     def feed(self, piece: bytes) -> None:
         """Takes the next bytes of the connection."""
-        end = b"\n\n" if self.media_type == SSE else b"\n"
-        *whole, self._rest = (self._rest + piece).split(end)
-        for one in whole:
-            self._take(one)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            (self._take_field if self.media_type == SSE else self._take_object)(line)
 
-    def _take(self, one: bytes) -> None:
-        if self.media_type == SSE:
-            fields = dict(line.partition(": ")[::2] for line in one.decode().split("\n"))
-            if fields == {":": ""}:
-                self.silences += 1
-                return
-            assert list(fields) == ["id", "event", "data"]
-            event_id, name, data = fields["id"], fields["event"], json.loads(fields["data"])
-        elif not one:
+    def _take_field(self, line: bytes) -> None:
+        if line == b":":
+            self.silences += 1
+        elif line:
+            name, _, value = line.decode().partition(": ")
+            self._fields[name] = value
+        else:  # it ends an event
+            assert list(self._fields) == ["event", "data", "id"]
+            fields, self._fields = self._fields, {}
+            self._take(fields["id"], fields["event"], json.loads(fields["data"]))
+
+    def _take_object(self, line: bytes) -> None:
+        if not line:
             self.silences += 1
             return
-        else:
-            line = json.loads(one)
-            assert list(line) == ["id", "event", "data"]
-            event_id, name, data = line["id"], line["event"], line["data"]
+        taken = json.loads(line)
+        assert list(taken) == ["id", "event", "data"]
+        self._take(taken["id"], taken["event"], taken["data"])
+
+    def _take(self, event_id: str, name: str, data: Any) -> None:
+        assert event_id
         self.told.append((name, data))
-        self.last_id = event_id or None
+        self.last_id = event_id
         if _is_of_log(name):
             assert data["sequence"] == int(event_id.partition("-")[0])
             assert data["sequence"] > self.sequence

@@ -1,13 +1,23 @@
 """Events as listeners get them: `text/event-stream` and `application/x-ndjson`.
 
-Pure. Both formats have the same content: an id, the name of the event, and its data, a JSON object.
+Pure. Both formats have the same content: the name of the event, its data, a JSON object, and an id.
 
-    id: 7-1f0c2a9e                          {"id":"7-1f0c2a9e","event":"PointsAdded","data":{"sequence":7,…}}
-    event: PointsAdded
+    event: PointsAdded                      {"id":"7-1f0c2a9e","event":"PointsAdded","data":{"sequence":7,…}}
     data: {"sequence":7,…}
+    id: 7-1f0c2a9e
 
 An event of the log has its stored tag as its name, which is capitalised. Frames that are not events of the log have
 names in lower case.
+
+A client of Server-Sent Events comes back with the last id that it took. The standard has it take an id together with
+its event, at the blank line. Some libraries take it at its own line, so it is the last line of an event: if a
+connection breaks earlier, both kinds come back with the id of the event before. Only if it breaks between the last two
+bytes of an event has the second kind taken the id of an event that it then lacks, and the sequences show that. Ids in
+frames of their own after each event would close this gap, but clients of the first kind, all browsers among them, would
+then get the last event again after most breaks, and count its points twice unless they look at its sequence.
+
+No id is empty, and none stands without data, because libraries differ in what they do then. A blank line only follows
+an event: some libraries would make another one of it.
 """
 
 import re
@@ -40,8 +50,12 @@ class StreamFormat(StrEnum):
     NDJSON = "application/x-ndjson"
 
 
-SILENCE: Final = {StreamFormat.SSE: b":\n\n", StreamFormat.NDJSON: b"\n"}
+SILENCE: Final = {StreamFormat.SSE: b":\n", StreamFormat.NDJSON: b"\n"}
 """The sign of life of a silent stream: a comment, and an empty line."""
+BEGINNING_ID: Final = "0"
+"""The id of the position before the first event, in every log."""
+_LINE_ENDS: Final = {character.encode(): f"\\u{ord(character):04x}".encode() for character in "\u0085\u2028\u2029"}
+"""Characters that JSON may contain, but that end a line for some libraries; and how JSON escapes them."""
 
 
 class Position(Struct, frozen=True):
@@ -232,15 +246,18 @@ def erased(form: StreamFormat, competitor_id: CompetitorId, reached: Reached) ->
 
 
 def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:
-    """The log is not the one that the listener has read: it must start again, without an id. The empty id makes
-    browsers do so automatically."""
-    return event(form, "reset", streamed.said_of_head(head, is_held=False), "")
+    """The log is not the one that the listener has read: it must start again. The id makes browsers do so
+    automatically, because it takes precedence over the position in their address."""
+    return event(form, "reset", streamed.said_of_head(head, is_held=False), BEGINNING_ID)
 
 
 def event(form: StreamFormat, name: str, data: bytes, event_id: str) -> bytes:
     """One event in this format. `data` is a JSON object in one line."""
+    if not data.isascii():
+        for character, escaped in _LINE_ENDS.items():
+            data = data.replace(character, escaped)
     if form is StreamFormat.SSE:
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (event_id.encode(), name.encode(), data)
+        return b"event: %b\ndata: %b\nid: %b\n\n" % (name.encode(), data, event_id.encode())
     return b'{"id":"%b","event":"%b","data":%b}\n' % (event_id.encode(), name.encode(), data)
 
 

@@ -346,6 +346,8 @@ async def test_an_id_of_another_log_is_answered_by_reset_which_names_the_public_
         for query, headers in ((f"?after={other}", {}), ("", {"Last_Event_ID": other})):
             spectator = await heard(service, board.slug, query, media_type, **headers)
             assert spectator.told == [("reset", {"head": 3})]
+            again = await heard(service, board.slug, query, media_type, Last_Event_ID=str(spectator.last_id))
+            assert again.sequences == [1, 2, 3]
     answer = await board.get("events?after=4")
     assert (answer.status, answer.json["message"]) == (409, "The log ends at sequence 3; nothing follows 4 yet.")
     for query in ("after=x", "ranking=1", "kinds=PointsAdded", "speed=2", "ticket=x", "after=1&after=2"):

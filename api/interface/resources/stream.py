@@ -14,6 +14,7 @@ from api.interface.fields import ID, Field, FieldMisread, FieldType, misread, pa
 from api.interface.lookup import ranking_of
 from api.interface.rendering import Answer, Instant
 from api.stream.frames import (
+    BEGINNING_ID,
     POSITION_PATTERN,
     WHOLE_LOG,
     Position,
@@ -88,7 +89,7 @@ async def first_after(
         start = Position(end)
     if not isinstance(start, Position) or start.sequence == 0:
         beginning = heads.beginning(tournament_id)
-        return Reached(beginning.sequence, beginning.digest, "0")
+        return Reached(beginning.sequence, beginning.digest, BEGINNING_ID)
     if start.sequence > end:
         if start.digits is not None:
             return None
