@@ -12,8 +12,9 @@ from asyncpg import Connection
 from engine.database.distribution import DatabaseForm, form_of
 from engine.domain.errors import StartupRefused
 
+_SERVICE: Final = "tallybook_service"
 _RIGHTS_OF_FILE: Final = re.compile(r"^(?:GRANT|REVOKE) [^;]*;", re.MULTILINE)
-_RIGHTS_ON_TABLES: Final = re.compile(r"GRANT ([A-Z, ]+?)\s+ON ([a-z_,\s]+?)\s+TO ")
+_RIGHTS_ON: Final = re.compile(r"GRANT ([A-Z, ]+?)\s+ON (SEQUENCE |FUNCTION |)([a-z_,\s]+?)\s+TO ")
 _HERE: Final = "SET LOCAL search_path = tallybook"
 # Who executes functions is decided by the absence of rights as well.
 _RIGHTS: Final = """
@@ -31,9 +32,14 @@ _RIGHTS: Final = """
     WHERE r.grantee IN (0, 'tallybook_service'::regrole)
 """
 _LACKING: Final = """
-    SELECT DISTINCT name
-    FROM unnest($1::text[], $2::text[]) AS granted (name, privilege)
-    WHERE NOT has_table_privilege('tallybook_service', to_regclass('tallybook.' || name), privilege)
+    SELECT name
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS granted (kind, name, privilege)
+    WHERE NOT CASE kind
+        WHEN 'SEQUENCE ' THEN has_sequence_privilege($4, to_regclass('tallybook.' || name), privilege)
+        WHEN 'FUNCTION ' THEN has_function_privilege($4, to_regproc('tallybook.' || name), privilege)
+        ELSE has_table_privilege($4, to_regclass('tallybook.' || name), privilege)
+    END
+    GROUP BY name
     ORDER BY name
 """
 _SEQUENCES: Final = """
@@ -62,18 +68,19 @@ async def mend(connection: Connection, migrations: list[str]) -> list[str]:
 
 
 async def refuse_without_rights(connection: Connection, migrations: list[str]) -> None:
-    """Raises StartupRefused if the service's role lacks a right on a table that the `migrations` give it."""
+    """Raises StartupRefused if the service's role lacks a right that the `migrations` give it."""
     granted = [
-        (name, privilege)
+        (right[2], name, privilege)
         for sql in migrations
         for statement in _RIGHTS_OF_FILE.findall(sql)
-        if (of_tables := _RIGHTS_ON_TABLES.match(statement))
-        for name in re.findall(r"\w+", of_tables[2])
-        for privilege in re.findall(r"\w+", of_tables[1])
+        if (right := _RIGHTS_ON.match(statement))
+        for name in re.findall(r"\w+", right[3])
+        for privilege in re.findall(r"\w+", right[1])
     ]
-    if lacking := await connection.fetch(_LACKING, *map(list, zip(*granted, strict=True))):
+    kinds, names, privileges = map(list, zip(*granted, strict=True))
+    if lacking := await connection.fetch(_LACKING, kinds, names, privileges, _SERVICE):
         raise StartupRefused(
-            f"The role tallybook_service lacks rights on {', '.join(row['name'] for row in lacking)}; run "
+            f"The role {_SERVICE} lacks rights on {', '.join(row['name'] for row in lacking)}; run "
             "`tallybook migrate` as the owner of the database, which restores them."
         )
 

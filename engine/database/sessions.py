@@ -56,13 +56,12 @@ _FOUND: Final = """
         pg_catalog.current_setting('in_hot_standby') = 'on' AS is_standby
     FROM unnest($1::text[]) AS wanted (name)
 """
-_IS_SENT_TO_STANDBY: Final = "SELECT pg_catalog.current_setting('in_hot_standby') = 'on'"
+_IS_SENT_TO_STANDBY: Final = "SELECT pg_catalog.current_setting('in_hot_standby', true) = 'on'"
 _IS_STANDBY: Final = "SELECT pg_catalog.pg_is_in_recovery()"
 _POOL_MODE: Final = "pgbouncer.pool_mode"
 _LOGIN: Final = "SELECT pg_catalog.quote_ident(session_user)"
 _PROCESS: Final = """
-    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at,
-        pg_catalog.current_setting('in_hot_standby', true) = 'on' AS is_standby
+    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at
 """
 
 
@@ -108,18 +107,18 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
         )
 
 
-def refuse_standby(connection: Connection) -> NoReturn:
-    """Closes a settled connection over which a standby has answered, and raises SessionUnfit."""
+def refuse_standby(connection: Connection, sentence: str = BALANCED) -> NoReturn:
+    """Closes a connection over which a standby has answered, and raises SessionUnfit."""
     connection.terminate()
-    raise SessionUnfit(BALANCED)
+    raise SessionUnfit(sentence)
 
 
 async def refuse_balanced(connection: Connection) -> None:
-    """As `refuse_standby`, if a standby answers now. For when something is not found that every settled session has.
-    Some balancers draw a server for each statement that is prepared, so this prepares DRAWS."""
+    """As `refuse_standby`, if one answers now. Some balancers draw a server for each statement that is prepared, so
+    this prepares DRAWS."""
     for _ in range(DRAWS):
         if await (await connection.prepare(_IS_SENT_TO_STANDBY)).fetchval():
-            refuse_standby(connection)
+            refuse_standby(connection, ON_STANDBY if await connection.fetchval(_IS_STANDBY) else BALANCED)
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
@@ -132,9 +131,8 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
     """
     with _refusing_strangers():
         _refuse_reported(connection)
+        await refuse_balanced(connection)
         process = await connection.fetchrow(_PROCESS)
-        if process["is_standby"]:
-            raise SessionUnfit(ON_STANDBY if await connection.fetchval(_IS_STANDBY) else BALANCED)
         if process["number"] == connection.get_server_pid():
             return
         for _ in range(ROUNDS):

@@ -11,7 +11,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.distribution import is_distributed
-from engine.database.sessions import refuse_standby
+from engine.database.sessions import refuse_balanced, refuse_standby
 from engine.domain.errors import LogForked
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import digest
@@ -86,6 +86,7 @@ async def current(connection: Connection, tournament_ids: Collection[TournamentI
         if row is not None:
             return {tournament_id: Head(*row)}
         if is_distributed(connection):
+            await refuse_balanced(connection)
             return {}
     elif is_distributed(connection):
         return {one: head for each in tournament_ids for one, head in (await current(connection, [each])).items()}

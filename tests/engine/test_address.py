@@ -129,7 +129,15 @@ def test_a_service_is_found_with_all_that_its_file_says_of_it(tmp_path: Path) ->
     assert "is not in" in refused(f"postgresql://?service=none&servicefile={file}")
 
 
-def test_the_systems_certificates_are_asked_for_only_with_all_of_verification() -> None:
+def test_the_systems_certificates_are_asked_for_only_with_all_of_verification(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates"))
+    assert "not found" in refused("postgresql://db/x?sslrootcert=system")
+    (tmp_path / "certificates").touch()
+    kept = f"postgresql://db/x?sslrootcert={tmp_path}/certificates&sslmode=verify-full"
+    assert taken("postgresql://db/x?sslrootcert=system") == (kept, [])
     assert "verify-full" in refused("postgresql://db/x?sslmode=require&sslrootcert=system")
 
 
