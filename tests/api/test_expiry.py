@@ -1,16 +1,16 @@
 """Points that expire, with the clock of the log in the test's hands: once, and never late for an answer.
 
 `Naive` says what counts from the documentation alone: a line counts if and only if its event is not undone, its
-competition is not voided, its competitor is not struck there, and it has not expired.
+competition is not voided, its competitor is not struck there, and it has not expired. `tests/what_counts` holds all
+doors against it.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from random import Random
 from typing import Any
 
 import asyncpg
@@ -25,12 +25,11 @@ from api.desk import desk, docket
 from api.desk.desk import Desk
 from api.interface.questions import TableQuestion
 from api.interface.resources.classifications import ClassificationShape, answer_classification
-from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
-from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull, Refusal
+from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull
 from engine.domain.events import Criterion, Delta
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, duration
@@ -48,17 +47,11 @@ from engine.domain.terms import (
 from engine.log import appending, heads
 from engine.log.appending import Block, Request
 from engine.process.time_slices import in_time_slices
-from projections.board.board import give_sums
-from projections.board.classified_lines import ClassifiedLines
-from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live import due, pool, tournament
 from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
-from projections.past import folds, moments
-from projections.past.moments import AtSequence
-from projections.past.past import Past
 from projections.tables import tables
 from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
@@ -95,7 +88,6 @@ class Added(Struct):
     """An event that added points, as the documentation speaks of it."""
 
     recorded_at: datetime
-    ranking: RankingId
     competition: CompetitionId | None
     lines: list[tuple[CompetitorId, UnityId, int]]
     undone: bool = False
@@ -108,38 +100,27 @@ class Naive(Struct):
     dates: dict[CompetitionId, datetime | None] = field(default_factory=dict)
     voided: set[CompetitionId] = field(default_factory=set)
     struck: set[tuple[CompetitionId, CompetitorId]] = field(default_factory=set)
-    closed: dict[RankingId, datetime] = field(default_factory=dict)
 
     def took_place(self, one: Added) -> datetime:
         date = None if one.competition is None else self.dates[one.competition]
         return one.recorded_at if date is None else date
 
-    def counting(
-        self, now: datetime, on: datetime | None = None
-    ) -> Iterator[tuple[CompetitionId | None, CompetitorId, UnityId, int]]:
+    def counting(self, now: datetime) -> Iterator[tuple[CompetitionId | None, CompetitorId, UnityId, int]]:
         """The lines that count, in the order of the log."""
         for one in self.added.values():
-            if one.undone or one.competition in self.voided or (on is not None and self.took_place(one) > on):
+            if one.undone or one.competition in self.voided:
                 continue
             for competitor, unity, amount in one.lines:
                 if one.competition is not None and (one.competition, competitor) in self.struck:
                     continue
-                by = min(now if on is None else on, self.closed.get(one.ranking, datetime.max.replace(tzinfo=UTC)))
-                if unity in LASTS and by - (by - MONDAY) % BOUNDARIES[unity] >= self.took_place(one) + LASTS[unity]:
+                if unity in LASTS and now - (now - MONDAY) % BOUNDARIES[unity] >= self.took_place(one) + LASTS[unity]:
                     continue
                 yield one.competition, competitor, unity, amount
 
-    def boundaries(self, now: datetime) -> list[datetime]:
-        """The next at which lines expire."""
-        ends = [
-            (self.took_place(one) + LASTS[u], u) for one in self.added.values() for _, u, _ in one.lines if u in LASTS
-        ]
-        return sorted({at for end, u in ends if (at := end + (MONDAY - end) % BOUNDARIES[u]) > now})[:5]
-
-    def totals(self, now: datetime, on: datetime | None = None) -> Totals:
+    def totals(self, now: datetime) -> Totals:
         """Those that are not 0, and those that there are of results."""
         found: Totals = {}
-        for _, competitor, unity, amount in self.counting(now, on):
+        for _, competitor, unity, amount in self.counting(now):
             named = unity, competitor
             if unity == LATEST or (unity in (PEAK, LEAST) and named not in found):
                 found[named] = amount
@@ -149,12 +130,10 @@ class Naive(Struct):
                 found[named] = found.get(named, 0) + amount
         return {named: total for named, total in found.items() if total or named[0] in (PEAK, LEAST, LATEST)}
 
-    def best_of(
-        self, number: int, wanted: UnityId, now: datetime, on: datetime | None = None
-    ) -> dict[CompetitorId, int]:
+    def best_of(self, number: int, wanted: UnityId, now: datetime) -> dict[CompetitorId, int]:
         """By competitor: the points without a competition, and the best sums in competitions."""
         sums: dict[CompetitorId, dict[CompetitionId | None, int]] = {one: {} for one in (ANN, BOB, CID)}
-        for competition, competitor, unity, amount in self.counting(now, on):
+        for competition, competitor, unity, amount in self.counting(now):
             if unity == wanted:
                 sums[competitor][competition] = sums[competitor].get(competition, 0) + amount
         return {competitor: its.pop(None, 0) + sum(sorted(its.values())[-number:]) for competitor, its in sums.items()}
@@ -166,7 +145,6 @@ class World:
     def __init__(self, desks: list[Desk], tournament_id: TournamentId, clock: ToldClock) -> None:
         self.desks, self.tournament_id, self.clock = desks, tournament_id, clock
         self.naive = Naive()
-        self.moments: list[tuple[Sequence, dict[tuple[UnityId, CompetitorId], int]]] = []
 
     async def do(self, desk: int, command: Command) -> Any:
         return await submit(self.desks[desk], self.tournament_id, command)
@@ -224,38 +202,13 @@ class World:
         ranking = OTHER if lines[0][1] == WEEKLY else RANKING
         deltas = tuple([Delta(*line) for line in lines])
         added = await self.do(desk, AddPoints(ranking_id=ranking, deltas=deltas, competition_id=competition))
-        self.naive.added[added.sequence] = Added(self.clock.now, ranking, competition, list(lines))
+        self.naive.added[added.sequence] = Added(self.clock.now, competition, list(lines))
 
     async def totals(self, desk: int) -> dict[tuple[UnityId, CompetitorId], int]:
         """What a read shows."""
         async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
             await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
-            head = live.head.sequence
-            shown = totals_of(live.board)
-        self.moments.append((head, shown))
-        return shown
-
-    async def losses(self, desk: int, unity: UnityId, until: datetime) -> Totals:
-        """The totals that are left at that time."""
-        ranking = OTHER if unity == WEEKLY else RANKING
-        async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
-            await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
-            question = ExpiringQuestion(ranking_id=ranking, unity_id=unity, until=until)
-            shown = await told(self.desks[desk], live, answer_expiring, question, ExpiringShape)
-        return {(unity, CompetitorId(one.competitor_id)): one.total_then for one in shown.competitors if one.total_then}
-
-    async def best_of(self, desk: int, ranking: RankingId) -> dict[CompetitorId, int | None]:
-        """The first values of the classification."""
-        past = Past(self.desks[desk].database)
-
-        async def read(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
-            return await folds.competition_sums(past, self.tournament_id, ranking_id, sequence, without)
-
-        async with self.desks[desk].live_pool.pinned(self.tournament_id) as live:
-            await self.desks[desk].live_pool.make_current(live, read_at=float("inf"))
-            async with live.classifications.lines(ranking, read) as lines:
-                found = await in_time_slices(lines.of([ANN, BOB, CID]))
-        return {one: line.values[0] for one, line in found.items() if line is not None}
+            return totals_of(live.board)
 
     async def events(self) -> list[events.Event]:
         return await recorded(self.desks[0].database, self.tournament_id)
@@ -271,68 +224,6 @@ def totals_of(board: Any) -> dict[tuple[UnityId, CompetitorId], int]:
     }
 
 
-async def a_step(world: World, random: Random) -> None:
-    """One of all that can happen, on one of the desks."""
-    naive, desk, pick = world.naive, random.randrange(2), random.choice
-    competitions = list(naive.dates)
-    one = pick(competitions) if competitions else None
-    number = CompetitionId(500 + len(competitions))
-    match random.randrange(24):
-        case 0 | 1:
-            date = (
-                world.clock.now + timedelta(minutes=random.randrange(-30_000, 5_000)) if random.random() < 0.8 else None
-            )
-            await world.do(desk, commands.AddCompetition(competition_id=number, group_id=1, started_at=date))
-            naive.dates[number] = date
-        case 2 | 3 | 4 | 5:
-            cause = one if random.random() < 0.6 else None
-            unities = [WEEKLY] if random.random() < 0.3 else [HOURLY, DAILY, EVER, PEAK, LEAST, LATEST]
-            lines = [(pick([ANN, BOB, CID]), pick(unities), random.randint(-3, 9)) for _ in range(random.randint(1, 4))]
-            await world.add(desk, cause, *lines)
-        case 6 if one is not None:
-            kind = commands.UnvoidCompetition if one in naive.voided else commands.VoidCompetition
-            await world.do(desk, kind(competition_id=one))
-            naive.voided ^= {one}
-        case 7 if one is not None:
-            who = pick([ANN, BOB, CID])
-            struck = (one, who) in naive.struck
-            strike = commands.UnstrikeCompetitors if struck else commands.StrikeCompetitors
-            await world.do(desk, strike(competition_id=one, competitors=(who,)))
-            naive.struck ^= {(one, who)}
-        case 8 if naive.added:
-            sequence, added = pick(list(naive.added.items()))
-            if added.undone:
-                async with world.desks[desk].live_pool.pinned(world.tournament_id) as live:
-                    await world.desks[desk].live_pool.make_current(live)
-                    named = live.board.rankings[added.ranking].undone[sequence]
-            else:
-                named = sequence
-            await world.do(desk, commands.ReversePoints(ranking_id=added.ranking, sequence=named))
-            added.undone = not added.undone
-        case 9 if one is not None:
-            date = pick([None, world.clock.now + timedelta(minutes=random.randrange(-30_000, 5_000))])
-            await world.do(desk, commands.ChangeCompetition(competition_id=one, started_at=date))
-            naive.dates[one] = date
-        case 10:
-            ranking = pick([RANKING, OTHER])
-            if ranking in naive.closed:
-                await world.do(desk, commands.ReopenRanking(ranking_id=ranking))
-                del naive.closed[ranking]
-            else:
-                await world.do(desk, commands.CloseRanking(ranking_id=ranking))
-                naive.closed[ranking] = world.clock.now
-        case _:
-            await pass_time(world.clock, random, naive.boundaries(world.clock.now))
-
-
-async def pass_time(clock: ToldClock, random: Random, boundaries: list[datetime]) -> None:
-    """Some, or until one of the boundaries, or until just before it."""
-    if boundaries and random.random() < 0.5:
-        await clock.set(random.choice(boundaries) - random.choice([timedelta(), timedelta(seconds=1)]))
-    else:
-        await clock.pass_by(minutes=random.choice([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
-
-
 @pytest.fixture
 async def clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> ToldClock:
     return await told_clock(owner, monkeypatch)
@@ -342,53 +233,6 @@ async def clock(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> T
 async def world_at(dsn: str, database: Database, clock: ToldClock) -> AsyncIterator[World]:
     async with desks_at(dsn) as desks:
         yield await World.begun(desks, database, clock)
-
-
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 120))])
-async def test_what_counts_is_what_the_documentation_says(
-    dsn: str, database: Database, clock: ToldClock, seed: int
-) -> None:
-    random = Random(seed)
-    async with world_at(dsn, database, clock) as world:
-        for _ in range(60):
-            with suppress(Refusal):
-                await a_step(world, random)
-            if random.random() < 0.4:
-                assert await world.totals(random.randrange(2)) == world.naive.totals(clock.now)
-            if random.random() < 0.2:
-                for ranking, unity in (RANKING, DAILY), (OTHER, WEEKLY):
-                    expected = world.naive.best_of(2, unity, clock.now)
-                    assert await world.best_of(random.randrange(2), ranking) == expected
-            if random.random() < 0.2:
-                until = clock.now + timedelta(minutes=random.randrange(30_000))
-                unity = random.choice(list(LASTS))
-                left = {named: total for named, total in world.naive.totals(until).items() if total}
-                expected = {named: total for named, total in left.items() if named[0] == unity}
-                assert await world.losses(random.randrange(2), unity, until) == expected
-        assert await world.totals(0) == world.naive.totals(clock.now)
-        assert await world.totals(1) == world.naive.totals(clock.now)
-        past, head = Past(database), world.moments[-1][0]
-        for sequence, shown in world.moments[::5]:
-            then = await moments.at(past, world.tournament_id, OTHER, AtSequence(sequence), head)
-            assert totals_of(then.board) == shown
-        for _ in range(5):
-            on = clock.now + timedelta(minutes=random.randrange(-30_000, 5_000))
-            expected = world.naive.totals(clock.now, on)
-            for ranking in (RANKING, OTHER):
-                then = await moments.at(past, world.tournament_id, ranking, None, head, on)
-                unities = then.board.rankings[ranking].unities
-                found = {named: total for named, total in totals_of(then.board).items() if named[0] in unities}
-                assert found == {named: total for named, total in expected.items() if named[0] in unities}
-                at = then.board, head, then.clock
-                give_sums(then.board, ranking, await folds.sums_then(past, world.tournament_id, ranking, *at))
-                lines = await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking]))
-                values = await in_time_slices(lines.of([ANN, BOB, CID]))
-                best = world.naive.best_of(2, DAILY if ranking == RANKING else WEEKLY, clock.now, on)
-                assert {one: line.values[0] for one, line in values.items() if line is not None} == best
-    await Worker(database).catch_up()
-    await clock.give_back()
-    report = await verified(database)
-    assert [(d.tournament, d.sequence, d.field, d.message[-700:]) for d in report.differences] == []
 
 
 async def test_points_expire_once_however_many_look_and_add_at_the_boundary(

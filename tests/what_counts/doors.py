@@ -1,0 +1,259 @@
+"""What each door of the service shows of a tournament, compared with the model."""
+
+import csv
+import io
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import asyncpg
+import msgspec
+
+from engine.domain.terms import RankingId
+from projections.tables.worker import Worker
+from projections.verification import archives
+from projections.verification.deletion import delete_tournament
+from tests.api.service import Client, Service, listed, slug_of
+from tests.api.web.test_board import lines_of
+from tests.projections.verified import of_no_account
+from tests.spectator import Spectator, follow
+from tests.what_counts.model import SHOWN, Moment, Standings, placed
+from tests.what_counts.playing import UNITIES, Tournament, name_of
+
+_TIME: Final = """
+    SELECT recorded_at
+    FROM event
+    WHERE tournament_id = $1 AND sequence <= $2 AND kind <> 'CompetitorErased'
+    ORDER BY sequence DESC
+    LIMIT 1
+"""
+_HEAD: Final = "SELECT max(sequence) FROM event WHERE tournament_id = $1"
+_STANDING: Final = "SELECT unity_id, competitor_id, position, total FROM standing WHERE tournament_id = $1"
+
+
+class Doors:
+    """`client` has a token, `public` has none."""
+
+    def __init__(
+        self, service: Service, owner: asyncpg.Connection, tournament: Tournament, client: Client, public: Client
+    ) -> None:
+        self.service, self.owner, self.tournament = service, owner, tournament
+        self.client, self.public = client, public
+        self._model = tournament.model
+
+    @classmethod
+    async def of(cls, service: Service, owner: asyncpg.Connection, tournament: Tournament, token: str) -> "Doors":
+        slug = await slug_of(service.database, tournament.tournament_id)
+        return cls(service, owner, tournament, service.client(slug, token), service.client(slug, None))
+
+    # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def head(self) -> Moment:
+        """Now."""
+        await self._frozen_at()  # a read, before which everything due expires
+        head = await self.owner.fetchval(_HEAD, self.tournament.tournament_id)
+        return Moment(upto=head, now=self.tournament.clock.now)
+
+    async def after(self, sequence: int, on: datetime | None = None) -> Moment:
+        """After an event of the past."""
+        now = await self.owner.fetchval(_TIME, self.tournament.tournament_id, sequence)
+        return Moment(upto=sequence, now=now, on=on)
+
+    async def some_moments(self, count: int) -> list[Moment]:
+        """Ends of requests, and times."""
+        random, found = self.tournament.random, []
+        for _ in range(count):
+            end = random.choice(self._model.accepted[self.tournament.begun - 1 :]).last
+            found.append(await self.after(end, random.choice([None, self._any_time()])))
+        return found
+
+    def _any_time(self) -> datetime:
+        return self.tournament.clock.now + timedelta(minutes=self.tournament.random.randrange(-40_000, 5_000))
+
+    async def _frozen_at(self) -> int | None:
+        frozen: int | None = (await self._json(self.client, "publication.json"))["publication"]["frozen_at"]
+        return frozen
+
+    # ── Doors ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def compare_live(self) -> None:
+        head = await self.head()
+        for ranking in UNITIES:
+            answer = await self._json(self.client, f"rankings/{ranking}/standings.json")
+            self._compare("live", _standings(answer), self._model.standings(ranking, head), head)
+            await self._compare_classification(self.client, "live", ranking, head, "")
+
+    async def compare_expiring(self) -> None:
+        """What is left at a later time if nothing else happens."""
+        head, random = await self.head(), self.tournament.random
+        until = head.now + timedelta(minutes=random.randrange(30_000))
+        for ranking in UNITIES:
+            unity = random.choice([*UNITIES[ranking]])
+            expected = self._model.standings(ranking, msgspec.structs.replace(head, now=until))[unity]
+            if expected:
+                query = f"until={quote(until.isoformat())}&unity={unity}&competitors={listed(expected)}"
+                answer = await self._json(self.client, f"rankings/{ranking}/expiring.json?{query}")
+                found = {one["competitor_id"]: one["total_then"] for one in answer["expiring"]["competitors"]}
+                self._compare("expiring", found, {one: total for one, (_, total) in expected.items()}, head)
+
+    async def compare_pages(self) -> None:
+        """The board as a person sees it has the lines that its script gets."""
+        for ranking in sorted(set(UNITIES) - self.tournament.hidden):
+            page, told = [await self._get(f"{below}?ranking={ranking}") for below in ("", "/table.json")]
+            assert page.status == 200, page.body
+            for cells, line in zip(lines_of(page.body.decode()), told.json["lines"], strict=True):
+                values = [cell[0].replace("\N{MINUS SIGN}", "-") if cell else None for cell in cells]
+                assert (values[0], values[-len(line["values"]) :]) == (str(line["position"]), line["values"])
+
+    async def compare_past(self, moment: Moment) -> None:
+        query = f"?at_sequence={moment.upto}{_on(moment)}"
+        for ranking in UNITIES:
+            answer = await self._json(self.client, f"rankings/{ranking}/standings.json{query}")
+            self._compare("past", _standings(answer), self._model.standings(ranking, moment), moment)
+            await self._compare_classification(self.client, "past", ranking, moment, query)
+
+    async def compare_public(self) -> None:
+        """What the public sees now: the log up to the public end, which is the end of a request."""
+        frozen, end = await self._frozen_at(), await self.head()
+        if frozen is not None:
+            end = await self.after(frozen)
+            self._compare("public end", frozen, self._model.end_of_request(frozen), end)
+        for moment in end, msgspec.structs.replace(end, on=self._any_time()):
+            for ranking in UNITIES:
+                query = f"?ranking={ranking}" + _on(moment)
+                if ranking in self.tournament.hidden:
+                    assert (await self._get(f"/table.json{query}")).status == 404
+                else:
+                    await self._compare_table(ranking, moment, query)
+                    await self._compare_csv(ranking, moment, query)
+
+    async def compare_public_past(self, moment: Moment) -> None:
+        """Not if it is after the public end."""
+        frozen = await self._frozen_at()
+        if frozen is None or moment.upto <= frozen:
+            for ranking in sorted(set(UNITIES) - self.tournament.hidden):
+                await self._compare_csv(ranking, moment, f"?ranking={ranking}&at={moment.upto}{_on(moment)}")
+
+    async def compare_streams(self) -> None:
+        """Clients that know the tournament by its stream alone show the same."""
+        head, frozen = await self.head(), await self._frozen_at()
+        await self._compare_stream(f"/tournament/{self.client.tournament}", self.client.token, head, set(UNITIES))
+        end = head if frozen is None else await self.after(frozen)
+        await self._compare_stream(f"/board/{self.client.tournament}", None, end, set(UNITIES) - self.tournament.hidden)
+
+    async def _compare_stream(self, path: str, token: str | None, end: Moment, rankings: set[RankingId]) -> None:
+        spectator = Spectator()
+        address = f"{self.service.url}{path}/events?after=0"
+        await follow(lambda: address, token, spectator, lambda: spectator.sequence >= end.upto)
+        for ranking in rankings:
+            lines = spectator.standings(ranking)
+            found = {
+                unity: {one: (position, total) for position, one, total in lines[ranking, name_of(unity)]}
+                for unity in UNITIES[ranking]
+            }
+            self._compare("stream", found, self._model.standings(ranking, end), end)
+
+    async def compare_tables(self) -> None:
+        head = await self.head()
+        await Worker(self.tournament.database).catch_up()
+        found: dict[int, Standings] = {unity: {} for unities in UNITIES.values() for unity in unities}
+        for unity, one, position, total in await self.owner.fetch(_STANDING, self.tournament.tournament_id):
+            found[unity][one] = position, total
+        expected = {k: v for ranking in UNITIES for k, v in self._model.standings(ranking, head).items()}
+        self._compare("tables", found, expected, head)
+
+    async def move(self) -> None:
+        """The tournament leaves the database as an archive, and enters it again."""
+        exported = archives.exported(self.tournament.database, self.tournament.tournament_id, progress=of_no_account)
+        lines = [line.encode() async for line in exported]
+        await delete_tournament(self.owner, self.client.tournament, lines)
+        await archives.enter(self.owner, lines, progress=of_no_account)
+
+    # ── Comparing ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _compare_classification(
+        self, client: Client, door: str, ranking: RankingId, moment: Moment, query: str
+    ) -> None:
+        answer = await self._json(client, f"rankings/{ranking}/classification.json{query}")
+        lines = answer["classification"]["standings"]
+        found = {one["competitor_id"]: (one["position"], one["values"][0]) for one in lines}
+        self._compare_best(door, found, ranking, moment)
+
+    def _compare_best(self, door: str, found: Standings, ranking: RankingId, moment: Moment) -> None:
+        """A value that nothing depends on may be left out."""
+        expected = placed(self._model.best_of(ranking, moment))
+        told = {
+            one: (at, None if found.get(one, (0, 0))[1] is None else value) for one, (at, value) in expected.items()
+        }
+        self._compare(f"{door}, classified", found, told, moment)
+
+    async def _compare_csv(self, ranking: RankingId, moment: Moment, query: str) -> None:
+        """Of a unity, or of the classification."""
+        unity = self.tournament.random.choice([None, *UNITIES[ranking]])
+        answer = await self._get("/table.csv" + query + ("" if unity is None else f"&unity={unity}"))
+        assert answer.status == 200, answer.body
+        _, *rows = csv.reader(io.StringIO(answer.body.decode()))
+        lines = {int(row[2]): (int(row[0]), int(row[4]) if row[4] else None) for row in rows}
+        if unity is None:
+            self._compare_best("csv", lines, ranking, moment)
+        else:
+            self._compare("csv", lines, self._model.standings(ranking, moment)[unity], moment)
+
+    async def _compare_table(self, ranking: RankingId, moment: Moment, query: str) -> None:
+        """The classification on the board, the competitions around it, and what it is compared with."""
+        answer = await self._get(f"/table.json{query}")
+        assert answer.status == 200, answer.body
+        told, shown = answer.json, answer.json["competitions"]
+        lines = {int(one["competitor_id"]): (one["position"], _number(one["values"][0])) for one in told["lines"]}
+        self._compare_best("board", lines, ranking, moment)
+        latest = shown["latest"] and int(shown["latest"]["id"])
+        self._compare("latest", latest, self._model.latest(ranking, moment), moment)
+        for part, expected in (
+            ("results", self._model.gave(ranking, moment)),
+            ("fixtures", self._model.fixtures(ranking, self.tournament.hidden, moment)),
+        ):
+            self._compare(part, [int(one["id"]) for one in shown[part]], expected[:SHOWN], moment)
+        since_on = told["since_on"] and datetime.fromisoformat(told["since_on"])
+        before = await self._before(ranking, moment)
+        self._compare("compared with", None if told["since"] is None else (told["since"], since_on), before, moment)
+
+    async def _before(self, ranking: RankingId, moment: Moment) -> tuple[int, datetime | None] | None:
+        """The moment that the table is compared with; None: nobody had points then."""
+        before = self._model.before_latest(ranking, moment)
+        if before is None:
+            return None
+        upto, on = before
+        then = Moment(upto=upto, now=moment.now, on=on) if on else await self.after(upto)
+        unities, totals = UNITIES[ranking], self._model.totals(then)
+        had_points = any(
+            total or unities[unity].counts != "sum" for (unity, _), total in totals.items() if unity in unities
+        )
+        return before if had_points else None
+
+    def _compare(self, door: str, found: Any, expected: Any, moment: Moment) -> None:
+        assert found == expected, f"seed {self.tournament.seed}, {door}: {moment}"
+
+    async def _get(self, below: str) -> Any:
+        return await self.public.send("GET", f"/board/{self.public.tournament}{below}")
+
+    async def _json(self, client: Client, path: str) -> Any:
+        answer = await client.get(path)
+        assert answer.status == 200, (path, answer.body)
+        return answer.json
+
+
+def _standings(answer: Any) -> dict[int, Standings]:
+    return {
+        int(unity["name"].rpartition(" ")[2]): {
+            line["competitor_id"]: (line["position"], line["total"]) for line in unity["competitors_ranking"]
+        }
+        for unity in answer["ranking"]["unities"]
+    }
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _on(moment: Moment) -> str:
+    return "" if moment.on is None else f"&on={quote(moment.on.isoformat())}"

@@ -1,0 +1,226 @@
+"""A tournament as the documentation speaks of it: the accepted commands, and what counts after any of them.
+
+A line of points counts if and only if its event is not undone, its competition is not voided, its competitor is not
+struck there, and it has not expired. The order of commands never matters. Nothing here comes from the product.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+MONDAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+SHOWN: Final = 6
+"""Results, and fixtures, on a page."""
+
+Standings = dict[int, tuple[int, int | None]]
+"""Position and total of each competitor in the list."""
+
+
+class Unity(Struct, frozen=True, kw_only=True):
+    """`counts`: sum, best or last. `lasts`: how long points count; None: for ever. `on`: between two boundaries."""
+
+    counts: str = "sum"
+    descending: bool = True
+    lasts: timedelta | None = None
+    on: timedelta = timedelta(minutes=1)
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A line of the request `request`, in the event `sequence`."""
+
+    request: int
+    sequence: int
+    recorded_at: datetime
+    ranking: int
+    competition: int | None
+    competitor: int
+    unity: int
+    amount: int
+
+
+class Competition(Struct, frozen=True, kw_only=True):
+    """`date`: the declared one."""
+
+    created_at: datetime
+    participants: tuple[int, ...] = ()
+    date: datetime | None = None
+    has_result: bool = False
+
+    @property
+    def began(self) -> datetime:
+        return self.date or self.created_at
+
+
+class State(Struct, kw_only=True):
+    """What the commands up to a moment have led to. `undone`: requests; `closed`: since when."""
+
+    lines: list[Line] = field(default_factory=list)
+    competitions: dict[int, Competition] = field(default_factory=dict)
+    lists: dict[int, list[int]] = field(default_factory=dict)
+    undone: set[int] = field(default_factory=set)
+    voided: set[int] = field(default_factory=set)
+    struck: set[tuple[int | None, int]] = field(default_factory=set)
+    closed: dict[int, datetime] = field(default_factory=dict)
+    best: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def took_place(self, line: Line) -> datetime:
+        date = None if line.competition is None else self.competitions[line.competition].date
+        return date or line.recorded_at
+
+
+Change = Callable[[State], object]
+
+
+class Accepted(Struct, frozen=True):
+    """A command whose events have the sequences `first` to `last`. `change` None: it changes nothing of what counts."""
+
+    first: int
+    last: int
+    change: Change | None
+
+
+class Moment(Struct, frozen=True, kw_only=True):
+    """`upto`: after this event. `now`: what was due by then has expired. `on`: only what had taken place by then."""
+
+    upto: int
+    now: datetime
+    on: datetime | None = None
+
+
+class Model:
+    """`unities`: those of each ranking. `accepted`: the commands, in the order of the log."""
+
+    def __init__(self, unities: Mapping[Any, Mapping[int, Unity]]) -> None:
+        self.unities = unities
+        self.accepted: list[Accepted] = []
+
+    def accept(self, first: int, last: int, change: Change | None) -> None:
+        self.accepted.append(Accepted(first, last, change))
+
+    def state(self, upto: int | None) -> State:
+        """After this event; None: now."""
+        state = State()
+        for one in self.accepted:
+            if one.change is not None and (upto is None or one.last <= upto):
+                one.change(state)
+        return state
+
+    def end_of_request(self, sequence: int) -> int:
+        """The last event of the request that the event `sequence` belongs to."""
+        return next((one.last for one in self.accepted if one.first <= sequence <= one.last), sequence)
+
+    # ── What counts ─────────────────────────────────────────────────────────────────────────────────────
+
+    def given(self, state: State, on: datetime | None) -> Iterator[Line]:
+        """The lines that were given, in the order of the log: those that count, or have expired."""
+        for line in state.lines:
+            if (
+                line.request not in state.undone
+                and line.competition not in state.voided
+                and (line.competition, line.competitor) not in state.struck
+                and (on is None or state.took_place(line) <= on)
+            ):
+                yield line
+
+    def counting(self, state: State, moment: Moment) -> Iterator[Line]:
+        for line in self.given(state, moment.on):
+            unity = self.unities[line.ranking][line.unity]
+            by = min(moment.on or moment.now, state.closed.get(line.ranking, NEVER))
+            if unity.lasts is None or by - (by - MONDAY) % unity.on < state.took_place(line) + unity.lasts:
+                yield line
+
+    def totals(self, moment: Moment) -> dict[tuple[int, int], int]:
+        """By unity and competitor."""
+        found: dict[tuple[int, int], int] = {}
+        for line in self.counting(self.state(moment.upto), moment):
+            unity, named = self.unities[line.ranking][line.unity], (line.unity, line.competitor)
+            before = found.get(named)
+            if before is None or unity.counts == "last":
+                found[named] = line.amount
+            elif unity.counts == "sum":
+                found[named] = before + line.amount
+            else:
+                found[named] = max(before, line.amount) if unity.descending else min(before, line.amount)
+        return found
+
+    def standings(self, ranking: int, moment: Moment) -> dict[int, Standings]:
+        """Of each unity."""
+        listed, totals = self.state(moment.upto).lists[ranking], self.totals(moment)
+        return {
+            unity_id: placed(
+                {one: totals.get((unity_id, one), 0 if unity.counts == "sum" else None) for one in listed},
+                descending=unity.descending,
+            )
+            for unity_id, unity in self.unities[ranking].items()
+        }
+
+    def best_of(self, ranking: int, moment: Moment) -> dict[int, int]:
+        """The first value of a classification by the best results, of which `State.best` has the unity and number:
+        points without a competition, and the best sums in competitions."""
+        state = self.state(moment.upto)
+        unity, number = state.best[ranking]
+        sums: dict[int, dict[int | None, int]] = {one: {} for one in state.lists[ranking]}
+        for line in self.counting(state, moment):
+            if line.unity == unity and line.competitor in sums:
+                its = sums[line.competitor]
+                its[line.competition] = its.get(line.competition, 0) + line.amount
+        return {one: its.pop(None, 0) + sum(sorted(its.values())[-number:]) for one, its in sums.items()}
+
+    # ── Competitions on a page ──────────────────────────────────────────────────────────────────────────
+
+    def gave(self, ranking: int, moment: Moment) -> list[int]:
+        """The competitions that gave points in a ranking, the latest dates first."""
+        state = self.state(moment.upto)
+        gave = {one.competition for one in self.given(state, moment.on) if one.ranking == ranking}
+        return self._by_date(state, (one for one in gave if one is not None))[::-1]
+
+    def fixtures(self, ranking: int, hidden: Iterable[int], moment: Moment) -> list[int]:
+        """The competitions that may yet give points in a ranking, the next first."""
+        state, hidden = self.state(moment.upto), set(hidden)
+        lists = [set(state.lists[one]) for one in hidden]
+        gave = {one for other in self.unities if other not in hidden for one in self.gave(other, moment)}
+        return self._by_date(
+            state,
+            (
+                number
+                for number, one in state.competitions.items()
+                if number not in gave | state.voided
+                and one.participants
+                and {*one.participants} <= {*state.lists[ranking]}
+                and not any({*one.participants} <= those for those in lists)
+                and not (one.has_result and (moment.on is None or one.began <= moment.on))
+            ),
+        )
+
+    def _by_date(self, state: State, competitions: Iterable[int]) -> list[int]:
+        numbers = list(state.competitions)
+        return sorted(competitions, key=lambda one: (state.competitions[one].began, numbers.index(one)))
+
+    def latest(self, ranking: int, moment: Moment) -> int | None:
+        """The competition that gave points last: by the log, or by the dates if what had taken place is asked for."""
+        state = self.state(moment.upto)
+        given = [one for one in self.given(state, moment.on) if one.ranking == ranking and one.competition is not None]
+        if moment.on is None:
+            return given[-1].competition if given else None
+        return next((one for one in self.gave(ranking, moment) if state.competitions[one].date), None)
+
+    def before_latest(self, ranking: int, moment: Moment) -> tuple[int, datetime | None] | None:
+        """The event after which, and the time by which, the table is the one before the latest competition."""
+        latest, state = self.latest(ranking, moment), self.state(moment.upto)
+        if latest is None:
+            return None
+        if state.competitions[latest].date is not None:
+            dates = [d for one in self.gave(ranking, moment) if (d := state.competitions[one].date) is not None]
+            return moment.upto, max(dates) - timedelta(microseconds=1)
+        first = next(one for one in self.given(state, moment.on) if (one.ranking, one.competition) == (ranking, latest))
+        return first.sequence - 1, None
+
+
+def placed(totals: Mapping[int, int | None], *, descending: bool = True) -> Standings:
+    """Equal totals share a place; who has none stands last."""
+    sign = -1 if descending else 1
+    keys = {one: (total is None, sign * (total or 0)) for one, total in totals.items()}
+    return {one: (1 + sum(other < key for other in keys.values()), totals[one]) for one, key in keys.items()}

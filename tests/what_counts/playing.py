@@ -1,0 +1,315 @@
+"""Random commands for a tournament whose points expire; the model is told of those that are accepted."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Sequence as Items
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from engine.database.pool import Database
+from engine.domain import commands
+from engine.domain.commands import Command
+from engine.domain.errors import Refusal
+from engine.domain.events import Criterion, Delta, PointsReversed
+from engine.domain.expiry import ExpiresOn
+from engine.domain.terms import (
+    OPERATOR,
+    CompetitionId,
+    CompetitorId,
+    Counts,
+    RankingId,
+    Sequence,
+    Sort,
+    TournamentId,
+    UnityId,
+)
+from projections.verification.erasures import erase_in_log
+from tests.desks import submit
+from tests.told_clock import ToldClock
+from tests.tournaments import open_new_tournament
+from tests.what_counts.model import MONDAY, Change, Competition, Line, Model, State, Unity
+
+_T = TypeVar("_T")
+
+COMPETITORS: Final = tuple(map(CompetitorId, (101, 102, 103, 104)))
+SEASON, ROLLING = RankingId(201), RankingId(202)
+_DAY: Final = timedelta(days=1)
+UNITIES: Final = {
+    SEASON: {
+        301: Unity(),
+        302: Unity(lasts=timedelta(days=3), on=_DAY),
+        303: Unity(counts="best", lasts=timedelta(days=2), on=_DAY),
+        304: Unity(counts="last", lasts=timedelta(hours=20)),
+    },
+    ROLLING: {
+        305: Unity(lasts=timedelta(weeks=2), on=timedelta(weeks=1)),
+        306: Unity(counts="best", descending=False),
+    },
+}
+RANKINGS: Final = tuple(UNITIES)
+_BOUNDARIES: Final = {timedelta(minutes=1): ExpiresOn.MINUTE, _DAY: ExpiresOn.DAY, timedelta(weeks=1): ExpiresOn.WEEK}
+
+
+def name_of(unity: int) -> str:
+    return f"Unity {unity}"
+
+
+class Tournament:
+    """A tournament that several desks serve, and the model of it. `hidden`: the rankings that the public does not see.
+    `submitted`, `refused`: numbers of commands. `begun`: the number of those that began it."""
+
+    def __init__(self, desks: Items[Desk], database: Database, clock: ToldClock, seed: int) -> None:
+        self.database, self.clock, self.seed, self.random = database, clock, seed, Random(seed)
+        self.model = Model(UNITIES)
+        self.hidden: set[RankingId] = set()
+        self.submitted = self.refused = self.begun = 0
+        self.tournament_id = TournamentId(0)
+        self._desks = desks
+        self._undone_by: dict[int, int] = {}  # by the event that added the points
+        self._erased: set[CompetitorId] = set()
+
+    async def begin(self) -> None:
+        await self.clock.set(MONDAY + timedelta(seconds=30))
+        self.tournament_id = await open_new_tournament(self.database, actor=OPERATOR)
+        for one in COMPETITORS:
+            await self._do(commands.RegisterCompetitor(competitor_id=one, name=f"Number {one}"))
+        for ranking in RANKINGS:
+            await self._create(ranking)
+        await self._do(commands.ChangePublication(published=True))
+        self.begun = len(self.model.accepted)
+
+    async def step(self) -> None:
+        """One of all that can happen."""
+        (ask,) = self.random.choices([ask for ask, _ in _ASKED], [weight for _, weight in _ASKED])
+        await ask(self)
+
+    # ── Means ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _do(self, command: Command, change: Change | None = None) -> Receipt | None:
+        """Tells the model of the command, if it is accepted; None: it was refused."""
+        receipt = await self._submit(command)
+        if receipt is not None:
+            self.model.accept(receipt.sequence, receipt.last_sequence, change)
+        return receipt
+
+    async def _submit(self, command: Command) -> Receipt | None:
+        self.submitted += 1
+        try:
+            return await submit(self.random.choice(self._desks), self.tournament_id, command)
+        except Refusal:
+            self.refused += 1
+            return None
+
+    @property
+    def _now(self) -> State:
+        return self.model.state(None)
+
+    def _some(self, those: Items[_T], *, at_least: int = 1) -> tuple[_T, ...]:
+        return tuple(self.random.sample(those, self.random.randint(at_least, len(those))))
+
+    def _a_competition(self) -> CompetitionId:
+        """An existing one, if there are any."""
+        return CompetitionId(self.random.choice([*self._now.competitions] or [500]))
+
+    def _a_date(self) -> datetime | None:
+        """None, just now, or a time of some weeks before or some days after."""
+        later = self.clock.now + timedelta(minutes=self.random.randrange(-30_000, 5_000))
+        return self.random.choice([None, None, self.clock.now, *[later] * 4])
+
+    # ── Commands ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _create(self, ranking: RankingId) -> None:
+        """Creates a ranking with its unities, and has it classified by the best results in one of them."""
+        listed, (main, *others) = self._some(COMPETITORS, at_least=2), UNITIES[ranking]
+        options = {f"main_unity_{name}": value for name, value in _options(UNITIES[ranking][main]).items()}
+        created = commands.CreateRanking(
+            ranking_id=ranking,
+            name=f"Ranking {ranking}",
+            participants=listed,
+            main_unity_id=UnityId(main),
+            main_unity_name=name_of(main),
+            **options,
+        )
+        await self._do(created, _enrolled(ranking, listed))
+        for one in others:
+            options = _options(UNITIES[ranking][one])
+            unity = commands.AddUnity(ranking_id=ranking, unity_id=UnityId(one), name=name_of(one), **options)
+            await self._do(unity)
+        best = self.random.choice([one for one, unity in UNITIES[ranking].items() if unity.counts == "sum"])
+        number = self.random.randint(1, 3)
+        criteria = (Criterion(unity_id=UnityId(best), best=number),)
+        declared = commands.DeclareClassification(ranking_id=ranking, criteria=criteria)
+        await self._do(declared, lambda state: state.best.update({ranking: (best, number)}))
+
+    async def _pass_time(self) -> None:
+        """Some, or until a boundary at which something may expire, or until just before it."""
+        if self.random.random() < 0.4:
+            unity = self.random.choice([one for its in UNITIES.values() for one in its.values() if one.lasts])
+            boundary = self.clock.now - (self.clock.now - MONDAY) % unity.on + unity.on
+            await self.clock.set(boundary - self.random.choice([timedelta(), timedelta(seconds=1)]))
+        else:
+            await self.clock.pass_by(minutes=self.random.choice([0, 0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
+
+    async def _add_competition(self) -> None:
+        number, date = CompetitionId(500 + len(self._now.competitions)), self._a_date()
+        who = self.random.choice([(), *[self._some(COMPETITORS)] * 4])
+        winner = self.random.choice([None] * 4 * len(COMPETITORS) + [*who])
+        added = Competition(created_at=self.clock.now, participants=who, date=date, has_result=winner is not None)
+        command = commands.AddCompetition(
+            competition_id=number, group_id=1, started_at=date, participants=who, winner_id=winner
+        )
+        await self._do(command, lambda state: state.competitions.update({number: added}))
+
+    async def _add_points(self) -> None:
+        """In one ranking, or in several at once; also for competitors who take no part in the competition."""
+        cause = None if self.random.random() < 0.3 else self._a_competition()
+        rankings = self.random.choice([[SEASON], [ROLLING], [SEASON, ROLLING], [ROLLING, SEASON]])
+        given = [commands.RankingDeltas(ranking, self._deltas(ranking)) for ranking in rankings]
+        command: Command = commands.AddPointsToRankings(rankings=tuple(given), competition_id=cause)
+        if len(given) == 1:
+            command = commands.AddPoints(ranking_id=rankings[0], deltas=given[0].deltas, competition_id=cause)
+        recorded_at, receipt = self.clock.now, await self._submit(command)
+        if receipt is None:
+            return
+        added = [
+            Line(
+                request=receipt.sequence,
+                sequence=sequence,
+                recorded_at=recorded_at,
+                ranking=one.ranking_id,
+                competition=cause,
+                competitor=delta.competitor_id,
+                unity=delta.unity_id,
+                amount=delta.amount,
+            )
+            for sequence, one in enumerate(given, start=receipt.sequence)
+            for delta in one.deltas
+        ]
+        self.model.accept(receipt.sequence, receipt.last_sequence, lambda state: state.lines.extend(added))
+
+    def _deltas(self, ranking: RankingId) -> tuple[Delta, ...]:
+        listed, unities = self._now.lists[ranking] or COMPETITORS, [*UNITIES[ranking]]
+        return tuple(
+            Delta(
+                CompetitorId(self.random.choice(listed)),
+                UnityId(self.random.choice(unities)),
+                self.random.randint(-3, 9),
+            )
+            for _ in range(self.random.randint(1, 4))
+        )
+
+    async def _undo(self) -> None:
+        """Undoes all points of a request, or redoes them, by the event of any of its rankings."""
+        if not self._now.lines:
+            return
+        line = self.random.choice(self._now.lines)
+        is_undone = line.request in self._now.undone
+        sequence = self._undone_by[line.sequence] if is_undone else line.sequence
+        command = commands.ReversePoints(ranking_id=RankingId(line.ranking), sequence=Sequence(sequence))
+        receipt = await self._do(command, lambda state: state.undone.symmetric_difference_update({line.request}))
+        if receipt is not None:
+            for number, event in enumerate(receipt.events, start=receipt.sequence):
+                assert isinstance(event, PointsReversed)
+                self._undone_by[event.reverses] = number
+
+    async def _void(self) -> None:
+        one = self._a_competition()
+        kind = commands.UnvoidCompetition if one in self._now.voided else commands.VoidCompetition
+        await self._do(kind(competition_id=one), lambda state: state.voided.symmetric_difference_update({one}))
+
+    async def _strike(self) -> None:
+        one, who = self._a_competition(), self._some(COMPETITORS)
+        struck = tuple(competitor for competitor in who if (one, competitor) in self._now.struck)
+        kind = commands.UnstrikeCompetitors if struck else commands.StrikeCompetitors
+        named = {(one, competitor) for competitor in struck or who}
+        await self._do(
+            kind(competition_id=one, competitors=struck or who),
+            lambda state: state.struck.symmetric_difference_update(named),
+        )
+
+    async def _redate(self) -> None:
+        """Also to the moment at which the competition was created."""
+        one, date = self._a_competition(), self._a_date()
+        if (known := self._now.competitions.get(one)) is not None and self.random.random() < 0.2:
+            date = known.created_at
+
+        def change(state: State) -> None:
+            state.competitions[one] = msgspec.structs.replace(state.competitions[one], date=date)
+
+        await self._do(commands.ChangeCompetition(competition_id=one, started_at=date), change)
+
+    async def _close(self) -> None:
+        ranking, at = self.random.choice(RANKINGS), self.clock.now
+        if ranking in self._now.closed:
+            await self._do(commands.ReopenRanking(ranking_id=ranking), lambda state: state.closed.pop(ranking))
+        else:
+            await self._do(commands.CloseRanking(ranking_id=ranking), lambda state: state.closed.update({ranking: at}))
+
+    async def _enrol(self) -> None:
+        ranking, who = self.random.choice(RANKINGS), self._some(COMPETITORS)[:2]
+        listed = self._now.lists[ranking]
+        if set(who) <= set(listed) and self.random.random() < 0.7:
+            command = commands.ChangeParticipants(ranking_id=ranking, removed=who)
+            after = [one for one in listed if one not in who]
+        else:
+            command = commands.ChangeParticipants(ranking_id=ranking, added=who)
+            after = [*listed, *[one for one in who if one not in listed]]
+        await self._do(command, _enrolled(ranking, after))
+
+    async def _publish(self) -> None:
+        """Freezes at any event, reveals, hides or shows."""
+        head = self.model.accepted[-1].last
+        near = Sequence(self.random.randint(head - 4, head))
+        ranking = self.random.choice(RANKINGS)
+        hidden = commands.ChangeVisibility(ranking_id=ranking, hidden=ranking not in self.hidden)
+        changes: list[Command] = [
+            commands.ChangePublication(freeze="now"),
+            commands.ChangePublication(freeze=near),
+            commands.ChangePublication(reveal=near),
+            commands.ChangePublication(reveal="next"),
+            commands.ChangePublication(reveal="all"),
+            hidden,
+        ]
+        command = self.random.choice(changes)
+        if await self._do(command) and command is hidden:
+            self.hidden ^= {ranking}
+
+    async def _erase(self) -> None:
+        """By an operator, whose event nothing expires before."""
+        if not self._erased:
+            one = self.random.choice(COMPETITORS)
+            sequence = await erase_in_log(self.database, self.tournament_id, one)
+            self._erased.add(one)
+            self.model.accept(sequence, sequence, None)
+
+
+def _enrolled(ranking: RankingId, listed: Iterable[int]) -> Change:
+    return lambda state: state.lists.update({ranking: [*listed]})
+
+
+def _options(unity: Unity) -> dict[str, Any]:
+    options: dict[str, Any] = {"counts": Counts(unity.counts), "sort": Sort.DESC if unity.descending else Sort.ASC}
+    if unity.lasts is not None:
+        options["lasts"] = f"PT{unity.lasts // timedelta(minutes=1)}M"
+        options["expires_on"] = _BOUNDARIES[unity.on]
+    return options
+
+
+_ASKED: Final[list[tuple[Callable[[Tournament], Awaitable[None]], int]]] = [
+    (Tournament._add_points, 9),
+    (Tournament._add_competition, 4),
+    (Tournament._pass_time, 6),
+    (Tournament._undo, 3),
+    (Tournament._void, 3),
+    (Tournament._strike, 3),
+    (Tournament._redate, 3),
+    (Tournament._enrol, 2),
+    (Tournament._close, 1),
+    (Tournament._publish, 3),
+    (Tournament._erase, 1),
+]
+"""What is asked for, and how often."""
