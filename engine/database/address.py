@@ -203,6 +203,7 @@ def _hosts_of(dsn: str) -> list[tuple[str, int]]:
     else:
         hosts = found.get("host", "").split(",")
     numbers = ports.split(",")
-    if not all(hosts) or not all(number.isdecimal() for number in numbers) or len(numbers) not in {1, len(hosts)}:
+    are_ports = all(number.isascii() and number.isdecimal() for number in numbers)
+    if not all(hosts) or not are_ports or len(numbers) not in {1, len(hosts)}:
         return []
     return [(host, int(numbers[n % len(numbers)])) for n, host in enumerate(hosts)]
