@@ -730,7 +730,7 @@ _command(
     app,
     "api.cli.service:migrate",
     group=_OPERATE,
-    help="Bring the database's schema up to date. Needs a login that may create schemas and roles.",
+    help="Bring the schema up to date, repair rights and sequences. Needs a login that may create schemas and roles.",
 )
 _command(
     app,
