@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,18 @@ def _serving(tallybook: Path, folder: Path) -> Iterator[int]:
         finally:
             process.terminate()
             assert process.wait(30) == 0, (folder / "said").read_text()
+
+
+def test_pip_of_an_older_python_says_which_one_is_needed(wheels: list[Path], tmp_path: Path) -> None:
+    interpreter = _interpreter(MINORS[0] - 1)
+    if interpreter is None:
+        pytest.skip(f"there is no Python 3.{MINORS[0] - 1}")
+    subprocess.run([interpreter, "-m", "venv", str(tmp_path / "venv")], check=True)
+    pip = [str(tmp_path / "venv/bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for wheel in wheels:
+        done = subprocess.run([*pip, str(wheel)], check=False, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert re.search(r"ERROR: Package 'tallybook\S*' requires a different Python: .* not in '>=3.11'$", done.stderr)
 
 
 @pytest.mark.parametrize("minor", MINORS)
