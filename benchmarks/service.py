@@ -109,7 +109,7 @@ async def serving(
     async with running(
         [product.command, "serve", "--port", "0", *options],
         log=log,
-        ready=r"Listening on http://[^:]+:(\d+)",
+        ready=r'"address":"http://[^:]+:(\d+)","event":"listening"',
         environment={DSN_VARIABLE: dsn},
     ) as process:
         children = processes(process.pid)

@@ -6,7 +6,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -27,7 +26,6 @@ START_SECONDS_MAX: Final = 120.0
 _OF_PYTHON: Final = ("PYTHON", "LANG", "LC_")
 _SETTINGS: Final = ("TALLYBOOK_", "PG", "OTEL_")
 _FOR_TESTS: Final = ("TALLYBOOK_TEST_", "TALLYBOOK_CHROMIUM")
-_LISTENING: Final = re.compile(r"^Listening on (\S+)\. Stop with Ctrl-C\.$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,12 @@ class Running:
 
     async def address(self) -> str:
         """Where it says that it answers, when it does."""
-        await self.has_said("Listening on ")
-        match = _LISTENING.search(self.err)
-        assert match, self.err
-        return match[1]
+        return str((await self.logged("listening"))["address"])
+
+    async def logged(self, event: str) -> dict[str, Any]:
+        """The first line of that event in its log, when there is one."""
+        await self.has_said(f'"event":"{event}"')
+        return await until(lambda: next((line for line in self.log if line["event"] == event), None)) or {}
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

@@ -169,12 +169,10 @@ async def shown_at_start(dsn: str, folder: Path) -> dict[str, list[Sample]]:
         started(folder / "verify", "verify", "--forever", "--metrics-port", "0", **database) as verification,
     ):
         address = await service.address()
-        await verification.has_said("Metrics on ")
-        port = re.search(r"Metrics on (\S+)", verification.err)
-        assert port
+        metrics = await verification.logged("metrics_shown")
         return {
             _labels(OF_SERVICE): await samples_at(f"{address}/metrics"),
-            _labels(OF_VERIFICATION): await samples_at(port[1]),
+            _labels(OF_VERIFICATION): await samples_at(metrics["address"]),
         }
 
 

@@ -92,10 +92,7 @@ async def test_a_service_shows_what_alerts_and_dashboard_ask_for(dsn: str, tmp_p
 async def test_others_show_theirs_on_a_port_of_their_own(command: str, dsn: str, tmp_path: Path) -> None:
     arguments = ("worker",) if command == "worker" else ("verify", "--forever")
     with started(tmp_path, *arguments, "--metrics-port", "0", **{DSN_VARIABLE: dsn}) as running:
-        await running.has_said("Metrics on ")
-        match = re.search(r"Metrics on (\S+)", running.err)
-        assert match
-        samples = await samples_at(match[1])
+        samples = await samples_at((await running.logged("metrics_shown"))["address"])
         assert await running.stopped() == 0
     assert {"tallybook_folded_events_total", "tallybook_unverified_seconds"} < {sample.name for sample in samples}
     assert {part for sample in samples if (part := sample.labels.get("part"))} == {*DefectPart}

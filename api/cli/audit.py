@@ -211,10 +211,10 @@ def _print(report: Report, *, explain: bool) -> None:
 
 async def _verified_continuously(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
     with shown_metrics(host, port), stop_on_signals() as stop:
-        printing.say("Verifying until stopped. Stop with Ctrl-C.")
+        printing.announce("verifying", "Verifying until stopped. Stop with Ctrl-C.")
         systemd.tell(systemd.IS_READY)
         async with systemd.watched():
             count = await verify_continuously(database, plan, share=share, stop=stop)
     if count:
         raise LogDisproved(f"{printing.count(count, 'difference')} found.")
-    printing.say(FOUND_NONE)
+    printing.announce("no_difference_found", FOUND_NONE)

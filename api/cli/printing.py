@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from typing import Final
 
 import msgspec
@@ -190,8 +191,16 @@ def made(name: str, facts: object, *, as_json: bool) -> None:
         line(name)
 
 
+def announce(event: str, sentence: str, **facts: object) -> None:
+    """What a command that goes on says of itself: a sentence on a terminal, and elsewhere a line of its log."""
+    if sys.stderr.isatty():
+        say(sentence)
+    else:
+        import_module("structlog").get_logger().info(event, **facts)  # which most commands do without
+
+
 def listening(address: str) -> None:
-    say(f"Listening on {address}. Stop with Ctrl-C.")
+    announce("listening", f"Listening on {address}. Stop with Ctrl-C.", address=address)
 
 
 def cell(value: object) -> str:

@@ -131,7 +131,7 @@ async def worker(
     ready = asyncio.Event()
 
     def on_ready() -> None:
-        printing.say("Keeping the tables. Stop with Ctrl-C.")
+        printing.announce("keeping_tables", "Keeping the tables. Stop with Ctrl-C.")
         systemd.tell(systemd.IS_READY)
         ready.set()
 
@@ -284,8 +284,9 @@ async def _serve(
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
-        printing.say("The database is ready; starting.")
+        pass
     log_to(level=log_level)
+    printing.announce("database_ready", "The database is ready; starting.")
     with stop_on_signals() as stop:
         await run_service(
             dsn,

@@ -31,7 +31,8 @@ def shown_metrics(host: str, port: int | None) -> Iterator[None]:
             f"Cannot serve metrics on {host}, port {port}: {error.strerror}; "
             "choose another with --metrics-port or --metrics-host."
         ) from error
-    printing.say(f"Metrics on http://{host}:{server.server_port}/metrics")
+    shown_at = f"http://{host}:{server.server_port}/metrics"
+    printing.announce("metrics_shown", f"Metrics on {shown_at}", address=shown_at)
     try:
         yield
     finally:

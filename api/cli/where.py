@@ -63,9 +63,11 @@ async def address(where: Where, *, joinable: bool = False, creates: bool = False
     if where.database_url is None:
         async with embedded_postgres(where.data_dir, joinable=joinable, creates=creates) as embedded:
             if joinable and not embedded.owned:  # it stays, and may have been meant to have a database of its own
-                printing.say(
+                printing.announce(
+                    "database_joined",
                     f"Joining the database that another process runs in {where.data_dir}. "
-                    "It stops with that process; choose another directory with --data-dir."
+                    "It stops with that process; choose another directory with --data-dir.",
+                    directory=str(where.data_dir),
                 )
             yield embedded.dsn
     elif not where.database_url:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Final, cast
 
+import structlog
 import uvloop
 
 from engine.domain.errors import StartupRefused
@@ -24,6 +25,7 @@ from engine.process.telemetry import Lines, LogLevel, log_to
 DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
 LOG_LEVEL_VARIABLE: Final = "TALLYBOOK_LOG_LEVEL"
 READY: Final = b"ready\n"
+_logger = structlog.get_logger()
 
 
 def start_log() -> Lines:
@@ -36,7 +38,7 @@ def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
     try:
         uvloop.run(work(os.environ[DSN_VARIABLE]))
     except StartupRefused as refused:
-        sys.stderr.write(f"{refused.message}\n")
+        _logger.error("start_refused", reason=refused.message)
         return 1
     return 0
 

@@ -97,7 +97,7 @@ def free_port() -> int:
 async def service(product: Product, dsn: str, port: int, log: Path) -> AsyncIterator[list[int]]:
     """Its processes."""
     command = [product.command, "serve", "--port", str(port), "--no-worker", "--proxies", "1"]
-    async with running(command, log=log, ready="Listening on ", environment={DSN_VARIABLE: dsn}) as process:
+    async with running(command, log=log, ready='"event":"listening"', environment={DSN_VARIABLE: dsn}) as process:
         yield [process.pid, *machine.children_of(process.pid)]
 
 

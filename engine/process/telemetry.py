@@ -5,6 +5,11 @@
 Log events (structlog, one JSON object a line, or on a terminal a line for people; ids as keywords, never bodies or
 tokens)
 
+    database_joined / database_ready / listening / keeping_tables / verifying / metrics_shown / no_difference_found
+                          what a command that goes on says to people on a terminal: address, directory
+    library_said          what a library logs or Python warns of: logger, message
+    exception_ignored     an exception in a thread or in a destructor, with its traceback
+    process_failed        an exception that ends a process, with its traceback
     request               one finished request: request_id, method, route, tournament, status, milliseconds since all
                           of it had come in, actor, and where there is one, sequence, replayed, code, trace_id; none of
                           a health check that is answered 200
@@ -35,6 +40,7 @@ tokens)
     expiry_failed         due points could not be expired unasked: tournament_id, error; it is tried again
     request_failed        an unexpected exception in an answer or a stream of one client, with its traceback
     worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
+    start_refused         a process of a service cannot start: reason
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
     address_parameters_left_out  no connection is made by these parameters of the database's address: parameters
@@ -92,6 +98,7 @@ import atexit
 import logging
 import os
 import sys
+import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -301,8 +308,11 @@ class Lines:
 
 def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines:
     """Configures structlog to write one JSON object a line to `stream` or standard error; to a terminal, lines for
-    people. Returns the `Lines` in between."""
+    people. Returns the `Lines` in between. To standard error, all that libraries and Python would write there comes as
+    such lines, too."""
     lines = Lines(stream or sys.stderr.buffer, level)
+    if stream is None:
+        _take_in_others()
     structlog.configure(
         processors=[lines.render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -310,6 +320,29 @@ def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines
         cache_logger_on_first_use=True,
     )
     return lines
+
+
+def _take_in_others() -> None:
+    logging.basicConfig(handlers=[_OfLibraries()], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    threading.excepthook = lambda ended: _log_exception("exception_ignored", ended.exc_value)
+    sys.unraisablehook = lambda ignored: _log_exception("exception_ignored", ignored.exc_value)
+    sys.excepthook = lambda _, error, __: _log_exception("process_failed", error)
+
+
+class _OfLibraries(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger().log(
+            record.levelno,
+            "library_said",
+            logger=record.name,
+            message=record.getMessage(),
+            exc_info=record.exc_info,
+        )
+
+
+def _log_exception(event: str, error: BaseException | None) -> None:
+    structlog.get_logger().error(event, exc_info=error)
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=repr)

@@ -5,6 +5,7 @@ copy of one prepared beforehand, or with a database of the session's cluster.
 """
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -469,8 +470,9 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
         os.close(writing)
         async with asyncio.timeout(GUARD_SECONDS):
             _, err = await process.communicate()
-    lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
-    assert lines == ["The process that started this one is gone, so this one ends too."]
+    lines = [json.loads(line) for line in err.decode().splitlines()]
+    reasons = [line["reason"] for line in lines if line["event"] == "start_refused"]
+    assert reasons == ["The process that started this one is gone, so this one ends too."]
     assert process.returncode == 1
 
 

@@ -76,13 +76,13 @@ class Program:
         self._said.append(self._running)
 
     async def ready(self) -> None:
-        await self.running.has_said("Listening on " if self.kind == "api" else "Keeping the tables.")
+        await self.running.logged("listening" if self.kind == "api" else "keeping_tables")
 
     @property
     def port(self) -> int:
         """Of a service; 0 while it does not say."""
-        found = [line for line in self.running.err.splitlines() if line.startswith("Listening on ")]
-        return int(found[-1].split()[2].rpartition(":")[2].rstrip(".")) if found else 0
+        found = [line["address"] for line in self.running.log if line["event"] == "listening"]
+        return int(found[-1].rpartition(":")[2]) if found else 0
 
     @property
     def pid(self) -> int:

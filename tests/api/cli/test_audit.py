@@ -115,13 +115,13 @@ async def test_verify_forever_ends_well_at_sigterm(dsn: str, staged: Stage, tmp_
     options = ("--forever", "--share", "0.5", "--metrics-port", "0")
     with started(tmp_path, "verify", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
         await running.has_said('"tournament_verified"')
-        address = next(line for line in running.err.splitlines() if line.startswith("Metrics on ")).split()[-1]
+        address = (await running.logged("metrics_shown"))["address"]
         with await asyncio.to_thread(urlopen, address) as answer:
             metrics = answer.read().decode()
         assert "tallybook_differences_total 0.0" in metrics
         assert "tallybook_verified_tournaments_total" in metrics
         assert await running.stopped() == 0
-        assert "No difference was found." in running.err
+        assert running.log[-1]["event"] == "no_difference_found"
 
 
 async def test_verify_forever_continues_after_a_finding_and_exits_with_3_at_sigterm(

@@ -48,10 +48,10 @@ async def test_a_second_demo_in_a_directory_says_that_it_joins_and_replaces_the_
     data = ["--data-dir", str(tmp_path / "data")]
     with started(tmp_path, "demo", "--port", "0", *data) as first:
         await first.address()
-        assert "Joining" not in first.err
+        assert "database_joined" not in [line["event"] for line in first.log]
         with started(tmp_path, "demo", "--port", "0", *data) as second:
             address = await second.address()
-            assert f"Joining the database that another process runs in {tmp_path / 'data'}." in second.err
+            assert (await second.logged("database_joined"))["directory"] == str(tmp_path / "data")
             usable = [token for token in said("token", "list", "--json", *data).json if token["revoked_at"] is None]
             assert [token["name"] for token in usable] == ["tallybook demo"]
             async with ClientSession() as client:

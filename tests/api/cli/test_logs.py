@@ -1,23 +1,53 @@
 """The log of a service: as urgent as it was asked to be, and without what asks every second whether it is well."""
 
 import asyncio
+import json
 from pathlib import Path
-from urllib.error import HTTPError
+from typing import Final
+from unittest.mock import ANY
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
 
-from tests.running import started
+from tests.desks import until
+from tests.running import free_port, started
+
+TROUBLE: Final = """
+import logging, threading, warnings
+
+
+class Unraisable:
+    def __del__(self):
+        raise ValueError("of a destructor")
+
+
+def fail():
+    raise ValueError("of a thread")
+
+
+warnings.warn("of Python")
+logging.getLogger("a.library").warning("of a library%s", "\\n")
+logging.getLogger("a.library").info("of no importance")
+Unraisable()
+thread = threading.Thread(target=fail)
+thread.start()
+thread.join()
+raise ImportError("it is not installed")
+"""
+"""Stands for a library that a process imports as it starts."""
 
 
 def asked(address: str) -> int:
-    """The status of the answer."""
+    """The status of the answer; 0: nobody listens there."""
     try:
         with urlopen(address) as answer:
             return int(answer.status)
     except HTTPError as refused:
         with refused:
             return refused.code
+    except URLError:
+        return 0
 
 
 async def test_health_checks_that_are_well_leave_no_line(dsn: str, tmp_path: Path) -> None:
@@ -35,8 +65,43 @@ async def test_health_checks_that_are_well_leave_no_line(dsn: str, tmp_path: Pat
 async def test_a_service_logs_from_its_level_on(dsn: str, tmp_path: Path, how: str) -> None:
     option = ["--log-level", "warning"] if how == "option" else []
     variables = {} if option else {"TALLYBOOK_LOG_LEVEL": "warning"}
-    with started(tmp_path, "serve", "--port", "0", *option, TALLYBOOK_DATABASE_URL=dsn, **variables) as service:
-        address = await service.address()
-        assert await asyncio.to_thread(asked, f"{address}/docs") == 200
+    port = str(free_port())
+    with started(tmp_path, "serve", "--port", port, *option, TALLYBOOK_DATABASE_URL=dsn, **variables) as service:
+        assert await until(lambda: asyncio.to_thread(asked, f"http://127.0.0.1:{port}/docs")) == 200
         assert await service.stopped() == 0
         assert service.log == []
+
+
+@pytest.mark.parametrize(
+    ("command", "ready", "troubled"),
+    [
+        ("serve --port 0", "listening", 2),
+        ("worker", "keeping_tables", 1),
+        ("verify --forever --metrics-port 0", "verifying", 0),
+    ],
+)
+async def test_all_that_a_service_says_are_lines_of_its_log(
+    dsn: str, tmp_path: Path, command: str, ready: str, troubled: int
+) -> None:
+    (tmp_path / "opentelemetry.py").write_text(TROUBLE)
+    variables = {"PYTHONPATH": str(tmp_path), "TALLYBOOK_DATABASE_URL": dsn}
+    with started(tmp_path, *command.split(), **variables) as service:
+        await service.logged(ready)
+        assert await service.stopped() == 0
+    assert service.out == ""
+    lines = [json.loads(line) for line in service.err.splitlines()]
+    said = [(line["level"], line["logger"], line["message"]) for line in lines if line["event"] == "library_said"]
+    assert sorted(said) == sorted(
+        troubled * [("warning", "a.library", "of a library\n"), ("warning", "py.warnings", ANY)]
+    )
+    ignored = [line["exception"].splitlines()[-1] for line in lines if line["event"] == "exception_ignored"]
+    assert sorted(ignored) == sorted(troubled * ["ValueError: of a destructor", "ValueError: of a thread"])
+
+
+async def test_a_process_that_fails_says_why_in_its_log(dsn: str, tmp_path: Path) -> None:
+    (tmp_path / "opentelemetry.py").write_text("raise ZeroDivisionError")
+    with started(tmp_path, "worker", PYTHONPATH=str(tmp_path), TALLYBOOK_DATABASE_URL=dsn) as worker:
+        assert await worker.ended() == 1
+    (line,) = [json.loads(line) for line in worker.err.splitlines()]
+    assert (line["event"], line["level"]) == ("process_failed", "error")
+    assert line["exception"].endswith("ZeroDivisionError")
