@@ -6,7 +6,7 @@ with its default value was not given. `engine/log/codec.py` encodes events. `pro
 effects.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -47,6 +47,12 @@ Commitment = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 Touchable = Literal["competitor", "competition", "ranking", "unity", "publication"]
+
+
+def _refuse_other_zones(moment: datetime | None | UnsetType) -> None:
+    """Raises ValueError unless a time is in UTC, as all that are recorded are."""
+    if isinstance(moment, datetime) and moment.utcoffset() != timedelta():
+        raise ValueError(f"{moment} is not in UTC")
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -160,6 +166,9 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     result: Result | None = None
     winner_id: _Competitor | None = None
 
+    def __post_init__(self) -> None:
+        _refuse_other_zones(self.started_at)
+
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when the competition was recorded. A changed date is structural, because points may
@@ -173,6 +182,9 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     location: str | UnsetType = UNSET
     result: Result | None | UnsetType = UNSET
     winner_id: _Competitor | None | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _refuse_other_zones(self.started_at)
 
     @property
     def structural(self) -> bool:  # type: ignore[override]
@@ -354,6 +366,9 @@ class PointsExpired(_ChangeOfRanking, frozen=True, kw_only=True):
     boundary: datetime
     deltas: tuple[Delta, ...]
     totals: tuple[Total, ...] = ()
+
+    def __post_init__(self) -> None:
+        _refuse_other_zones(self.boundary)
 
 
 Points = PointsAdded | PointsReversed | PointsExpired

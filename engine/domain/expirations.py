@@ -23,7 +23,7 @@ from engine.domain.counting import (
     totals_of_named,
 )
 from engine.domain.errors import Conflict
-from engine.domain.events import Delta, Event, Total
+from engine.domain.events import Delta, Event
 from engine.domain.state import RankingState, ResultLine, State
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import DELTA_MAX, CompetitionId, RankingId, Sequence, UnityId
@@ -33,15 +33,25 @@ def expired_at_once(
     state: State, competition_id: CompetitionId | None, added: Iterable[Event], times: ExpiryTimes
 ) -> tuple[Event, ...]:
     """The expiry of those added points that have already expired."""
-    date = declared_date(state, competition_id)
-    if date is None:
+    if declared_date(state, competition_id) is None:
         return ()
-    sums = _Sums(state)
-    for points in added:
+    return finished(_at_once(state, competition_id, added, times.now).decided(times.now, AS_NOW))
+
+
+def lines_at_once(
+    state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime
+) -> "LinesByRanking":
+    """The lines of `expired_at_once`."""
+    return finished(_at_once(state, competition_id, added, now).lines())
+
+
+def _at_once(state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime) -> "_Sums":
+    sums, date = _Sums(state), declared_date(state, competition_id)
+    for points in added if date is not None else ():
         assert isinstance(points, events.PointsAdded)
-        over = over_by(state.rankings[points.ranking_id], date, times.now)
-        sums.stop(points, over)
-    return finished(sums.decided(times.now, AS_NOW))
+        assert date is not None
+        sums.stop(points, over_by(state.rankings[points.ranking_id], date, now))
+    return sums
 
 
 _Due = tuple[UnityId, datetime, datetime]
@@ -76,6 +86,10 @@ class Expiration:
         expiries = [(one, ranking.unities[one].expiry) for one in ranking.special]
         return [(one, its.over_up_to(now), its.over_up_to(self._until)) for one, its in expiries if its is not None]
 
+    def lines(self) -> "LinesByRanking":
+        """The lines of the events."""
+        return finished(self._sums.lines())
+
     def decided(self) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
         return self._sums.decided(self._until, Afterwards(now=self._until))
@@ -107,10 +121,18 @@ class Redating:
                 f"rankings; have them reopened first: {closed}."
             )
 
+    def lines(self) -> "LinesByRanking":
+        """The lines of the events."""
+        return finished(self._sums.lines())
+
     def decided(self) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
         afterwards = Afterwards(now=self._now, dates={self._competition_id: self._date})
         return self._sums.decided(self._now, afterwards)
+
+
+LinesByRanking = dict[RankingId, tuple[tuple[Delta, ...], list[TotalOf]]]
+"""For each ranking, the deltas of its PointsExpired, and whose totals it names."""
 
 
 class _Sums:
@@ -149,16 +171,24 @@ class _Sums:
     def decided(self, boundary: datetime, afterwards: Afterwards) -> Steps[tuple[Event, ...]]:
         """One PointsExpired for each ranking. Raises LacksResults."""
         after = yield from totals_of_named(self._state, self._of_results, afterwards, self._given_back)
-        totals: dict[RankingId, list[Total]] = {}
-        for named, total in after.items():
-            totals.setdefault(self._of_results[named], []).append(total)
-            yield
+        lines = yield from self.lines()
         expired = []
+        for ranking_id, (deltas, named) in lines.items():
+            totals = tuple([after[one] for one in named])
+            expired.append(events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas, totals=totals))
+            yield
+        return tuple(expired)
+
+    def lines(self) -> Steps[LinesByRanking]:
+        named: dict[RankingId, list[TotalOf]] = {}
+        for one, ranking_id in self._of_results.items():
+            named.setdefault(ranking_id, []).append(one)
+            yield
+        found: LinesByRanking = {}
         for ranking_id, sums in self._deltas.items():
             deltas = yield from _lines_of(sums)
-            its = tuple(totals.get(ranking_id, ()))
-            expired.append(events.PointsExpired(ranking_id=ranking_id, boundary=boundary, deltas=deltas, totals=its))
-        return tuple(expired)
+            found[ranking_id] = deltas, named.get(ranking_id, [])
+        return found
 
 
 def _lines_of(sums: Mapping[TotalOf, int]) -> Steps[tuple[Delta, ...]]:

@@ -104,6 +104,8 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             _refuse_mixed(ranking, event)
             return event
         case events.PointsExpired():
+            if not events.changed_by(event):
+                raise Conflict("It expires no points.")
             ranking = existing(state.rankings, "ranking", event.ranking_id)
             if ranking.closed_at is not None:
                 raise Conflict(f"Ranking {event.ranking_id} is closed.")

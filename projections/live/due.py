@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
-from engine.domain.counting import LacksResults, declared_date, now_of
+from engine.domain.counting import LacksResults, declared_date
 from engine.domain.events import (
     CompetitionChanged,
     Event,
@@ -23,7 +23,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.board.expiring import dated_between
+from projections.board.expiring import dated_between, expiring_intervals, expiring_points
 from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
@@ -196,39 +196,13 @@ async def _given_between(
     """All points in these rankings, up to the live's head, that may expire after `began` and by `until`; each once:
     those of competitions with a declared date by that, the others by when they were recorded."""
     upto = live.head.sequence
-    for after, by in _intervals(live, began, until, ranking_ids):
+    for after, by in expiring_intervals(live.board, began, until, ranking_ids):
         dated = await in_time_slices(dated_between(live.board, after, by))
         async for recorded in live_pool.recorded_between(live, after, by, upto):
-            points = _expiring(live, recorded, ranking_ids)
+            points = expiring_points(live.board, recorded, ranking_ids)
             if points is not None and declared_date(live.board, points.competition_id) is None:
                 yield recorded, points
         pending = deque((one, Sequence(0)) for one in dated)
         async for recorded in live_pool.points_of_competitions(live, pending, upto):
-            if (points := _expiring(live, recorded, ranking_ids)) is not None:
+            if (points := expiring_points(live.board, recorded, ranking_ids)) is not None:
                 yield recorded, points
-
-
-def _expiring(live: LiveTournament, recorded: Recorded, ranking_ids: Collection[RankingId]) -> PointsAdded | None:
-    event = recorded.event
-    if not isinstance(event, PointsAdded) or event.ranking_id not in ranking_ids:
-        return None
-    return event if live.board.rankings[event.ranking_id].special else None
-
-
-def _intervals(
-    live: LiveTournament, began: datetime, until: datetime, ranking_ids: Collection[RankingId]
-) -> list[tuple[datetime, datetime]]:
-    """The intervals in which the due points took place: later than the first time, not later than the second. They do
-    not overlap."""
-    found = set()
-    for ranking_id, expiry in live.board.expiries.values():
-        if ranking_id in ranking_ids:
-            over = expiry.over_up_to(now_of(live.board.rankings[ranking_id], began))
-            found.add((over, expiry.over_up_to(until)))
-    apart: list[tuple[datetime, datetime]] = []
-    for after, by in sorted(one for one in found if one[0] < one[1]):
-        if apart and after < apart[-1][1]:
-            apart[-1] = apart[-1][0], max(by, apart[-1][1])
-        else:
-            apart.append((after, by))
-    return apart

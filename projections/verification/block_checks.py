@@ -10,6 +10,7 @@ log.
 from collections.abc import Callable, Container, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
+from operator import attrgetter
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -17,6 +18,7 @@ from msgspec import UNSET, Struct, field
 
 from engine.domain.counting import Afterwards, now_of, of_lines, total_of_results, unexpired
 from engine.domain.events import (
+    CompetitionChanged,
     CompetitionUnvoided,
     CompetitionVoided,
     CompetitorErased,
@@ -30,11 +32,13 @@ from engine.domain.events import (
     PointsAdded,
     PointsExpired,
     PointsReversed,
+    RankingReopened,
     Recorded,
     Revaluation,
     TournamentOpened,
     changed_by,
 )
+from engine.domain.expirations import LinesByRanking
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -52,6 +56,7 @@ _SET_ASIDE: Final = "\0"
 _POINTS: Final = (PointsAdded, PointsReversed, PointsExpired)  # isinstance is faster than with a union
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 _NOBODY: Final = ActorId(0)
+_ORDER: Final = attrgetter("unity_id", "competitor_id", "amount")
 
 
 class DifferenceCollector:
@@ -98,24 +103,40 @@ class DueReversals(Struct):
         return isinstance(self.event, CompetitorsStruck)
 
 
+class Expired(Struct, frozen=True):
+    """The expiries of the last block, by their sequences; perhaps there are none. `first`: the sequence of the first
+    one. `causes`: the events of the block before that. `before`: if the last of them is a CompetitionChanged or a
+    RankingReopened, the date of the competition, or the closing of the ranking, before it."""
+
+    first: Sequence
+    causes: list[Event]
+    before: datetime | None
+    events: dict[Sequence, PointsExpired]
+
+
 class _BlockFacts(Struct):
     """Facts about a block's events that the fold does not provide. `doubtful`: one of the events cannot be decoded or
-    folded, or was set aside."""
+    folded, or was set aside. `changes`: events after which points may expire, with `before` as in Expired. `parts`: the
+    points of a request in several rankings, until all are there."""
 
     structural: bool
     doubtful: bool = False
     created: list[int] = field(default_factory=list)
     due: dict[CompetitionId, DueReversals] = field(default_factory=dict)
+    expired: dict[Sequence, PointsExpired] = field(default_factory=dict)
+    changes: dict[Sequence, tuple[Event, datetime | None]] = field(default_factory=dict)
+    parts: list[PointsAdded] = field(default_factory=list)
 
 
 class BlockChecks:
     """Use `check` for each block that follows `progress`, in order. `board` is the board of the progress.
 
     `ignored`: the events that were set aside. `faults`: for each EventSetAside that set nothing aside, the reason.
-    After each block, the caller handles three lists and clears them:
+    After each block, the caller handles four lists and clears them:
 
     - `unreversed`: reversals that the block lacks. The caller reports them.
     - `undone`: events that undo or redo points. The caller calls `check_undone` for each.
+    - `expired`: expiries. The caller calls `check_expired` for each, with what expires by the rule.
     - `reversed_results`: events that name totals. The caller calls `check_totals` for each. By then `results` must have
       the results of their rankings; from then on they are kept current.
     """
@@ -128,6 +149,7 @@ class BlockChecks:
         self.faults: Mapping[Sequence, str] = {}
         self.unreversed: list[DueReversals] = []
         self.undone: list[tuple[Sequence, PointsReversed]] = []
+        self.expired: list[Expired] = []
         self.reversed_results: list[tuple[Sequence, PointsReversed | PointsExpired]] = []
         self.results: dict[RankingId, Results] = {}
         self._tournament = tournament
@@ -172,6 +194,10 @@ class BlockChecks:
                 if block.personals is not None or not _NAMING.isdisjoint(columns.kinds):
                     self._check_personal_fields(block, columns)
                 facts = self._fold(block, columns)
+                if facts.parts:
+                    self._differ(last, "event.part", "is not the last one of its request")
+                if (facts.expired or facts.changes) and self.board.expiries:
+                    self._note_expired(facts, columns)
                 if columns.keys is not None:
                     self._check_keys(columns.first_sequence, columns.keys, keys)
             progress.recorded_us = block.recorded_us
@@ -205,6 +231,9 @@ class BlockChecks:
                     self._differ(sequence, "event.body", "is not written as the service writes it")
                 if progress.foldable and (fault := impossible(board, sequence, event)):
                     self._differ(sequence, "event.body", fault)
+                    progress.foldable = _names_only_what_exists(board, event)
+                if facts.parts or (isinstance(event, PointsAdded) and event.part is not None):
+                    self._follow_parts(facts, sequence, event, columns)
                 if not isinstance(event, _POINTS):
                     self._fold_other(facts, sequence, columns.recorded_us, event)
                 elif progress.foldable:
@@ -218,10 +247,7 @@ class BlockChecks:
                     else:
                         reverse_points(board, sequence, event)
             except codec.Undecodable as error:
-                facts.doubtful = True
-                if kind != _SET_ASIDE:
-                    self._differ(sequence, "event.body", f"cannot be decoded: {error}")
-                    progress.foldable = False
+                self._note_undecodable(facts, sequence, kind, error)
             except LookupError as error:
                 facts.doubtful = True
                 if fault is None:
@@ -237,6 +263,54 @@ class BlockChecks:
                     self._note_points(facts, sequence, event)
             sequence = Sequence(sequence + 1)
         return facts
+
+    def _note_undecodable(self, facts: _BlockFacts, sequence: Sequence, kind: str, error: codec.Undecodable) -> None:
+        facts.doubtful = True
+        facts.parts.clear()
+        if kind != _SET_ASIDE:
+            self._differ(sequence, "event.body", f"cannot be decoded: {error}")
+            self.progress.foldable = False
+
+    def _follow_parts(self, facts: _BlockFacts, sequence: Sequence, event: Event, columns: EventColumns) -> None:
+        """Checks that the points of a request in several rankings are all there, one after another."""
+        parts, n = facts.parts, sequence - columns.first_sequence
+        if not isinstance(event, PointsAdded) or event.part is None:
+            self._differ(sequence, "event.part", f"is none, after the part {len(parts)} of a request")
+            parts.clear()
+            return
+        number, count = event.part
+        follows = number == len(parts) + 1
+        if parts and follows:
+            first = parts[0]
+            follows = (
+                first.part == (1, count)
+                and (event.competition_id, event.reason) == (first.competition_id, first.reason)
+                and event.ranking_id not in [one.ranking_id for one in parts]
+                and columns.actors[n] == columns.actors[n - 1]
+                and (columns.keys is None or columns.keys[n] == columns.keys[n - 1])
+            )
+        if not follows and not facts.doubtful:
+            self._differ(sequence, "event.part", f"is {number} of {count}, which does not follow what is before it")
+        if follows and number < count:
+            parts.append(event)
+        else:
+            parts.clear()
+
+    def _note_expired(self, facts: _BlockFacts, columns: EventColumns) -> None:
+        """Notes the expiries of a block, which end it, and changes after which nothing expires."""
+        first = min(facts.expired, default=Sequence(columns.first_sequence + len(columns.kinds)))
+        count = first - columns.first_sequence
+        if facts.doubtful or not self.progress.foldable:
+            self.progress.unchecked.append(f"what expires before the event {first}: an event cannot be folded")
+            return
+        if len(facts.expired) != len(columns.kinds) - count:
+            self._differ(first, "event.kind", "is an expiry, and other events follow it in its block")
+            return
+        _, before = facts.changes.pop(Sequence(first - 1), (None, None))
+        causes = list(map(codec.decode, columns.kinds[:count], columns.bodies))
+        self.expired.append(Expired(first, causes, before, facts.expired))
+        for sequence, (event, its_before) in facts.changes.items():
+            self.expired.append(Expired(Sequence(sequence + 1), [event], its_before, {}))
 
     def _check_personal_fields(self, block: StoredBlock, columns: EventColumns) -> None:
         """Checks the personal fields of the block's events against the commitments in their bodies."""
@@ -266,6 +340,7 @@ class BlockChecks:
             self._note_reversal(facts, sequence, event)
         elif isinstance(event, PointsExpired):
             facts.structural = True
+            facts.expired[sequence] = event
         elif event.competition_id is not None and foldable:
             self._count_caused(event.competition_id, sequence, event, 1)
 
@@ -312,6 +387,10 @@ class BlockChecks:
         if self.progress.foldable:
             for name in event.creates:
                 facts.created.append(getattr(event, name))
+            if isinstance(event, CompetitionChanged) and event.started_at is not UNSET:
+                facts.changes[sequence] = event, self.board.competitions[event.competition_id].date
+            elif isinstance(event, RankingReopened):
+                facts.changes[sequence] = event, self.board.rankings[event.ranking_id].closed_at
             fold(self.board, self._revisions, Recorded(sequence, digest.moment(recorded_us), _NOBODY, None, event))
         if event.structural:
             facts.structural = True
@@ -391,6 +470,20 @@ class BlockChecks:
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
+    def check_expired(self, found: Expired, boundary: datetime, expected: LinesByRanking) -> None:
+        """Checks expiries of the last block. `boundary`, `expected`: by the rule."""
+        left = dict(expected)
+        for sequence, event in found.events.items():
+            if event.boundary != boundary:
+                self._differ(sequence, "event.boundary", f"is {event.boundary}; by the time of its block, {boundary}")
+            deltas, named = left.pop(event.ranking_id, ((), []))
+            totals = [(line.unity_id, line.competitor_id) for line in event.totals]
+            if sorted(event.deltas, key=_ORDER) != sorted(deltas, key=_ORDER) or sorted(totals) != sorted(named):
+                self._differ(sequence, "event.deltas", f"are not those of the points that expire with it by {boundary}")
+        for ranking_id in left:
+            wrong = f"points of ranking {ranking_id} expire, or count again, but no event says so"
+            self._differ(Sequence(found.first - (not found.events)), "event.deltas", wrong)
+
     def unexpired(self, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
         """The points, recorded at `recorded_at`, without those that had expired when the last block was recorded."""
         if self.progress.recorded_us is None:
@@ -469,6 +562,15 @@ class BlockChecks:
                 elif keys[key] != sequence:
                     self._differ(Sequence(sequence), "idempotency.sequence", f"of {key!r} is {keys[key]}")
             before = key
+
+
+def _names_only_what_exists(board: Board, event: Event) -> bool:
+    """Whether everything that points name exists. Their fold does not look for all of it; later checks do."""
+    if not isinstance(event, _POINTS):
+        return True
+    return (event.competition_id is None or event.competition_id in board.competitions) and all(
+        line.competitor_id in board.competitors for line in changed_by(event)
+    )
 
 
 def _lacks_some(block: StoredBlock, columns: EventColumns | None) -> bool:

@@ -8,8 +8,9 @@ that differ; lines of standings are read in chunks.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from contextlib import aclosing
 from datetime import datetime
 from itertools import chain, islice
@@ -22,33 +23,36 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
-from engine.domain.counting import now_of, of_lines
+from engine.domain.counting import declared_date, now_of, of_lines, signed
 from engine.domain.errors import LogForked, TooMuchWork
 from engine.domain.events import (
+    CompetitionChanged,
     CompetitionUnvoided,
     CompetitionVoided,
     PointsAdded,
     PointsReversed,
+    RankingReopened,
     Recorded,
     Revaluation,
 )
+from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
-from engine.log import heads, reading
+from engine.log import digest, heads, reading
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
 from projections.board.classification import Counted, classified, lacks_sums, value_notations
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
-from projections.board.expiring import expiring_lines
+from projections.board.expiring import dated_between, expiring_intervals, expiring_lines, expiring_points
 from projections.board.order import OrderedLines
 from projections.board.results import Results, noting
 from projections.columns.enrolment import Enrolment, Totals
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
-from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, is_reversed
+from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, Expired, is_reversed
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
@@ -65,6 +69,7 @@ VIEW_LINES_MAX: Final = 200
 that it examines."""
 VIEW_ROWS_MAX: Final = 200_000
 """Rows that PostgreSQL examines for a compared classification: sums, and participants of competitions."""
+_BEGINNING: Final = Sequence(0)
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
 """Events that are named in one difference."""
@@ -143,6 +148,8 @@ class TournamentVerification:
                         await self._check_undone()
                     if self._checks.reversed_results:
                         await self._check_totals()
+                    if self._checks.expired:
+                        await self._check_expiries()
                     taken_bytes += block.size
                     if taken_bytes >= RECEIVE_BYTES:
                         taken_bytes = 0
@@ -157,7 +164,7 @@ class TournamentVerification:
                     self._next_mark = self.progress.events + self._mark_events
         if self._stopped:
             return False
-        await self._check_expired()
+        await self._check_unexpired()
         await self._finish()
         self.progress.done = True
         self.progress.board = None
@@ -225,7 +232,67 @@ class TournamentVerification:
             return None
         return (await reading.event_at(self._connection, self.progress.tournament_id, sequence)).recorded_at
 
-    async def _check_expired(self) -> None:
+    async def _check_expiries(self) -> None:
+        """Compares the expiries of the last block with what expires by the rule."""
+        assert self.progress.recorded_us is not None
+        await self._wait_for_connection()
+        finest = min([expiry for _, expiry in self._checks.board.expiries.values()], key=lambda one: one.on.length)
+        boundary = finest.boundary(digest.moment(self.progress.recorded_us))
+        for found in self._checks.expired:
+            try:
+                expected = await self._expiring(found, boundary)
+            except LogForked:
+                break  # reported: an event is missing
+            self._checks.check_expired(found, boundary, expected)
+        self._checks.expired.clear()
+
+    async def _expiring(self, found: Expired, boundary: datetime) -> LinesByRanking:
+        """The lines that expire with the expiries of the last block, because of what is before them there. Raises
+        LogForked."""
+        board, tournament_id, upto = self._checks.board, self.progress.tournament_id, Sequence(found.first - 1)
+        cause = found.causes[-1] if found.causes else None
+        match cause:
+            case PointsAdded():
+                added = found.causes[-1 if cause.part is None else -cause.part[1] :]
+                return lines_at_once(board, cause.competition_id, added, boundary)
+            case CompetitionChanged():
+                back = Redating(board, cause.competition_id, found.before, boundary)
+                async for recorded in reading.points_of(self._connection, tournament_id, cause.competition_id, upto):
+                    if isinstance(recorded.event, PointsAdded):
+                        back.take(recorded.sequence, recorded.recorded_at, recorded.event)
+                return {one: (signed(-1, deltas), named) for one, (deltas, named) in back.lines().items()}
+            case RankingReopened():
+                began, rankings = min(boundary, found.before or boundary), [cause.ranking_id]
+            case None:
+                began = await reading.last_judged_at(self._connection, tournament_id, upto)
+                rankings = [one for one, ranking in board.rankings.items() if ranking.closed_at is None]
+            case _:
+                return {}
+        expiration = Expiration(board, began, boundary)
+        async for recorded in self._given_between(began, boundary, rankings, upto):
+            if (points := expiring_points(board, recorded, rankings)) is not None:
+                expiration.take(recorded.sequence, recorded.recorded_at, points)
+        return expiration.lines()
+
+    async def _given_between(
+        self, began: datetime, until: datetime, ranking_ids: Items[RankingId], upto: Sequence
+    ) -> AsyncIterator[Recorded]:
+        """The points up to this event that may expire in these rankings after `began`, and by `until`; each once."""
+        board, tournament_id = self._checks.board, self.progress.tournament_id
+        for after, by in expiring_intervals(board, began, until, ranking_ids):
+            first = await heads.last_at(self._connection, tournament_id, after, upto)
+            last = await heads.last_at(self._connection, tournament_id, by, upto)
+            async for events in self._chunks(last, first):
+                for recorded in events:
+                    points = recorded.event
+                    if isinstance(points, PointsAdded) and declared_date(board, points.competition_id) is None:
+                        yield recorded
+            pending = deque((one, Sequence(0)) for one in await in_time_slices(dated_between(board, after, by)))
+            while pending:
+                for recorded in await reading.points_of_competitions(self._connection, tournament_id, pending, upto):
+                    yield recorded
+
+    async def _check_unexpired(self) -> None:
         """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""
         board, progress = self._checks.board, self.progress
         if not board.expiries or not progress.foldable:
@@ -269,9 +336,8 @@ class TournamentVerification:
             checks.check_totals(sequence, event)
         checks.reversed_results.clear()
 
-    async def _chunks(self, upto: Sequence) -> AsyncIterator[list[Recorded]]:
-        """The events up to this one, chunk by chunk."""
-        after = Sequence(0)
+    async def _chunks(self, upto: Sequence, after: Sequence = _BEGINNING) -> AsyncIterator[list[Recorded]]:
+        """The events after `after` up to `upto`, chunk by chunk."""
         while after < upto:
             events = await reading.chunk_of(self._connection, self._tournament.tournament_id, after, upto)
             yield events

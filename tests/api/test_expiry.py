@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 import pytest
@@ -30,7 +30,7 @@ from engine.database.pool import Database
 from engine.domain import commands, events, expirations
 from engine.domain.commands import AddPoints, Command
 from engine.domain.errors import Conflict, DatabaseUnavailable, QueueFull
-from engine.domain.events import Criterion, Delta
+from engine.domain.events import Criterion, Delta, Event, Total
 from engine.domain.expirations import Expiration, Redating
 from engine.domain.expiry import LASTS_PATTERN, ExpiresOn, duration
 from engine.domain.terms import (
@@ -59,7 +59,7 @@ from projections.verification.progress import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
-from tests.desks import desk_at, desks_at, is_idle, recorded, submit, turns_at_calls, until
+from tests.desks import desk_at, desks_at, is_idle, record, recorded, submit, turns_at_calls, until
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
@@ -400,6 +400,99 @@ async def differences(database: Database) -> list[Difference]:
     """What `verify` finds, apart from the function that has been given another clock."""
     found = (await verified(database)).differences
     return [difference for difference in found if difference.field != "function.append_block"]
+
+
+def expiry(*lines: tuple[CompetitorId, UnityId, int], minutes: int = 0, ranking: RankingId = RANKING) -> Event:
+    """At a boundary so many minutes after the beginning of the forgeries' hour."""
+    boundary = MONDAY + timedelta(hours=12, minutes=minutes)
+    deltas = tuple([Delta(*line) for line in lines if line[1] != PEAK])
+    totals = tuple([Total(who, unity, None) for who, unity, _ in lines if unity == PEAK])
+    return events.PointsExpired(ranking_id=ranking, boundary=boundary, deltas=deltas, totals=totals)
+
+
+ANNS: Final = (ANN, HOURLY, -5)
+BACK: Final = (ANN, HOURLY, 5)
+REDATED: Final = events.CompetitionChanged(competition_id=CompetitionId(401), started_at=MONDAY - timedelta(days=9))
+FORGED_EXPIRIES: Final[dict[str, tuple[list[list[Event]], set[tuple[int, str]]]]] = {
+    "the right one": ([[expiry(ANNS)]], set()),
+    "taken back by its opposite": (
+        [[expiry(ANNS)], [expiry(BACK)], [expiry(ANNS)]],
+        {(1, "event.deltas"), (2, "event.deltas")},
+    ),
+    "of an earlier boundary": ([[expiry(ANNS, minutes=-1)]], {(0, "event.boundary")}),
+    "of the end of time": (
+        [[events.PointsExpired(ranking_id=RANKING, boundary=datetime.max.replace(tzinfo=UTC), deltas=(Delta(*ANNS),))]],
+        {(0, "event.boundary")},
+    ),
+    "without a line": ([[expiry(ANNS)], [expiry()]], {(1, "event.body")}),
+    "with another line": ([[expiry(ANNS, (BOB, HOURLY, 0))]], {(0, "event.deltas")}),
+    "in two lines": ([[expiry((ANN, HOURLY, -7), (ANN, HOURLY, 2))]], {(0, "event.deltas")}),
+    "in two events": (
+        [[expiry((ANN, HOURLY, -4)), expiry((ANN, HOURLY, -1))]],
+        {(0, "event.deltas"), (1, "event.deltas")},
+    ),
+    "with a total that does not expire": ([[expiry(ANNS, (BOB, PEAK, 0))]], {(0, "event.deltas")}),
+    "of another ranking": (
+        [[expiry(ANNS)], [expiry((BOB, WEEKLY, -1), ranking=OTHER)]],
+        {(1, "event.deltas")},
+    ),
+    "after what was recorded since": (
+        [[events.RankingHidden(ranking_id=OTHER)], [expiry(ANNS)]],
+        {(1, "event.deltas")},
+    ),
+    "because of something else": (
+        [[events.RankingHidden(ranking_id=OTHER), expiry(ANNS)]],
+        {(1, "event.deltas")},
+    ),
+    "before something else": (
+        [[expiry(ANNS), events.RankingHidden(ranking_id=OTHER)]],
+        {(0, "event.kind")},
+    ),
+    "with a date": ([[expiry(ANNS)], [REDATED, expiry((ANN, EVER, -3))]], {(2, "event.body"), (2, "event.deltas")}),
+    "with a date, of other points": (
+        [[expiry(ANNS)], [REDATED, expiry((BOB, DAILY, -3))]],
+        {(2, "event.deltas")},
+    ),
+    "with a date, of these points": ([[expiry(ANNS)], [REDATED, expiry((BOB, DAILY, -2))]], set()),
+    "left out, as a date is changed": ([[expiry(ANNS)], [REDATED]], {(1, "event.deltas")}),
+    "left out, and back by another date": (
+        [[expiry(ANNS)], [REDATED], [events.CompetitionChanged(competition_id=CompetitionId(401), started_at=None)]],
+        {(1, "event.deltas"), (2, "event.deltas")},
+    ),
+    "with a reopening, though nothing is due": (
+        [
+            [expiry(ANNS)],
+            [events.RankingClosed(ranking_id=RANKING)],
+            [events.RankingReopened(ranking_id=RANKING), expiry((BOB, DAILY, -2))],
+        ],
+        {(3, "event.deltas")},
+    ),
+}
+"""What is recorded after points were due, block by block; and what `verify` names: which of these events, and which
+field."""
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("blocks", "expected"), FORGED_EXPIRIES.values(), ids=FORGED_EXPIRIES.keys())
+async def test_verify_names_each_expiry_that_no_request_could_have_caused(
+    dsn: str,
+    database: Database,
+    owner: asyncpg.Connection,
+    clock: ToldClock,
+    blocks: list[list[Event]],
+    expected: set[tuple[int, str]],
+) -> None:
+    async with world_at(dsn, database, clock) as world:
+        await clock.set(MONDAY + timedelta(hours=10, minutes=30))
+        await world.add(0, None, (ANN, HOURLY, 5))
+        await world.do(0, commands.AddCompetition(competition_id=CompetitionId(401), group_id=1))
+        await world.add(0, CompetitionId(401), (BOB, DAILY, 2), (BOB, EVER, 3))
+    first = len(await recorded(database, world.tournament_id))
+    await clock.set(MONDAY + timedelta(hours=12))
+    for block in blocks:
+        await record(owner, world.tournament_id, *block)
+    found = {(d.sequence, d.field) for d in await differences(database) if d.sequence is not None}
+    assert found == {(first + 1 + number, field) for number, field in expected}
 
 
 async def test_an_erasure_by_an_operator_hides_no_boundary(dsn: str, database: Database, clock: ToldClock) -> None:

@@ -45,7 +45,7 @@ from engine.domain.terms import (
     TournamentId,
     UnityId,
 )
-from engine.log import appending, heads, tails
+from engine.log import appending, heads, registry, tails
 from engine.log.appending import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
@@ -474,6 +474,59 @@ async def test_an_event_that_was_inserted_back_dated_is_found(
 def points(staged: Stage, amount: int = 100) -> Event:
     delta = Delta(staged.arena.competitors[0], staged.arena.unity_id, amount)
     return PointsAdded(ranking_id=staged.arena.ranking_id, deltas=(delta,))
+
+
+Part = tuple[tuple[int, int] | None, int, str]
+"""What points say: which part they are, the number of their ranking, and their reason."""
+
+
+def part(number: int, count: int, ranking: int = 0, reason: str = "cup") -> Part:
+    return (number, count), ranking or number, reason
+
+
+ALONE: Final[Part] = (None, 1, "cup")
+PARTS: Final[dict[str, tuple[list[list[Part]], set[int]]]] = {
+    "all of them": ([[part(1, 3), part(2, 3), part(3, 3)], [ALONE, part(1, 2), part(2, 2), ALONE]], set()),
+    "the first alone": ([[part(1, 3)]], {0}),
+    "the last alone": ([[part(2, 2)]], {0}),
+    "the first two": ([[part(1, 3), part(2, 3)]], {1}),
+    "without the second": ([[part(1, 3), part(3, 3)]], {1}),
+    "in the other order": ([[part(2, 2), part(1, 2)]], {0, 1}),
+    "the first twice": ([[part(1, 2), part(1, 2)]], {1}),
+    "of two counts": ([[part(1, 2), part(2, 3)]], {1}),
+    "in one ranking": ([[part(1, 2), part(2, 2, ranking=1)]], {1}),
+    "for two reasons": ([[part(1, 2), part(2, 2, reason="bowl")]], {1}),
+    "across blocks": ([[part(1, 2)], [part(2, 2)]], {0, 1}),
+    "with other points between": ([[part(1, 2), ALONE, part(2, 2)]], {1, 2}),
+}
+"""Points, block by block, and those that `verify` names."""
+
+
+@pytest.mark.parametrize(("blocks", "expected"), PARTS.values(), ids=PARTS.keys())
+async def test_parts_of_a_request_that_no_request_has_are_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, blocks: list[list[Part]], expected: set[int]
+) -> None:
+    rankings = [(staged.arena.ranking_id, staged.arena.unity_id)]
+    for _ in range(2):
+        ranking_id, unity_id = await registry.next_ids(owner, 2)
+        rankings.append((RankingId(ranking_id), UnityId(unity_id)))
+        created = RankingCreated(
+            ranking_id=rankings[-1][0],
+            name="Cup",
+            participants=staged.arena.competitors,
+            main_unity_id=rankings[-1][1],
+            main_unity_name="Points",
+        )
+        await record(owner, staged.tournament_id, created)
+
+    def added(said: tuple[int, int] | None, ranking: int, reason: str) -> PointsAdded:
+        ranking_id, unity_id = rankings[ranking - 1]
+        deltas = (Delta(staged.arena.competitors[0], unity_id, 1),)
+        return PointsAdded(ranking_id=ranking_id, deltas=deltas, reason=reason, part=said)
+
+    for block in blocks:
+        await record(owner, staged.tournament_id, *(added(*one) for one in block), key="k" if len(block) == 3 else None)
+    assert named(await verified(database)) == {(LAST + 3 + number, "event.part") for number in expected}
 
 
 async def test_an_event_inserted_in_the_middle_is_found(

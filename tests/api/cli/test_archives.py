@@ -322,6 +322,15 @@ def in_column(number: int, change: Callable[[Any], Any]) -> Callable[[list[dict[
     return forge
 
 
+def in_last(kind: str, **changes: Any) -> Callable[[list[dict[str, Any]]], None]:
+    """Changes fields of the last event of this kind."""
+
+    def forge(parts: list[dict[str, Any]]) -> None:
+        in_body(kind, **changes)([parts[0], *reversed(parts[1:])])
+
+    return forge
+
+
 def in_time_to_come(parts: list[dict[str, Any]]) -> None:
     for part in parts[1:]:
         part["events"][1] += 10**15
@@ -352,6 +361,15 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "answers beyond 64 bits": (lambda parts: parts[2].update(answers=[2**70]), "cannot be read"),
     "rules that are not known": (lambda parts: parts[2].update(rules=2), "judges by version 1 of the rules"),
     "ids beyond 64 bits": (lambda parts: parts[2].update(created=[2**70]), "cannot be read"),
+    "a date without a zone": (
+        in_body("CompetitionAdded", started_at="2026-05-02T15:00:00"),
+        "line 8, cup at",
+    ),
+    "a date of another zone": (in_body("CompetitionAdded", started_at="0001-01-01T00:00:00+14:00"), "is not in UTC"),
+    "a date in the year 0": (in_body("CompetitionAdded", started_at="0000-12-31T23:59:59Z"), "cannot be decoded"),
+    "a date in the year 10000": (in_body("CompetitionAdded", started_at="10000-01-01T00:00:00Z"), "cannot be decoded"),
+    "a cause that is not there": (in_last("PointsAdded", competition_id=2**62), "is not in this tournament"),
+    "a cause beyond 64 bits": (in_last("PointsAdded", competition_id=2**70), "cannot be decoded"),
     "a fingerprint in no digits": (lambda parts: parts[2].update(keys=[["k", "xy", 2]]), "cannot be read"),
 }
 
