@@ -823,6 +823,8 @@ def copied(board: Board) -> Board:
 
 def _continues(history: list[Event], event: Event, before: Event) -> bool:
     """Whether `event` is of the request that led to `before`."""
+    if isinstance(event, events.PointsAdded):
+        return event.part is not None and event.part[0] > 1
     if not isinstance(event, events.PointsReversed) or event.undone is None:
         return isinstance(event, events.PointsReversed)
     same = isinstance(before, events.PointsReversed) and before.undone == event.undone
@@ -840,7 +842,7 @@ def _request_of(history: list[Event], event: Event) -> tuple[int, int]:
 
 def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
     """`history` in runs of these sizes, cut short after a structural event: as blocks are. What is exact begins
-    one, and the reversals that it leads to are in it."""
+    one, and the reversals that it leads to are in it. The points of one request are in one run."""
     remaining = iter(sizes)
     run: list[Event] = []
     size, full = next(remaining), False

@@ -40,7 +40,7 @@ CompetitorRegistered      -      -       x      -    -    -      -       -      
 CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -      -
 CompetitorErased          -      -       x      x    x    x      -       x       -       -       -       x      -
 CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -      x
-CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       -      -
+CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       x      -
 RankingCreated            -      -       -      -    x    -      x       -       -       x       -       -      -
 RankingModified           x      -       -      -    -    -      x       -       -       x       x       -      -
 RankingInformationChanged -      -       -      -    -    -      -       -       -       -       -       -      -
@@ -56,7 +56,7 @@ CompetitionUnvoided       -      x       -      -    -    -      -       -      
 CompetitorsStruck         -      -       -      -    -    -      -       -       -       x       -       x      -
 CompetitorsUnstruck       -      -       -      -    -    -      -       -       -       x       -       x      -
 RankingClosed             -      -       -      -    -    -      -       -       -       -       -       -      -
-RankingReopened           -      -       -      -    -    -      -       -       -       -       -       -      -
+RankingReopened           -      -       -      -    -    -      -       -       -       -       -       x      -
 RankingHidden             -      -       -      -    -    -      -       -       -       -       -       -      -
 RankingShown              -      -       -      -    -    -      -       -       -       -       -       -      -
 RankingsOrdered           -      -       -      x    -    -      -       -       -       -       -       -      -

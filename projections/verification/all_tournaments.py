@@ -38,6 +38,8 @@ CHECKED: Final = (
     "that each voiding and striking, and what takes it back, reverses exactly the lines that count, each undoing "
     "and redoing those that it names, that voided competitions get none, and the index that finds the points of a "
     "competition",
+    "that each expiry has the lines that expire by its boundary and no others, as has each change of a date, and that "
+    "requests about several rankings are whole",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
     "tables and snapshots against the fold of the log, field by field; the view of standings; that of classifications, "

@@ -103,7 +103,7 @@ class DueReversals(Struct):
         return isinstance(self.event, CompetitorsStruck)
 
 
-class Expired(Struct, frozen=True):
+class ExpiredInBlock(Struct, frozen=True):
     """The expiries of the last block, by their sequences; perhaps there are none. `first`: the sequence of the first
     one. `causes`: the events of the block before that. `before`: if the last of them is a CompetitionChanged or a
     RankingReopened, the date of the competition, or the closing of the ranking, before it."""
@@ -116,8 +116,8 @@ class Expired(Struct, frozen=True):
 
 class _BlockFacts(Struct):
     """Facts about a block's events that the fold does not provide. `doubtful`: one of the events cannot be decoded or
-    folded, or was set aside. `changes`: events after which points may expire, with `before` as in Expired. `parts`: the
-    points of a request in several rankings, until all are there."""
+    folded, or was set aside. `changes`: events after which points may expire, with `before` as in ExpiredInBlock.
+    `parts`: the points of a request in several rankings, until all are there."""
 
     structural: bool
     doubtful: bool = False
@@ -149,7 +149,7 @@ class BlockChecks:
         self.faults: Mapping[Sequence, str] = {}
         self.unreversed: list[DueReversals] = []
         self.undone: list[tuple[Sequence, PointsReversed]] = []
-        self.expired: list[Expired] = []
+        self.expired: list[ExpiredInBlock] = []
         self.reversed_results: list[tuple[Sequence, PointsReversed | PointsExpired]] = []
         self.results: dict[RankingId, Results] = {}
         self._tournament = tournament
@@ -308,9 +308,9 @@ class BlockChecks:
             return
         _, before = facts.changes.pop(Sequence(first - 1), (None, None))
         causes = list(map(codec.decode, columns.kinds[:count], columns.bodies))
-        self.expired.append(Expired(first, causes, before, facts.expired))
+        self.expired.append(ExpiredInBlock(first, causes, before, facts.expired))
         for sequence, (event, its_before) in facts.changes.items():
-            self.expired.append(Expired(Sequence(sequence + 1), [event], its_before, {}))
+            self.expired.append(ExpiredInBlock(Sequence(sequence + 1), [event], its_before, {}))
 
     def _check_personal_fields(self, block: StoredBlock, columns: EventColumns) -> None:
         """Checks the personal fields of the block's events against the commitments in their bodies."""
@@ -470,7 +470,7 @@ class BlockChecks:
         if points.competition_id is not None:
             self._count_caused(points.competition_id, event.reverses, points, -1 if event.undone else 1)
 
-    def check_expired(self, found: Expired, boundary: datetime, expected: LinesByRanking) -> None:
+    def check_expired(self, found: ExpiredInBlock, boundary: datetime, expected: LinesByRanking) -> None:
         """Checks expiries of the last block. `boundary`, `expected`: by the rule."""
         left = dict(expected)
         for sequence, event in found.events.items():

@@ -52,7 +52,13 @@ from projections.columns.enrolment import Enrolment, Totals
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
-from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals, Expired, is_reversed
+from projections.verification.block_checks import (
+    BlockChecks,
+    DifferenceCollector,
+    DueReversals,
+    ExpiredInBlock,
+    is_reversed,
+)
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
@@ -246,7 +252,7 @@ class TournamentVerification:
             self._checks.check_expired(found, boundary, expected)
         self._checks.expired.clear()
 
-    async def _expiring(self, found: Expired, boundary: datetime) -> LinesByRanking:
+    async def _expiring(self, found: ExpiredInBlock, boundary: datetime) -> LinesByRanking:
         """The lines that expire with the expiries of the last block, because of what is before them there. Raises
         LogForked."""
         board, tournament_id, upto = self._checks.board, self.progress.tournament_id, Sequence(found.first - 1)

@@ -136,11 +136,14 @@ async def appended_with_keys(
     database: Database, tournament_id: TournamentId, run: list[Event], name: str, data: Any
 ) -> Sequence:
     """Appends one block, in requests of one event or two, of which some have a key that was used before as well; what
-    is exact is one request, with its reversals."""
+    is exact is one request, with its reversals, and so are the points of a request in several rankings."""
     requests: list[Request] = []
     left = list(run)
     while left:
         size = len(left) if left[0].exact else data.draw(st.integers(1, 2))
+        parts = [one.part[1] if isinstance(one, PointsAdded) and one.part else 1 for one in left[:2]]
+        if max(parts) > 1:
+            size = parts[0]
         events, left = tuple(left[:size]), left[size:]
         key = data.draw(st.sampled_from([None, None, f"{name}-{len(requests)}", "é\N{FOX FACE}"]))
         if key == "é\N{FOX FACE}" and (name != "0" or any(r.idempotency_key == key for r in requests)):
