@@ -124,12 +124,12 @@ def _is_left_out(name: str, value: str) -> bool:
     """Raises StartupRefused."""
     if name in _TAKEN:
         return False
-    if not value or name in _LEFT_OUT or value in _LEFT_OUT_IF.get(name, ()):
-        return True
-    if name not in _LEFT_OUT_IF:
+    if name not in _LEFT_OUT | _LEFT_OUT_IF.keys():
         raise StartupRefused(
             f"The database's address has the parameter {name!r}, which libpq does not know; remove it."
         )
+    if not value or name in _LEFT_OUT or value in _LEFT_OUT_IF[name]:
+        return True
     if name == "target_session_attrs":
         raise StartupRefused(
             f"The database's address asks for {value!r}, but the service needs the primary; change it."

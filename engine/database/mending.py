@@ -43,17 +43,16 @@ _LACKING: Final = """
     ORDER BY name
 """
 _SEQUENCES: Final = """
-    SELECT sequencename AS name, min_value, max_value, coalesce(last_value, 0) AS last_id
+    SELECT sequencename AS name, coalesce(last_value, 0) AS last_id
     FROM pg_sequences
     WHERE schemaname = 'tallybook'
     ORDER BY sequencename
 """
-# The nodes of a distributed database number tokens and sessions in ranges of their own.
 _LAST_IDS: Final = {
-    "resource_id": "SELECT max(id) FROM block CROSS JOIN unnest(created) AS id WHERE id BETWEEN $1 AND $2",
-    "webhook_id": "SELECT max(webhook_id) FROM webhook WHERE webhook_id BETWEEN $1 AND $2",
-    "token_token_id_seq": "SELECT max(token_id) FROM token WHERE token_id BETWEEN $1 AND $2",
-    "session_session_id_seq": "SELECT max(session_id) FROM session WHERE session_id BETWEEN $1 AND $2",
+    "resource_id": "SELECT max(id) FROM block CROSS JOIN unnest(created) AS id",
+    "webhook_id": "SELECT max(webhook_id) FROM webhook",
+    "token_token_id_seq": "SELECT max(token_id) FROM token",
+    "session_session_id_seq": "SELECT max(session_id) FROM session",
 }
 """The last id that each sequence has drawn, as far as the tables show."""
 _MOVE: Final = "SELECT setval(format('tallybook.%I', $1::text)::regclass, $2)"
@@ -62,6 +61,8 @@ _MOVE: Final = "SELECT setval(format('tallybook.%I', $1::text)::regclass, $2)"
 async def mend(connection: Connection, migrations: list[str]) -> list[str]:
     """Restores rights as the `migrations`, all of the schema's, give them, and moves sequences behind the ids that
     exist. Returns what it has mended. `connection` is of the schema's owner, and migrates."""
+    if await form_of(connection) is not DatabaseForm.PLAIN:
+        return []  # Citus makes such a database from a plain one, rights and all
     async with connection.transaction():
         await connection.execute(_HERE)
         return [*await _restore_rights(connection, migrations), *await _move_sequences(connection)]
@@ -86,8 +87,6 @@ async def refuse_without_rights(connection: Connection, migrations: list[str]) -
 
 
 async def _restore_rights(connection: Connection, migrations: list[str]) -> list[str]:
-    if await form_of(connection) is not DatabaseForm.PLAIN:
-        return []
     before = await _rights(connection)
     for statement in (statement for sql in migrations for statement in _RIGHTS_OF_FILE.findall(sql)):
         await connection.execute(statement)
@@ -109,7 +108,7 @@ async def _move_sequences(connection: Connection) -> list[str]:
     moved = []
     for sequence in await connection.fetch(_SEQUENCES):
         name = sequence["name"]
-        last_id = await connection.fetchval(_LAST_IDS[name], sequence["min_value"], sequence["max_value"])
+        last_id = await connection.fetchval(_LAST_IDS[name])
         if last_id is not None and last_id > sequence["last_id"]:
             await connection.fetchval(_MOVE, name, last_id)
             moved.append(f"moved {name} from {sequence['last_id']} to {last_id}")

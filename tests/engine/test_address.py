@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 import pytest
 from structlog.testing import capture_logs
 
+from engine.database import migrator as migrator_module
+from engine.database import pool as pool_module
 from engine.database.address import in_drivers_terms
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
@@ -177,7 +179,11 @@ async def silent(folder: Path) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_host_that_never_answers_delays_others_only_once(dsn: str, tmp_path: Path) -> None:
+async def test_a_host_that_never_answers_delays_others_only_once(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (migrator_module, pool_module):
+        monkeypatch.setattr(module, "CONNECT_SECONDS_MAX", 3)
     async with silent(tmp_path), proxy(dsn) as second:
         address = second.dsn.replace("host=", f"host={tmp_path},").replace("5432", "5432,5432")
         assert await migrate(address) == []

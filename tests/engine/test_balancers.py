@@ -46,6 +46,7 @@ async def assert_refused(address: str) -> None:
         assert refusal.value.message == BALANCED
 
 
+@pytest.mark.long
 async def test_a_balancer_that_sends_reads_to_a_standby_is_refused(pair: tuple[Cluster, Cluster]) -> None:
     async with balancer(*pair) as between:
         await assert_refused(between.dsn)
