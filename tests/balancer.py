@@ -1,6 +1,6 @@
 """A balancer between the service and PostgreSQL, which sends reads to a standby as pgpool-II does by default.
 
-What changes a session or a transaction goes to both servers; so does nothing else. A SELECT goes to the standby, unless
+What changes a session or a transaction goes to both servers, and nothing else does. A SELECT goes to the standby, unless
 it names a volatile function or a system catalog, locks rows, or follows something else in its transaction.
 """
 
@@ -57,7 +57,7 @@ class _Session:
         start = await self._client[0].readexactly(int.from_bytes(await self._client[0].readexactly(4), "big") - 4)
         begin = (len(start) + 4).to_bytes(4, "big") + start
         theirs = await _answer(self._standby, begin)
-        key = next(message for message in theirs if message[:1] == b"K")  # by it, nothing tells it from PostgreSQL
+        key = next(message for message in theirs if message[:1] == b"K")  # so nothing tells it from PostgreSQL
         for message in await _answer(self._primary, begin):
             self._client[1].write(key if message[:1] == b"K" else message)
         while True:

@@ -31,7 +31,7 @@ FAULTS: Final = ("a service killed", "PostgreSQL killed", "a failover", "a resto
 
 # As OPERATIONS has it, after a restore.
 _SKIP_IDS: Final = """
-    SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, 0) + 1000000)
+    SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, min_value) + 1000000)
     FROM pg_sequences
     WHERE schemaname = 'tallybook'
 """
