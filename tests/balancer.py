@@ -1,7 +1,7 @@
 """A balancer between the service and PostgreSQL, which sends reads to a standby as pgpool-II does by default.
 
-What changes a session or a transaction goes to both servers, and nothing else does. A SELECT goes to the standby, unless
-it names a volatile function or a system catalog, locks rows, or follows something else in its transaction.
+What changes a session or a transaction goes to both servers, and nothing else does. A SELECT goes to the standby,
+unless it names a volatile function or a system catalog, locks rows, or follows something else in its transaction.
 """
 
 import asyncio
