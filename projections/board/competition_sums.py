@@ -39,7 +39,7 @@ _PAIR: Final = struct.Struct("=qq")
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
-_GIVEN_BYTES: Final = 70
+_GIVEN_BYTES: Final = 100
 
 
 class Expired(Protocol):
