@@ -52,6 +52,17 @@ _LEFT_OUT_IF: Final = {
     "oauth_scope": (),
 }
 """What can be left out only if it has one of these values, or none."""
+_DEMANDED_BY: Final = {
+    "channel_binding": "PGCHANNELBINDING",
+    "gssencmode": "PGGSSENCMODE",
+    "sslcertmode": "PGSSLCERTMODE",
+    "sslcrldir": "PGSSLCRLDIR",
+    "requirepeer": "PGREQUIREPEER",
+    "require_auth": "PGREQUIREAUTH",
+    "min_protocol_version": "PGMINPROTOCOLVERSION",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+}
+"""The variables of the environment by which libpq demands what the address does not speak of."""
 _STRICTEST: Final = "verify-full"
 _SETTING: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))\s*", re.ASCII)
 _ANOTHER_HOST: Final = (
@@ -75,6 +86,7 @@ def in_drivers_terms(address: str) -> str:
         found = _parameters(query)
     if "service" in found:
         found = _of_service(found.pop("service"), found.pop("servicefile", None)) | found
+    found = {name: value for name, of in _DEMANDED_BY.items() if (value := os.environ.get(of))} | found
     if found.get("ssl") == "true":
         found = {"sslmode": "require"} | found
         del found["ssl"]

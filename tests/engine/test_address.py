@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from engine.database import migrator as migrator_module
 from engine.database import pool as pool_module
-from engine.database.address import in_drivers_terms
+from engine.database.address import _DEMANDED_BY, _LEFT_OUT_IF, in_drivers_terms
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
 from engine.domain.errors import StartupRefused
@@ -33,13 +33,12 @@ class _Option(ctypes.Structure):
     ]
 
 
-def keywords() -> Iterator[tuple[str, str]]:
-    """What the libpq of the embedded PostgreSQL takes in addresses, and what it takes a parameter for without one."""
+def options_of_libpq() -> Iterator[_Option]:
+    """What the libpq of the embedded PostgreSQL takes in addresses."""
     library = ctypes.CDLL(str(_LIBPQ))
     library.PQconndefaults.restype = ctypes.POINTER(_Option)
     options = library.PQconndefaults()
-    for option in takewhile(lambda option: option.keyword, map(options.__getitem__, count())):
-        yield option.keyword.decode(), (option.compiled or b"").decode()
+    yield from takewhile(lambda option: option.keyword, map(options.__getitem__, count()))
 
 
 def taken(address: str) -> tuple[str, list[str]]:
@@ -56,7 +55,7 @@ def refused(address: str) -> str:
 
 
 def test_every_parameter_of_libpq_is_known_and_may_say_what_goes_without_saying() -> None:
-    known = dict(keywords())
+    known = {option.keyword.decode(): (option.compiled or b"").decode() for option in options_of_libpq()}
     assert len(known) > 45
     for name, usual in known.items():
         if name != "service":
@@ -95,6 +94,18 @@ def test_what_would_be_less_safe_without_is_refused(demand: str) -> None:
     assert name in sentence
     assert "a3k" not in sentence
     assert "s3cret" not in sentence
+
+
+def test_what_the_environment_demands_is_refused_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {option.keyword.decode(): (option.variable or b"").decode() for option in options_of_libpq()}
+    for name, variable in _DEMANDED_BY.items():
+        assert variables[name] == variable
+        with monkeypatch.context() as there:
+            there.setenv(variable, "everything")
+            assert name in refused("postgresql://db/x") or name == "target_session_attrs"
+            usual = next(iter(_LEFT_OUT_IF[name]), "")
+            assert taken(f"postgresql://db/x?{name}={usual}") == ("postgresql://db/x", [name])
+    assert set(_DEMANDED_BY) == {name for name in _LEFT_OUT_IF if variables.get(name)}
 
 
 def test_an_address_that_asks_for_a_standby_or_for_what_libpq_does_not_know_is_refused() -> None:
