@@ -47,10 +47,10 @@ def lines_at_once(
 
 def _at_once(state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime) -> "_Sums":
     sums, date = _Sums(state), declared_date(state, competition_id)
-    for points in added if date is not None else ():
+    for points in added:
         assert isinstance(points, events.PointsAdded)
-        assert date is not None
-        sums.stop(points, over_by(state.rankings[points.ranking_id], date, now))
+        if date is not None:
+            sums.stop(points, over_by(state.rankings[points.ranking_id], date, now))
     return sums
 
 

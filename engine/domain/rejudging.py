@@ -63,9 +63,9 @@ def may_have_made(command: Command, made: Items[Event]) -> bool:
 
 
 def _may_have_made_one(command: Command, event: Event) -> bool:
-    assert isinstance(command, commands.RegisterCompetitor | commands.ChangeCompetitor)
-    assert isinstance(event, Naming)
-    if command.parent_id != event.parent_id:
+    if not isinstance(command, commands.RegisterCompetitor | commands.ChangeCompetitor):
+        return False
+    if not isinstance(event, Naming) or command.parent_id != event.parent_id:
         return False
     if event.commitment is not UNSET or isinstance(command.name, UnsetType):
         return True

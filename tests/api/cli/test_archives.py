@@ -270,18 +270,23 @@ def rechained(file: Path, forge: Callable[[list[dict[str, Any]]], None]) -> None
     """Changes what the lines say, and makes all digests and sums again: what a thorough forger does."""
     parts = [json.loads(text.partition(b" ")[2]) for text in file.read_bytes().splitlines()]
     forge(parts)
+    file.write_bytes(b"".join(sealed(parts)))
+
+
+def sealed(parts: list[dict[str, Any]]) -> list[bytes]:
+    """The lines that say this, with all digests and sums made again."""
     manifest, *blocks = parts
     chained = digest.genesis(manifest["tournament_id"])
     for block in blocks:
         chained = digest.chain(chained, compact(block["events"]))
         block["digest"] = chained.hex()
     manifest["digest"] = chained.hex()
-    before, out = "0" * 64, b""
+    before, lines = "0" * 64, []
     for part in parts:
         text = compact(part)
         before = sha256(before.encode() + text).hexdigest()
-        out += before.encode() + b" " + text + b"\n"
-    file.write_bytes(out)
+        lines.append(before.encode() + b" " + text + b"\n")
+    return lines
 
 
 def compact(value: object) -> bytes:
