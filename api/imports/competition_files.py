@@ -107,8 +107,8 @@ class Scoring(Struct, frozen=True, kw_only=True):
 # ── From bytes to lines ─────────────────────────────────────────────────────────────────────────────────
 
 
-def read(text: str) -> tuple[list[str], list[Line]]:
-    """The columns of a file with this text, and its lines. Raises Unreadable."""
+def read(text: str, lines_max: int = IMPORT_COMPETITIONS_MAX) -> tuple[list[str], list[Line]]:
+    """The columns of a file with this text, and its lines, up to the limit. Raises Unreadable."""
     rows = csv_rows(text)
     _, first = next(rows, (1, []))
     columns = [column.strip() for column in first]
@@ -117,11 +117,9 @@ def read(text: str) -> tuple[list[str], list[Line]]:
             "The first line must name the columns, each once: date, participants and score, then any of group, "
             "location, and unities of the ranking."
         )
-    numbered = list(rows)
-    if len(numbered) > IMPORT_COMPETITIONS_MAX:
-        raise Unreadable(
-            f"The file has {len(numbered)} competitions; import at most {IMPORT_COMPETITIONS_MAX} at a time."
-        )
+    numbered = list(islice(rows, lines_max + 1))
+    if len(numbered) > lines_max:
+        raise Unreadable(f"There are more than {lines_max:,} lines after the first; import that many at a time.")
     wrong = [number for number, row in numbered if len(row) != len(columns)]
     if wrong:
         reason = "it has more or fewer fields than the first line has columns"
@@ -186,7 +184,7 @@ class Reader:
         if len(named) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must name at most {PARTICIPANTS_MAX} competitors"))
             raise Unacceptable("This line cannot be read.", faults)
-        participants = tuple((yield from collected(self._participants(named, faults))))
+        participants = yield from self._participants(named, faults)
         score = line.fields["score"].strip()
         goals = _goals(score, participants)
         of_columns = self._column_deltas(line, participants, len(named), faults)
@@ -206,12 +204,15 @@ class Reader:
             deltas=tuple(deltas),
         )
 
-    def _participants(self, named: list[str], faults: list[Fault]) -> Iterator[CompetitorId]:
+    def _participants(self, named: list[str], faults: list[Fault]) -> Steps[tuple[CompetitorId, ...]]:
+        found = []
         for name in named:
             try:
-                yield self._names.competitor(name)
+                found.append((yield from self._names.competitor_in_steps(name)))
             except (NotFound, Unacceptable) as refusal:
                 faults.append(Fault("participants", refusal.message))
+            yield
+        return tuple(found)
 
     def _column_deltas(
         self, line: Line, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]

@@ -9,8 +9,9 @@ with a hyphen or a dash between them.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cached_property
+from heapq import nlargest
 from typing import Final, TypeVar
 
 from api.http.forms import parse_id
@@ -29,6 +30,8 @@ COMPARED_MAX: Final = 5_000
 """Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
 UNKNOWN_COMPARED_MAX: Final = 10
 """Unknown names of one request or file for which similar ones are sought."""
+_SIMILAR_FROM: Final = 0.6
+"""As in `difflib.get_close_matches`, which would compare with all names without a pause."""
 _K = TypeVar("_K", bound=int)
 
 
@@ -45,12 +48,15 @@ class Names:
 
     def ranking(self, text: str) -> RankingId:
         rankings = self._board.rankings
-        return RankingId(
-            self._meant("ranking", text, rankings, lambda: _ids_by_name((i, r.name) for i, r in rankings.items()))
-        )
+        named = _ids_by_name((i, r.name) for i, r in rankings.items())
+        return RankingId(finished(self._meant("ranking", text, rankings, lambda: named)))
 
     def competitor(self, text: str) -> CompetitorId:
-        return CompetitorId(self._meant("competitor", text, self._board.competitors, lambda: self._competitors))
+        return finished(self.competitor_in_steps(text))
+
+    def competitor_in_steps(self, text: str) -> Steps[CompetitorId]:
+        meant = yield from self._meant("competitor", text, self._board.competitors, lambda: self._competitors)
+        return CompetitorId(meant)
 
     def read_competitors(self, texts: Iterable[str]) -> Steps[None]:
         """Reads the names of all competitors in steps, if one of the texts may be a name: there may be a million."""
@@ -66,7 +72,8 @@ class Names:
 
     def competition(self, text: str) -> CompetitionId:
         competitions = self._board.competitions
-        return CompetitionId(self._meant("competition", _with_dashes(text), competitions, lambda: self._competitions))
+        meant = self._meant("competition", _with_dashes(text), competitions, lambda: self._competitions)
+        return CompetitionId(finished(meant))
 
     def unity(self, ranking_id: RankingId, text: str) -> UnityId:
         """Raises NotFound also for a ranking that is not there."""
@@ -77,7 +84,7 @@ class Names:
         for unity_id, unity in unities.items():
             if unity.name == text.strip():
                 return unity_id
-        similar = "" if number else self._similar(text, [unity.name for unity in unities.values()])
+        similar = "" if number else finished(self._similar(text, [unity.name for unity in unities.values()]))
         raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.{similar}")
 
     def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
@@ -98,7 +105,7 @@ class Names:
 
     def _meant(
         self, what: str, text: str, those: Mapping[_K, object], named: Callable[[], Mapping[str, list[_K]]]
-    ) -> int:
+    ) -> Steps[int]:
         number = parse_id(text)
         if number is not None and number in those:
             return number
@@ -112,16 +119,23 @@ class Names:
             return ids[0]
         if number is not None:
             return number
-        raise NotFound(f"This tournament has no {what} {name!r}.{self._similar(name, all_named)}")
+        similar = yield from self._similar(name, all_named)
+        raise NotFound(f"This tournament has no {what} {name!r}.{similar}")
 
-    def _similar(self, unknown: str, names: Collection[str]) -> str:
+    def _similar(self, unknown: str, names: Collection[str]) -> Steps[str]:
         """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
         self._compared += 1
         if self._compared > UNKNOWN_COMPARED_MAX or len(names) > COMPARED_MAX:
             return ""
         by_folded = {name.casefold(): name for name in names if name}
-        found = get_close_matches(unknown.casefold(), by_folded, SIMILAR_MAX)
-        return f" Similar: {', '.join([repr(by_folded[folded]) for folded in found])}." if found else ""
+        compared, found = SequenceMatcher[str](b=unknown.casefold()), list[tuple[float, str]]()
+        for folded in by_folded:
+            compared.set_seq1(folded)
+            if min(compared.real_quick_ratio(), compared.quick_ratio()) >= _SIMILAR_FROM:
+                found.append((compared.ratio(), folded))
+            yield
+        nearest = nlargest(SIMILAR_MAX, [one for one in found if one[0] >= _SIMILAR_FROM])
+        return f" Similar: {', '.join([repr(by_folded[folded]) for _, folded in nearest])}." if nearest else ""
 
 
 def _with_dashes(name: str) -> str:

@@ -399,7 +399,8 @@ def take_result(ranking: Ranking, result: events.Delta) -> None:
     unity = ranking.unities[result.unity_id]
     before = unity.totals.get(result.competitor_id)
     after = mark_after(before, result.amount, unity.counts, unity.sort)
-    unity.totals.add(result.competitor_id, after - before)
+    if after != before:
+        unity.totals.add(result.competitor_id, after - before)
 
 
 def _raise_versions(

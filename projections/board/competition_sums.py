@@ -36,6 +36,7 @@ SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
 _Pairs: TypeAlias = bytearray | list[int]
 """Bytes, or a list of numbers if a sum is beyond 64 bits."""
 _PAIR: Final = struct.Struct("=qq")
+_BIGGEST: Final = 2**63
 _PAIR_BYTES: Final = 17
 _COMPETITOR_BYTES: Final = 140
 _REACHED_BYTES: Final = 130
@@ -100,6 +101,10 @@ class CompetitionSums:
         pairs = self._of(unity_id, competitor_id)
         if not pairs:
             return None
+        if isinstance(pairs, bytearray):  # nearly always the last one, or none
+            last, total = _PAIR.unpack_from(pairs, len(pairs) - _PAIR.size)
+            if last <= competition_id:
+                return total if last == competition_id else None
         place = _place(pairs, competition_id)
         if place == _number(pairs) or _pair(pairs, place)[0] != competition_id:
             return None
@@ -214,9 +219,10 @@ class CompetitionSums:
     ) -> None:
         for result in points.results:
             if result.competitor_id not in struck and result.unity_id in self._of_results:
-                before = self.sum(result.unity_id, result.competitor_id, competition_id) or 0
-                after = mark_after(before, result.amount, *self._of_results[result.unity_id])
-                self._add(result.unity_id, result.competitor_id, competition_id, after - before)
+                before = self.sum(result.unity_id, result.competitor_id, competition_id)
+                after = mark_after(before or 0, result.amount, *self._of_results[result.unity_id])
+                if after != before:
+                    self._add(result.unity_id, result.competitor_id, competition_id, after - (before or 0))
 
     def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
         of_unity = self._pairs.setdefault(unity_id, {})
@@ -224,11 +230,18 @@ class CompetitionSums:
         if pairs is None:
             of_unity[competitor_id] = bytearray(_PAIR.pack(competition_id, amount))
             self._pairs_count += 1
-        elif isinstance(pairs, bytearray) and _PAIR.unpack_from(pairs, len(pairs) - _PAIR.size)[0] < competition_id:
-            pairs += _PAIR.pack(competition_id, amount)
-            self._pairs_count += 1
-        else:
-            self._add_within(of_unity, competitor_id, competition_id, amount)
+            return
+        if isinstance(pairs, bytearray):
+            at = len(pairs) - _PAIR.size
+            last, total = _PAIR.unpack_from(pairs, at)
+            if last < competition_id:
+                pairs += _PAIR.pack(competition_id, amount)
+                self._pairs_count += 1
+                return
+            if last == competition_id and _BIGGEST > total + amount > -_BIGGEST:
+                _PAIR.pack_into(pairs, at, last, total + amount)
+                return
+        self._add_within(of_unity, competitor_id, competition_id, amount)
 
     def _add_within(
         self,

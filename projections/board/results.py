@@ -117,13 +117,14 @@ class Results:
         if event.competition_id is not None:
             self._competitions.add(event.competition_id)
         self._count += len(event.results)
+        named = {delta.unity_id for delta in event.results}
+        for unity_id in named:
+            self._counts[unity_id], self._signs[unity_id] = unities[unity_id].counts, unities[unity_id].better
         for line, delta in enumerate(event.results):
-            unity = unities[delta.unity_id]
-            self._counts[delta.unity_id], self._signs[delta.unity_id] = unity.counts, unity.better
-            named = delta.unity_id, delta.competitor_id
-            self._add(named, self._number(delta.unity_id, sequence, line, delta.amount))
+            number = self._number(delta.unity_id, sequence, line, delta.amount)
+            self._add((delta.unity_id, delta.competitor_id), number)
         if took_place is not None:
-            for unity_id in {delta.unity_id for delta in event.results}:
+            for unity_id in named:
                 if (expiry := unities[unity_id].expiry) is not None:
                     heappush(self._expiring, (expiry.expires_at(took_place), sequence, unity_id))
 

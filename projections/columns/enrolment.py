@@ -175,7 +175,7 @@ class Enrolment(Collection[CompetitorId]):
         million competitors it takes half a second of processor time, but only after a million returns. These take at
         least a hundred requests, each removing and adding 10,000.
         """
-        if self._vacant <= len(self._place_of) + VACANT_SPARE:
+        if self._vacant <= len(self._places) - self._vacant + VACANT_SPARE:  # everybody has one place
             return
         before = self._places
         self._places, self._enrolled, self._vacant = array("q"), 0, 0

@@ -117,7 +117,7 @@ async def timeline(
             await past.time_slices.work(timeline.follow(events))
             if timeline.deltas > TIMELINE_DELTAS_MAX:
                 raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
-    return timeline.steps
+        return await in_time_slices(timeline.steps())
 
 
 async def series(

@@ -2,11 +2,12 @@
 names of rankings and unities, and idempotency keys that clients chose. An erasure does not remove them.
 
 Pure. A name is found in any case, also as a part of a word: `Ann` in `ann-7`, and in `planned`. Letters are compared
-one by one, so `ß` is not `ss`. PostgreSQL searches the log with the same patterns to find the events.
+one by one, so `ß` is not `ss`. PostgreSQL finds the events by patterns with the same meaning.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -43,36 +44,67 @@ class Mentions(Struct, frozen=True):
 
 
 class Sought(Struct, frozen=True):
-    """The patterns to search for, one for texts and one for the JSON of bodies. They are regular expressions with the
-    same meaning in Python and PostgreSQL."""
+    """The `names` to search for, and the patterns with which PostgreSQL finds them, one for texts and one for the JSON
+    of bodies."""
 
+    names: tuple[str, ...]
     in_texts: str
     in_bodies: str
 
     def mentions(self, events: Iterable[Mentioning]) -> Iterator[Mention | None]:
         """The mentions in these events. None is a pause for other work."""
-        found = re.compile(self.in_texts).search
+        keyed = [(name, name.translate(_KEYS)) for name in self.names]
         for event in events:
             yield None
             for field, text in _texts(event):
-                if name := found(text):
-                    words = text[max(name.start() - _AROUND, 0) : name.end() + _AROUND]
+                first: tuple[int, int] | None = None
+                keys = text.translate(_KEYS)
+                for name, its_keys in keyed:
+                    start = keys.find(its_keys)
+                    while start >= 0 and not _is_at(text, start, name):
+                        yield None
+                        start = keys.find(its_keys, start + 1)
+                    if start >= 0 and (first is None or start < first[0]):
+                        first = start, start + len(name)
+                if first is not None:
+                    words = text[max(first[0] - _AROUND, 0) : first[1] + _AROUND]
                     yield Mention(event.sequence, event.kind, field, words)
 
 
 def sought(names: Iterable[str]) -> Sought | None:
-    """The patterns for all names that a competitor had; None: the names have been erased."""
-    last = [*dict.fromkeys(names)][-NAMES_MAX:]
+    """All names that a competitor had; None: they have been erased."""
+    last = tuple([*dict.fromkeys(names)][-NAMES_MAX:])
     if not last:
         return None
     in_texts = "|".join(["".join(map(_any_case, name)) for name in last])
     in_bodies = "|".join(["".join(map(_any_case, _escaped(name))) for name in last])
-    return Sought(in_texts, in_bodies)
+    return Sought(last, in_texts, in_bodies)
 
 
+class _Keys(dict[int, str]):
+    """For each letter a key that its cases have as well, so a text can contain a name only where it contains its keys.
+    The keys of other letters may be the same."""
+
+    def __missing__(self, letter: int) -> str:
+        return chr(letter).upper().casefold()[0]
+
+
+_KEYS: Final = _Keys()
+
+
+def _is_at(text: str, start: int, name: str) -> bool:
+    return all(one in _cases(letter) for one, letter in zip(text[start : start + len(name)], name, strict=True))
+
+
+@lru_cache(maxsize=1_000)
+def _cases(letter: str) -> Collection[str]:
+    cases = letter, letter.lower(), letter.upper(), letter.title(), letter.casefold()
+    return {one for one in cases if len(one) == 1}
+
+
+@lru_cache(maxsize=1_000)
 def _any_case(letter: str) -> str:
-    cases = {letter, letter.lower(), letter.upper(), letter.title(), letter.casefold()}
-    single = sorted(one for one in cases if len(one) == 1)
+    single = sorted(_cases(letter))
     return re.escape(letter) if len(single) == 1 else f"[{''.join(single)}]"
 
 

@@ -7,6 +7,10 @@ undone or completely taken back are in no step.
 from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +27,9 @@ from projections.past.history import Reversal
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import give_totals
 
+_SORTED_TOGETHER: Final = 1_000
+_IN_TIME: Final = itemgetter(0, 1, 2)
+
 
 class TimelineStep(Struct, frozen=True):
     """The points that took place at `at`. `deltas` and `results`: by competitor and unity, the changes of stored
@@ -35,7 +42,7 @@ class TimelineStep(Struct, frozen=True):
     sequence: Sequence
     deltas: dict[tuple[CompetitorId, UnityId], int]
     results: dict[tuple[CompetitorId, UnityId], int]
-    competitions: list[CompetitionId]
+    competitions: dict[CompetitionId, None]
     is_dated: bool
     is_expiry: bool = False
 
@@ -72,11 +79,10 @@ class Timeline:
                     self._take(recorded, event)
             yield
 
-    @property
-    def steps(self) -> list[TimelineStep]:
-        """In order of time."""
-        self._take_results()
-        self._take_expired()
+    def steps(self) -> Generator[None, None, list[TimelineStep]]:
+        """In order of time. Pauses for other work."""
+        yield from self._take_results()
+        yield from self._take_expired()
         told = [one for one in self._steps.values() if one.competitions or one.results or any(one.deltas.values())]
         return sorted(told, key=lambda one: one.at)
 
@@ -104,32 +110,38 @@ class Timeline:
                 named = line.competitor_id, line.unity_id
                 deltas[named] = deltas.get(named, 0) + line.amount
                 self._expired.append((until, recorded, line))
-        competitions = [] if before is None else before.competitions
+        competitions = {} if before is None else before.competitions
         if isinstance(event, PointsAdded) and event.results:
             for result in counting_of(self._board, event).results:
                 number = len(self._results)
                 self._results.append((at, False, number, recorded, result))
                 if result.unity_id in expiring:
                     self._results.append((expiring[result.unity_id], True, number, recorded, result))
-        if event.competition_id is not None and event.competition_id not in competitions:
-            competitions.append(event.competition_id)
+        if event.competition_id is not None:
+            competitions[event.competition_id] = None
         self._steps[at] = TimelineStep(
             at, recorded.recorded_at, recorded.sequence, deltas, results, competitions, date is not None
         )
 
-    def _take_expired(self) -> None:
+    def _take_expired(self) -> Generator[None, None, None]:
         """Adds the steps at which points expired."""
         for at, recorded, delta in self._expired:
             if at <= self._limit:
                 self._change(at, recorded, delta, -delta.amount)
+            yield
         self._expired.clear()
 
-    def _take_results(self) -> None:
+    def _take_results(self) -> Generator[None, None, None]:
         """Adds to each step the effect of results that started or ended then. At any time, the total is the best of the
         counting results, or the last one in the order of the log."""
         unities = self._board.rankings[self._ranking_id].unities
         counting: dict[tuple[CompetitorId, UnityId], PassingResults] = {}
-        for at, ends, number, recorded, result in sorted(self._results, key=lambda one: one[:3]):
+        results, runs = iter(self._results), []
+        while run := sorted(islice(results, _SORTED_TOGETHER), key=_IN_TIME):
+            runs.append(run)
+            yield
+        for at, ends, number, recorded, result in merge(*runs, key=_IN_TIME):
+            yield
             unity, named = unities[result.unity_id], (result.competitor_id, result.unity_id)
             its = counting.setdefault(named, PassingResults(unity.counts, unity.sort))
             before = its.mark()
@@ -153,7 +165,7 @@ class Timeline:
     def _change(self, at: datetime, recorded: Recorded, line: Delta, by: int) -> None:
         step = self._steps.get(at)
         if step is None:
-            step = TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, {}, [], is_dated=False, is_expiry=True)
+            step = TimelineStep(at, recorded.recorded_at, recorded.sequence, {}, {}, {}, is_dated=False, is_expiry=True)
         named = line.competitor_id, line.unity_id
         step.deltas[named] = step.deltas.get(named, 0) + by
         self._steps[at] = step
@@ -213,7 +225,7 @@ def _replayed(
         deltas = tuple([Delta(who, unity_id, amount) for (who, unity_id), amount in step.deltas.items()])
         cause = next((one for one in step.competitions if her in _participants(board, one)), None)
         if cause is None and her is not None and len(step.competitions) == 1:
-            cause = step.competitions[0]
+            (cause,) = step.competitions
         event = PointsAdded(ranking_id=ranking_id, competition_id=cause, deltas=deltas)
         yield Recorded(Sequence(number), step.at, OPERATOR, None, event)
 

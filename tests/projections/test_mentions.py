@@ -1,6 +1,7 @@
 """Where people wrote the name of a competitor: every such text is found, in any case, by Python and by PostgreSQL."""
 
 import re
+import sys
 from random import Random
 from typing import Any, Final, get_args, get_type_hints
 
@@ -13,7 +14,7 @@ from engine.database.pool import Database
 from engine.domain.events import Event
 from engine.domain.terms import Sequence
 from engine.log.reading import Mentioning
-from projections.past.mentions import KEY_FIELD, NAMES_MAX, TEXTS, Mention, sought
+from projections.past.mentions import _KEYS, KEY_FIELD, NAMES_MAX, TEXTS, Mention, _cases, sought
 
 NOT_WRITTEN_BY_PEOPLE: Final = {
     *("slug", "zone", "language", "accent", "logo"),  # of a tournament
@@ -118,3 +119,20 @@ async def test_postgresql_finds_the_same(database: Database, seed: int) -> None:
             said = ["".join(random.choices(LETTERS, k=random.randint(0, 8))) for _ in range(20)]
             said += [one + name + two for one, two in zip(said[:10], said[10:], strict=True)]
             await check(name, [*said, *map(str.swapcase, said)])
+
+
+def test_the_cases_of_every_letter_have_the_same_key() -> None:
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        if letter.lower() == letter.upper() == letter.casefold():
+            continue
+        assert {_KEYS[ord(one)] for one in _cases(letter)} == {_KEYS[ord(letter)]}
+
+
+def test_others_get_their_turn_between_two_places_where_a_name_might_be() -> None:
+    """`ß` has the key of `s`, but is no case of it; patterns for so many long names took half a second to make."""
+    wanted = sought(["s" * 200 + f"{n}" for n in range(NAMES_MAX)])
+    assert wanted is not None
+    told = event({"reason": "ß" * 200 + "7" + "s" * 200 + "9"})
+    pauses = list(wanted.mentions([told]))
+    assert [one.text for one in pauses if one] == ["ß" * 39 + "7" + "s" * 200 + "9"]
+    assert pauses.count(None) > 1

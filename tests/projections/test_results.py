@@ -1,6 +1,8 @@
 """Unities that count the best or the last result, beside a model that is written from the documentation alone: a line
 counts if its event is not undone, its competition not voided, and its competitor not struck there."""
 
+import sys
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
@@ -14,12 +16,23 @@ from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.rejudging import impossible
 from engine.domain.steps import finished
-from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.terms import (
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    Counts,
+    RankingId,
+    Sequence,
+    Sort,
+    TournamentId,
+    UnityId,
+)
 from engine.log import codec
 from projections.board.board import Board, Revisions, fold, give_results, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
+from projections.board.results import Results, noting
 from projections.board.standing import standings
 from projections.live.given_results import _Reading
 from projections.past.comparison import without
@@ -332,7 +345,7 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
 
 def kept_by(timeline: Timeline, on: datetime) -> dict[tuple[CompetitorId, UnityId], int]:
     totals: dict[tuple[CompetitorId, UnityId], int] = {}
-    for step in timeline.steps:
+    for step in finished(timeline.steps()):
         if step.at <= on:
             for named, delta in step.deltas.items():
                 totals[named] = totals.get(named, 0) + delta
@@ -390,3 +403,67 @@ def folded(run: Iterable[Recorded]) -> Board:
     for recorded in run:
         fold(board, Revisions(), recorded)
     return board
+
+
+# ── Many results at once ────────────────────────────────────────────────────────────────────────────────
+
+MANY: Final = 1_000
+CALLS_MAX: Final = 13
+"""Python functions that are entered to fold a result. Nobody else has a turn while a block of 10,000 is folded."""
+
+
+def many_at_once() -> list[Recorded]:
+    """A ranking in which all get a result in the same competition, twice; the first who reached it stands ahead."""
+    ids = tuple(map(CompetitorId, range(1, MANY + 1)))
+    ranking_id, best, race = RankingId(1), UnityId(11), CompetitionId(21)
+    first = events.Criterion(unity_id=best, first=True)
+
+    def given(result: int) -> Event:
+        scored = tuple([events.Scored(one, best, result) for one in ids])
+        return events.PointsAdded(ranking_id=ranking_id, competition_id=race, deltas=(), results=scored)
+
+    return recorded_of(
+        [
+            *[events.CompetitorRegistered(competitor_id=one, name=f"{one}") for one in ids],
+            events.RankingCreated(
+                ranking_id=ranking_id,
+                name="All",
+                participants=ids,
+                main_unity_id=best,
+                main_unity_name="best",
+                main_unity_counts=Counts.BEST,
+            ),
+            events.ClassificationDeclared(ranking_id=ranking_id, criteria=(first,)),
+            events.CompetitionAdded(competition_id=race, group_id=1, participants=ids, started_at=BEGIN),
+            given(5),
+            given(7),
+        ]
+    )
+
+
+def test_folding_many_results_enters_few_functions_for_each() -> None:
+    *before, last = many_at_once()
+    board, ranking_id = folded(before), RankingId(1)
+    sums, results = CompetitionSums(), Results()
+    finished(counting(sums, ranking_id, before, left_out(board, ranking_id, None)))
+    finished(noting(results, board.rankings[ranking_id].unities, ranking_id, before))
+    give_sums(board, ranking_id, sums)
+    give_results(board, ranking_id, results)
+    entered: Counter[str] = Counter()
+    sys.setprofile(lambda _frame, what, _: entered.update([what]))
+    try:
+        fold(board, Revisions(), last)
+    finally:
+        sys.setprofile(None)
+    assert shown_on(board, (ranking_id, UnityId(11), CompetitorId(1))) == 7
+    assert entered["call"] <= CALLS_MAX * MANY
+
+
+def test_others_get_their_turn_while_results_are_put_in_order_of_time() -> None:
+    run = many_at_once()
+    timeline = Timeline(folded(run), RankingId(1))
+    finished(timeline.follow(run))
+    turns = 0
+    for _ in timeline.steps():
+        turns += 1
+    assert turns >= 2 * MANY

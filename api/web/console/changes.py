@@ -22,6 +22,7 @@ from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
 from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
+from api.interface.rendering import encode
 from api.web.console.inputs import LOGO_FIELD, Option
 from engine.domain.errors import Fault
 from engine.domain.presentation import LANGUAGES
@@ -94,29 +95,35 @@ def _named_competitor(board: Board, ids: PathIds) -> Beginning:
 
 
 def _competition(board: Board, ids: PathIds) -> Beginning:
+    """Of more participants than a form offers, it takes the performances as JSON, and the id of the winner."""
     found = competition_of(board, ids["competition_id"])
+    is_short = len(found.participants) <= CHOSEN_MAX
     given = {"started_at": "" if found.date is None else timestamp(found.date), "location": found.location}
     if isinstance(found.result, str):
         given["result"] = found.result
+    elif found.result is not None and not is_short:
+        given["result"] = encode(found.result).decode()
     elif found.result is not None:
         given |= {f"result[{one}]": text for one, text in found.result.items()}
     if found.winner_id is not None:
         given["winner"] = str(found.winner_id)
-    names = [(one, board.competitors[one].name) for one in found.participants]
+    names = [(one, board.competitors[one].name) for one in found.participants] if is_short else []
     winners = [Option("", ""), *[Option(str(one), name) for one, name in names]]
     fields: list[Field] = []
     for field in RECORD.fields:
         if field.name != "result":
             fields.append(field)
-        elif len(names) <= SCORE_PARTICIPANTS_MAX:
+        elif len(found.participants) <= SCORE_PARTICIPANTS_MAX:
             fields.append(Field("result", field.type, "the score"))
+        elif not is_short:
+            fields.append(Field("result", field.type, "the performances by id, as JSON"))
         else:
             fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in names]
     return Beginning(
         about=competition_text(board, found),
         given=given,
         if_match=_tag(own_tag(found)),
-        options={"winner": winners},
+        options={"winner": winners} if is_short else {},
         fields=tuple(fields),
     )
 

@@ -30,7 +30,6 @@ from api.web.console.frame import Viewer, tournament_address
 from api.web.console.import_page import CSV, STEP, import_page, items_form, look_page
 from api.web.console.import_page import read as read_lines
 from api.web.console.inputs import KEY, Filling, new_key
-from api.web.page import number_text
 from engine.domain.errors import Fault, NotFound, TallybookError, Unacceptable, Unreadable
 from engine.domain.terms import RankingId
 from engine.process.time_slices import in_time_slices
@@ -159,9 +158,9 @@ def _to_nobody(_done: int, _of: int) -> None:
 
 def _read_competitions(board: Board, ranking_id: RankingId, form: Form) -> tuple[Reader, list[Line]]:
     """The reader and the lines of what was sent. Raises Unreadable and Unacceptable."""
-    columns, lines = read_competitions(form.get(CSV, "").removeprefix("\ufeff"))
-    if not 0 < len(lines) <= PASTED_COMPETITIONS_MAX:
-        raise Unreadable(f"The text must have from 1 to {number_text(PASTED_COMPETITIONS_MAX)} lines after the first.")
+    columns, lines = read_competitions(form.get(CSV, "").removeprefix("\ufeff"), PASTED_COMPETITIONS_MAX)
+    if not lines:
+        raise Unreadable("There are no lines after the first.")
     try:
         return Reader(board, ranking_id, columns, competition_import_pages.scoring_of(form)), lines
     except NotFound as error:

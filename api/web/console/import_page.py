@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from collections.abc import Sequence as Items
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, json
@@ -49,7 +50,7 @@ def read(board: Board, text: str) -> Steps[ImportedText]:
     columns = [column.strip() for column in first]
     if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*_COLUMNS}:
         raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
-    numbered = list(rows)
+    numbered = list(islice(rows, ITEMS_MAX + 1))
     if not 0 < len(numbered) <= ITEMS_MAX:
         raise Unreadable(f"The text must have from 1 to {number_text(ITEMS_MAX)} lines after the first.")
     wanted = {field.strip() for _, row in numbered for field in row}

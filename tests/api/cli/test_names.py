@@ -1,6 +1,7 @@
 """Names in the place of ids: whatever is unique is found by its name, and what is not is refused with the ids."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -181,6 +182,14 @@ def test_an_unknown_name_is_not_compared_with_too_many_others() -> None:
         Names(board_of(["Ann", *others])).competitor("ann")
     with pytest.raises(NotFound, match=r"no competitor 'ann'\.$"):
         Names(board_of(["Ann", *others, "Bob"])).competitor("ann")
+
+
+def test_others_get_their_turn_between_two_names_that_are_compared() -> None:
+    turns = 0
+    with suppress(NotFound):
+        for _ in Names(board_of([f"{'ab' * 100}{n}" for n in range(50)])).competitor_in_steps("ab" * 100):
+            turns += 1
+    assert turns == 50
 
 
 def test_no_more_than_some_unknown_names_are_compared() -> None:

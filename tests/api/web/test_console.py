@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from html import unescape
 from io import BytesIO
@@ -16,13 +16,16 @@ import pytest
 from api.desk import desk
 from api.http import auth
 from api.http.auth import Scope
+from api.imports import competition_files
+from api.interface.cells import csv_rows
 from api.interface.declarations import name_of
 from api.interface.fields import Empty
-from api.web.console import lists_pages
+from api.web.console import changes, import_page, lists_pages
 from api.web.console.change_page import LOOK
 from api.web.console.changes import CONSOLE_CHANGES, Beginning
+from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
 from api.webhooks.webhooks import add_webhook
-from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
+from engine.domain.terms import ITEMS_MAX, OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log.registry import tournament_named
 from engine.process import time_slices
 from engine.process.time_slices import TimeSlice
@@ -768,6 +771,27 @@ async def test_others_get_their_turns_however_much_is_imported(
     assert next(turns) >= len(season.ids) + (0 if what == "competitors" else 50)
 
 
+@pytest.mark.parametrize("page", ["/competitors/import", "/rankings/{ranking_id}/import"])
+async def test_no_more_lines_are_read_than_an_import_may_have(
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    rows = count()
+
+    def counted(text: str) -> Iterator[tuple[int, list[str]]]:
+        for row in csv_rows(text):
+            next(rows)
+            yield row
+
+    for module in (import_page, competition_files):
+        monkeypatch.setattr(module, "csv_rows", counted)
+    form, action = form_of(await visitor.page(at(season, page.format(ranking_id=season.ranking_id))))
+    first = "name" if "competitors" in page else "date,participants,score"
+    refused = await visitor.post(action, form | {"csv": f"{first}\n" + "too,few\n" * 20_000})
+    assert refused.status == 400
+    assert len(refused.body) < 20_000 * len("too,few\n") + 10_000
+    assert next(rows) <= 1 + max(ITEMS_MAX, PASTED_COMPETITIONS_MAX) + 1
+
+
 async def test_times_of_a_tournament_are_shown_in_its_zone(visitor: Visitor, season: Season) -> None:
     await visitor.fill(at(season, "/presentation"), {"zone": "Europe/Berlin"})
     page = at(season, f"/rankings/{season.ranking_id}/import")
@@ -830,6 +854,26 @@ async def test_an_import_that_was_voided_by_hand_can_be_undone_and_imported_agai
     assert (await visitor.post(action, form)).status == 303
     assert "Undo it" not in await visitor.page(at(season, f"/imports/{name}/undo"))
     assert "1 would be imported." in words((await visitor.fill(page, corrected)).body.decode())
+
+
+async def test_of_too_many_participants_a_form_takes_the_performances_as_json(
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "CHOSEN_MAX", 2)
+    page = at(season, f"/competitions/{season.competition_id}/record")
+    form, action = form_of(await visitor.page(page))
+    assert not any(name.startswith("result[") for name in form)
+    ada, ben = season.ids[:2]
+    recorded = await visitor.post(action, form | {"result": json.dumps({ada: "9.8", ben: "9.9"}), "winner": ada})
+    assert recorded.status == 303
+    path = f"competitions/{season.competition_id}.json"
+    competition = (await season.client.get(path)).json["competition"]
+    assert [(one["competitor_id"], one["result"]) for one in competition["participants"][:2]] == [
+        (ada, "9.8"),
+        (ben, "9.9"),
+    ]
+    assert await visitor.fill(page, {}) is not None
+    assert (await season.client.get(path)).json["competition"]["participants"] == competition["participants"]
 
 
 async def test_a_strike_is_looked_at_before_it_is_done(visitor: Visitor, season: Season, log: Log) -> None:
