@@ -127,7 +127,7 @@ def main() -> int:
 
 
 def _all_of(minutes: float) -> list[str]:
-    names = [*map(str, sorted(CASES)), *(f"{_CONTROL}{name}" for name in CONTROLS)]
+    names = [*map(str, sorted(CASES)), *(f"{_CONTROL}{name}" for name in sorted(CONTROLS))]
     return [*names, "simulation", *(["soak"] if minutes else [])]
 
 
@@ -251,7 +251,7 @@ def _tables(results: Results) -> str:
         told = _told(results.get(str(number)), runs.get(str(number), ""))
         lines.append(f"| {number} | **{of.name}**: {of.injection} | {of.invariants} | {told} |")
     lines += ["", "| broken on purpose | what the check found |", "|---|---|"]
-    for name, one in CONTROLS.items():
+    for name, one in sorted(CONTROLS.items()):
         key = f"{_CONTROL}{name}"
         lines.append(f"| {one.what} | {_found(results.get(key))}{runs.get(key, '')} |")
     for name in ("simulation", "soak"):
