@@ -102,8 +102,11 @@ class Doors:
             page, told = [await self._get(f"{below}?ranking={ranking}") for below in ("", "/table.json")]
             assert page.status == 200, page.body
             for cells, line in zip(lines_of(page.body.decode()), told.json["lines"], strict=True):
-                values = [cell[0].replace("\N{MINUS SIGN}", "-") if cell else None for cell in cells]
-                assert (values[0], values[-len(line["values"]) :]) == (str(line["position"]), line["values"])
+                first, *others = cells[-len(line["values"]) :]
+                if first == [line["gained"]]:  # the value before it was left out
+                    first = []
+                values = [cell[0].replace("\N{MINUS SIGN}", "-") if cell else None for cell in (first, *others)]
+                assert (cells[0], values) == ([str(line["position"])], line["values"])
 
     async def compare_past(self, moment: Moment) -> None:
         query = f"?at_sequence={moment.upto}{_on(moment)}"
