@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test lint types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript generators vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -93,6 +93,15 @@ typescript: $(VENV)/.installed-dev
 	@command -v npm > /dev/null || { echo "make typescript needs node 20 or later, with npm, and finds none."; exit 1; }
 	npm --prefix clients/typescript ci --ignore-scripts --no-audit --no-fund
 	$(BIN)/pytest tests/api/clients/test_typescript.py
+
+# Has generators make clients from the document of a running service, compiles them, and makes a round trip with each;
+# then compares the documented story with the document. It needs npm, java, and Debian's golang-go and
+# golang-gopkg-validator.v2-dev. ONLY=orval tries one.
+generators: typescript
+	$(PYTHON) -m venv clients/generators/.venv
+	clients/generators/.venv/bin/pip install --quiet --disable-pip-version-check -r clients/generators/requirements.txt
+	npm --prefix clients/generators ci --ignore-scripts --no-audit --no-fund
+	$(BIN)/python -m tests.api.clients.generators $(ONLY)
 
 # Fetches the libraries of the pages again, at the versions that the vendor.json files name, and writes their checksums.
 # It needs npm, which runs nothing of them.

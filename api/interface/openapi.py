@@ -387,7 +387,7 @@ def _of_query(field: Field) -> Document:
 
 def _body(operation: Write) -> Document:
     schemas: list[Document] = [{"$ref": SCHEMAS + name} for name in _bodies(operation)]
-    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
     return {"required": any(field.required for field in operation.fields), "content": {JSON: {"schema": schema}}}
 
 

@@ -287,17 +287,18 @@ def _declared() -> dict[str, tuple[str, str]]:
 # ── What is answered ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def told(service: Service) -> AsyncIterator[Example]:
-    """Runs all steps, one after the other, against a service whose database counts from one."""
-    opened = await open_tournament(service.desk, TOURNAMENT_NAME)
+async def told(service: Service, address: str = "", *, streams: bool = True) -> AsyncIterator[Example]:
+    """Runs all steps, one after the other, against a service whose database counts from one. `address`: of a proxy in
+    front of it. Without `streams`, those steps are left out."""
+    opened, address = await open_tournament(service.desk, TOURNAMENT_NAME), address or service.url
     kept: dict[str, str] = {
-        "HOST": service.url,
-        "TOURNAMENT": f"{service.url}/tournament/{opened.slug}",
-        "BOARD": f"{service.url}/board/{opened.slug}",
+        "HOST": address,
+        "TOURNAMENT": f"{address}/tournament/{opened.slug}",
+        "BOARD": f"{address}/board/{opened.slug}",
         "TOKEN": await make_token(service.database, tournament_ids=[opened.tournament_id]),
     }
     async with _webhook(service, opened.tournament_id):
-        for step in STORY:
+        for step in STORY if streams else [step for step in STORY if not step.lines]:
             status, headers, body = await _run(command_of(step), kept, lines=step.lines)
             keeps = {name: _at(json.loads(body), where) for name, where in step.keeps.items()}
             kept |= {name: str(value) for name, value in keeps.items()}
@@ -379,7 +380,7 @@ def kept_examples() -> list[Example]:
 
 async def record() -> None:
     """Writes them again. Those that are the same stay as they are."""
-    async with _fresh() as service:
+    async with fresh() as service:
         found = [example async for example in told(service)]
     kept = [(settled(example), example) for example in kept_examples()] if RECORDED.exists() else []
     found = [next((before for same, before in kept if same == settled(new)), new) for new in found]
@@ -387,7 +388,7 @@ async def record() -> None:
 
 
 @asynccontextmanager
-async def _fresh() -> AsyncIterator[Service]:
+async def fresh() -> AsyncIterator[Service]:
     """A service on a database of its own."""
     with TemporaryDirectory() as folder:
         async with embedded_postgres(Path(folder) / "pg") as cluster:

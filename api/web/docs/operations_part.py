@@ -74,7 +74,7 @@ def _taken(operation: Document, schemas: Document) -> Html:
     rows = [_field(one, "query") for one in parameters if one["in"] == "query"]
     if "requestBody" in operation:
         schema = operation["requestBody"]["content"][JSON]["schema"]
-        one, *items = [schemas[its["$ref"].rpartition("/")[2]] for its in schema.get("anyOf", [schema])]
+        one, *items = [schemas[its["$ref"].rpartition("/")[2]] for its in schema.get("oneOf", [schema])]
         fields = [(one, ""), *[(alternative, "in place of all other fields") for alternative in items]]
         rows += [
             _field(

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createClient } from "./generated/client/index.js";
-import { addPoints, createRanking, registerCompetitor, showStandings, voidCompetition } from "./generated/index.js";
+import {
+  addPoints,
+  createRanking,
+  listCompetitors,
+  registerCompetitor,
+  showStandings,
+  voidCompetition,
+} from "./generated/index.js";
 
 function needed(name: string): string {
   const value = process.env[name];
@@ -54,6 +61,13 @@ const shown = await showStandings({
   throwOnError: true,
 });
 assert.deepEqual(shown.data.ranking.unities[0]?.competitors_ranking, [{ competitor_id: ana.id, position: 1, total: 3 }]);
+
+for (let after = 0, page = 0; page < 2; page++) {
+  const query = { per_page: 1, after };
+  const listed = await listCompetitors({ client, path: { tournament }, query, throwOnError: true });
+  assert.equal(listed.data.competitors.competitor.length, page === 0 ? 1 : 0);
+  after = listed.data.competitors.next ?? ana.id;
+}
 
 const refused = await voidCompetition({ client, path: { tournament, competition_id: 1 }, headers: keyed() });
 assert.equal(refused.error?.status, 404);
