@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types compiled suite long model fuzz campaign bench million docs dump wheel installed typescript generators vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test lint types compiled suite long model stalls fuzz campaign bench million docs dump wheel installed typescript generators vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -52,6 +52,11 @@ model: $(VENV)/.installed-dev
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev
 	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verification.py -k no_clean_history
+
+# How long each operation and page holds up the others, at the documented limits and at a tenth of them: some ten minutes on
+# an idle machine. ONLY=import asks what has this in its name; SCALE=tenth only there. `make test` has a share.
+stalls: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.stalls $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
 # Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
 # examples of hostile text in every field.

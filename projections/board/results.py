@@ -38,6 +38,7 @@ _AT_BITS: Final = 63 + _LINE_BITS
 _RESULT_BITS: Final = RESULT_MAX.bit_length() + 1
 _LIST_MAX: Final = 1_000
 """The most results of one competitor that are kept as a list. Beyond it, they are kept in leaves."""
+_FEW: Final = 50
 _RESULT_BYTES: Final = 390
 _COMPETITOR_BYTES: Final = 200
 
@@ -84,8 +85,11 @@ class Results:
         earliest among equal ones; if the last result counts, the last one comes first."""
         numbers: Iterable[int] = self._numbers.get((unity_id, competitor_id), ())
         is_last, sign = self._counts.get(unity_id) is Counts.LAST, self._signs.get(unity_id, 1)
-        back = sorted([self._number(unity_id, *line) for line in given_back])
-        for number in merge(numbers, back) if back else numbers:
+        if given_back:
+            back = [self._number(unity_id, *line) for line in given_back]
+            is_short = isinstance(numbers, list) and len(numbers) < _FEW
+            numbers = sorted([*numbers, *back]) if is_short else merge(numbers, sorted(back))
+        for number in numbers:
             if is_last:
                 at, result = -number >> _RESULT_BITS, (-number & (1 << _RESULT_BITS) - 1) - RESULT_MAX
             else:

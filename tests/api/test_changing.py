@@ -5,12 +5,15 @@ A structural change is recorded each time a chunk of the log has been read, so n
 
 import json
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
+from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
+from api.interface import handlers
 from api.interface.declarations import RecallContext
 from api.interface.public.view import PublicViews
 from engine.domain.terms import Sequence, TournamentId
@@ -144,3 +147,30 @@ async def test_a_board_is_shown_while_what_the_public_sees_changes(
     shown = await views.answer(board.slug, render)
     assert len(rendered) < CHANGES_MAX
     assert shown == rendered[-1]
+
+
+async def test_a_preview_shows_what_was_added_between_its_judging_and_its_comparing(
+    season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = await make_ranking(season)
+    judged, preview = list[object](), Desk.preview
+    (unity,) = (await season.client.get(f"{path}.json")).json["ranking"]["unities"]
+
+    async def noted(*given: Any) -> Any:
+        judged.append(await preview(*given))
+        return judged[-1]
+
+    async def overtaken(_: float) -> None:
+        if len(judged) == 1:
+            judged.append(None)
+            lines = deltas((season.ids[0], unity["id"], 9))
+            form = {"participants_delta": lines, "competition_id": season.competition_id}
+            assert (await season.client.put(f"{path}/add.json", form)).status == 200
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Desk, "preview", noted)
+        patched.setattr(handlers, "asyncio", SimpleNamespace(sleep=overtaken))
+        shown = await season.client.get(f"competitions/{season.competition_id}/void.json")
+    assert shown.status == 200, shown.body
+    assert len(judged) == 3
+    assert shown.json == (await season.client.get(f"competitions/{season.competition_id}/void.json")).json
