@@ -21,8 +21,12 @@ KINDS: Final = {
 """Of each kind, characters of ASCII, and others that Python takes for the same."""
 ANY: Final = "\N{SNOWMAN}"
 """Where a pattern takes this, it means any text."""
-MEANT: Final = {"api.imports.competition_files._SCORE"}
-"""Where other spaces are meant: those of spreadsheets."""
+MEANT: Final = {
+    "api.imports.competition_files._SCORE",  # spaces of spreadsheets
+    "engine.domain.terms._CONTROL",
+    "engine.domain.terms._CONTROL_OF_TEXTS",
+}
+"""Where such characters are meant."""
 
 
 def patterns() -> dict[str, re.Pattern[str]]:

@@ -14,7 +14,7 @@ from engine.domain.errors import StartupRefused
 
 _SERVICE: Final = "tallybook_service"
 _RIGHTS_OF_FILE: Final = re.compile(r"^(?:GRANT|REVOKE) [^;]*;", re.MULTILINE)
-_RIGHTS_ON: Final = re.compile(r"GRANT ([A-Z, ]+?)\s+ON (SEQUENCE |FUNCTION |)([a-z_,\s]+?)\s+TO ")
+_RIGHTS_ON: Final = re.compile(r"GRANT ([A-Z, ]+?)\s+ON (SEQUENCE |FUNCTION |)([a-z_,\s]+?)\s+TO ", re.ASCII)
 _HERE: Final = "SET LOCAL search_path = tallybook"
 # Who executes functions is decided by the absence of rights as well.
 _RIGHTS: Final = """
