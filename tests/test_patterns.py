@@ -22,6 +22,8 @@ KINDS: Final = {
 ANY: Final = "\N{SNOWMAN}"
 """Where a pattern takes this, it means any text."""
 MEANT: Final = {
+    "api.http.preferences._ITEM",  # quoted texts
+    "api.http.preferences._RANGE",
     "api.imports.competition_files._SCORE",  # spaces of spreadsheets
     "engine.domain.terms._CONTROL",
     "engine.domain.terms._CONTROL_OF_TEXTS",

@@ -21,7 +21,7 @@ from engine.domain.errors import Forbidden
 COOKIE: Final = "tallybook_session"
 COOKIE_PATHS: Final = ("/console", "/tournament")
 _COOKIE: Final = re.compile(rf"(?:^|;)[ \t]*{COOKIE}=([0-9A-Za-z_-]{{1,100}})[ \t]*(?=;|\Z)", re.ASCII)
-_ORIGIN: Final = re.compile(r"(https?)://([^/?#@\x00-\x20\x7f-\U0010ffff]+)")
+_ORIGIN: Final = re.compile(r'(https?)://([!"$-.0->A-~]+)')  # without / ? # @
 _FOREIGN: Final = "This request does not come from a page of this service; open the console itself, and do it there."
 
 
