@@ -16,21 +16,24 @@ from api.cli.lines import (
     TopLines,
     board_after,
     sequence_of,
-    told,
+    view_of,
     window_of,
 )
 from api.cli.names import RankingText
 from api.cli.past import PastSequence, PastTime
 from api.cli.standings_text import columns_of_place, place, say_moment, text_or_none
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.interface.lookup import ranking_of
 from api.interface.names import Names
-from api.interface.questions import TableQuestion
-from api.interface.resources.classifications import ClassificationShape, answer_classification, criterion_text
+from api.interface.shapes import shaped
 from engine.domain.commands import DeclareClassification
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId
+from engine.domain.terms import OPERATOR, RankingId
+from projections.answers.classification import Classification, ClassificationQuestion
+from projections.answers.criteria import criterion_text
+from projections.answers.lookup import ranking_of
+from projections.answers.tables import TableQuestion
+from projections.answers.view import ask
 from projections.board.board import Board
 from projections.board.classification import in_force, value_notations
 
@@ -64,7 +67,7 @@ async def show_classification(
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
         ranking_of(live.board, ranking_id)
-        question = TableQuestion(
+        question = ClassificationQuestion(
             ranking_id=ranking_id,
             tag=tag,
             at_sequence=sequence_of(at_sequence),
@@ -75,16 +78,16 @@ async def show_classification(
             since_on=since_on,
             **window_of(names, top, around),
         )
-        shown = await told(desk, live, answer_classification, question, ClassificationShape)
-        board = live.board if json else await board_after(desk, live, shown.sequence)
+        found = await ask(view_of(desk, live), question)
+        board = live.board if json else await board_after(desk, live, found.sequence)
     if json:
-        printing.json(shown)
+        printing.json(shaped(found))
         return
-    say_moment(question, shown)
-    _print(board, question, shown)
+    say_moment(question, found)
+    _print(board, question, found)
 
 
-def _print(board: Board, question: TableQuestion, shown: ClassificationShape) -> None:
+def _print(board: Board, question: TableQuestion, found: Classification) -> None:
     """`board`: as of the moment that is shown."""
     ranking = board.rankings[question.ranking_id]
     criteria = in_force(ranking)
@@ -93,11 +96,11 @@ def _print(board: Board, question: TableQuestion, shown: ClassificationShape) ->
     lines = [
         [
             *place(line),
-            board.competitors[CompetitorId(line.competitor_id)].name,
+            board.competitors[line.competitor_id].name,
             *[text_or_none(one, value) for one, value in zip(notations, line.values, strict=True)],
             None if line.decided_by is None else names[line.decided_by],
         ]
-        for line in shown.standings
+        for line in found.standings
     ]
     printing.table([*columns_of_place(question), "competitor", *names, "decided by"], lines, title=ranking.name)
 

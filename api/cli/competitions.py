@@ -19,13 +19,13 @@ from api.imports.competition_files import Reader, Scoring, read
 from api.imports.competition_imports import play_competitions
 from api.imports.templates import TEMPLATES
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
-from api.interface.lookup import competitor_of
 from api.interface.names import Names
-from api.interface.questions import with_days
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
 from engine.domain.terms import OPERATOR, SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from projections.answers.lookup import competitor_of
+from projections.answers.zones import with_days
 from projections.board.board import Board, Competition
 from projections.board.selection import CompetitionFilter
 

@@ -6,13 +6,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.lines import AroundText, TopLines, told, window_of
+from api.cli.lines import AroundText, TopLines, view_of, window_of
 from api.cli.names import RankingText, UnityText
-from api.cli.times import end, plain
+from api.cli.times import end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.http.times import timestamp
 from api.interface.names import Names
-from api.interface.resources.expiring import ExpiringQuestion, ExpiringShape, answer_expiring
-from engine.domain.terms import CompetitorId, RankingId, UnityId
+from api.interface.shapes import shaped
+from engine.domain.terms import RankingId
+from projections.answers.expiring import Expiring, ExpiringQuestion
+from projections.answers.view import ask
 from projections.board.board import Board
 
 
@@ -43,24 +46,26 @@ async def expiring(
             unity_id=names.unity_or_main(ranking_id, unity),
             **window_of(names, top, around),
         )
-        shown = await told(desk, live, answer_expiring, question, ExpiringShape)
+        found = await ask(view_of(desk, live), question)
     if json:
-        printing.json(shown)
+        printing.json(shaped(found))
     else:
-        _print(live.board, ranking_id, shown)
+        _print(live.board, ranking_id, found)
 
 
-def _print(board: Board, ranking_id: RankingId, shown: ExpiringShape) -> None:
+def _print(board: Board, ranking_id: RankingId, found: Expiring) -> None:
     ranking = board.rankings[ranking_id]
-    unity = ranking.unities[UnityId(shown.unity_id)]
+    unity = ranking.unities[found.unity_id]
     lines = [
         (
-            board.competitors[CompetitorId(one.competitor_id)].name,
+            board.competitors[one.competitor_id].name,
             unity.notation.text(one.total),
             unity.notation.text(one.total_then),
-            "" if one.expires_at is None else plain(one.expires_at),
+            "" if one.expires_at is None else timestamp(one.expires_at),
         )
-        for one in shown.competitors
+        for one in found.expiring
     ]
     columns = ("competitor", "total", "total then", "first expiry")
-    printing.table(columns, lines, title=f"{printing.title_of(ranking.name, unity.name)}, until {plain(shown.until)}")
+    printing.table(
+        columns, lines, title=f"{printing.title_of(ranking.name, unity.name)}, until {timestamp(found.until)}"
+    )

@@ -5,23 +5,25 @@ Everybody is called by the name they have today, so that a competitor has one na
 
 from collections.abc import Callable, Collection, Iterable
 from collections.abc import Sequence as Items
-from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from api.http.times import timestamp
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
-from api.interface.resources.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from projections.answers.classification import Neighbours
+from projections.answers.criteria import criteria_of, criterion_text
+from projections.answers.explanation import Explanation
 from projections.board.board import Board, Ranking
 from projections.board.classification import value_notations
-from projections.past.explaining import DatedPlace, Explanation
-from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
+from projections.past.explaining import ExplanationPlace
+from projections.past.explanation import Cause, ExplanationStep, Overtaking
 from projections.past.history import Reversal
 
 STEPS_TOLD_MAX: Final = 100
@@ -57,7 +59,11 @@ class ExplanationText:
         lines = [
             f"{name} in {isolated(self._ranking.name)}: {isolated(self._unity.name)}",
             "",
-            *([] if explanation.on else [f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}."]),
+            *(
+                []
+                if explanation.on is not UNSET
+                else [f"{_after(explanation.start)}, {name} {_stood(explanation.start, text)}."]
+            ),
             f"{_by(explanation)}, {name} {_stood(explanation.end, text)}.",
         ]
         if of_others:
@@ -69,7 +75,7 @@ class ExplanationText:
             lines += ["", *self._summary(explanation)]
         else:
             lines.append("Nothing in between changed that position or total.")
-        if decided := self._classification(explanation.neighbours):
+        if decided := self._classification(explanation.classification):
             lines += ["", *decided]
         own = [step for step in reversed(explanation.steps) if step.is_own]
         others = [step for step in reversed(explanation.steps) if not step.is_own]
@@ -81,53 +87,47 @@ class ExplanationText:
             lines += ["", "When only others moved, the newest first:", "", *self._told(others)]
         return "\n".join(lines)
 
-    def _told(self, steps: Items[Step]) -> list[str]:
+    def _told(self, steps: Items[ExplanationStep]) -> list[str]:
         lines = []
         for step in steps:
             lines += [self._when(step), *(f"    {sentence}" for sentence in self._step(step))]
         return lines
 
-    def _when(self, step: Step) -> str:
+    def _when(self, step: ExplanationStep) -> str:
         """When it took place, and when it was recorded, where these differ."""
-        happened, recorded = self._happened(step), step.recorded.recorded_at
-        text = f"{timestamp(happened)}  event {step.recorded.sequence}"
+        happened, recorded = step.took_place, step.recorded_at
+        text = f"{timestamp(happened)}  event {step.sequence}"
         return text if happened == recorded else f"{text}, recorded at {timestamp(recorded)}"
 
-    def _happened(self, step: Step) -> datetime:
-        if step.took_place is not None:
-            return step.took_place
-        competition = None if step.competition_id is None else self._board.competitions.get(step.competition_id)
-        date = None if competition is None else competition.date
-        return date or step.recorded.recorded_at
-
-    def _note_results(self, steps: Iterable[Step]) -> str | None:
+    def _note_results(self, steps: Iterable[ExplanationStep]) -> str | None:
         """Notes on which result the total stood at each step that did not change it. Returns that of the last; None:
         these steps do not tell."""
         stands_on, is_last = None, self._unity.counts is Counts.LAST
         for step in steps:
-            total = step.after.total
-            if step.before.total != total or (is_last and step.result == total):
-                given = None if step.result is None or step.result != total else timestamp(self._happened(step))
+            total = step.total
+            if step.total_before != total or (is_last and step.result == total):
+                given = None if step.result is None or step.result != total else timestamp(step.took_place)
                 stands_on = given and f"{self._unity.notation.text(total)} of {given}"
             elif stands_on is not None:
-                self._stood_on[step.recorded.sequence] = stands_on
+                self._stood_on[step.sequence] = stands_on
         return stands_on
 
     def _classification(self, neighbours: Neighbours | None) -> list[str]:
         """What parts the competitor from the neighbours in the classification. The values among the tied are not told:
         those of a line are of the last run over its block, which need not be the run that parted it from another."""
-        if neighbours is None or neighbours.lines == []:
+        if neighbours is None or neighbours.standings == []:
             return []
-        if neighbours.lines is None:
+        if neighbours.standings is None:
             return ["What decides the classification would take too long to find out."]
-        hers = next(line for line in neighbours.lines if line.competitor_id == self._competitor_id)
+        criteria = criteria_of(neighbours.criteria)
+        hers = next(line for line in neighbours.standings if line.competitor_id == self._competitor_id)
         sentences = [f"In the classification, {self._name(hers.competitor_id)} stands {ordinal(hers.position)}."]
-        for above, below in pairwise(neighbours.lines):
+        for above, below in pairwise(neighbours.standings):
             one, other = self._name(above.competitor_id), self._name(below.competitor_id)
             if below.decided_by is None:
                 sentences.append(f"{one} and {other} are equal in every criterion.")
                 continue
-            criterion = neighbours.criteria[below.decided_by]
+            criterion = criteria[below.decided_by]
             by = criterion_text(self._ranking, criterion)
             if criterion.among is None:
                 values = [line.values[below.decided_by] for line in (above, below)]
@@ -144,7 +144,7 @@ class ExplanationText:
         gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
         passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
-        beaten = sum(step.before.total == step.after.total for step in results)
+        beaten = sum(step.total_before == step.total for step in results)
         of_which = f", {beaten:,} of which did not improve the total" if self._unity.counts is Counts.BEST else ""
         counted = [
             f"{_times(len(results), 'result')}{of_which}"
@@ -157,32 +157,32 @@ class ExplanationText:
             counted.append(f"{left_out:,} more overtakings are not told")
         return [f"In between: {'; '.join(counted)}."]
 
-    def _step(self, step: Step) -> list[str]:
+    def _step(self, step: ExplanationStep) -> list[str]:
         sentences, written = [], self._unity.notation
         if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
         elif step.delta is not None:
             sentences.append(
                 f"{signed(written, step.delta)} {self._cause(step)}. "
-                f"Total {written.text(step.before.total)} → {written.text(step.after.total)}, "
-                f"{_moved(step.before, step.after)}."
+                f"Total {written.text(step.total_before)} → {written.text(step.total)}, "
+                f"{_moved(step)}."
             )
-        elif step.result is not None or step.before.total != step.after.total:
+        elif step.result is not None or step.total_before != step.total:
             sentences.append(self._result_sentence(step))
         else:
-            sentences.append(f"Others moved {self._cause(step)}: {_moved(step.before, step.after)}.")
+            sentences.append(f"Others moved {self._cause(step)}: {_moved(step)}.")
         return sentences + self._overtakings(step)
 
-    def _result_sentence(self, step: Step) -> str:
+    def _result_sentence(self, step: ExplanationStep) -> str:
         """Of a result, or of a reversal of results."""
-        text, before, after = self._unity.notation.text, step.before.total, step.after.total
+        text, before, after = self._unity.notation.text, step.total_before, step.total
         given = "Results changed" if step.result is None else f"A result of {text(step.result)}"
         if before == after and self._unity.counts is Counts.BEST:
-            total = self._stood_on.get(step.recorded.sequence, text(before))
-            return f"{given} {self._cause(step)}. It did not improve {total}, {_moved(step.before, step.after)}."
-        return f"{given} {self._cause(step)}. Total {text(before)} → {text(after)}, {_moved(step.before, step.after)}."
+            total = self._stood_on.get(step.sequence, text(before))
+            return f"{given} {self._cause(step)}. It did not improve {total}, {_moved(step)}."
+        return f"{given} {self._cause(step)}. Total {text(before)} → {text(after)}, {_moved(step)}."
 
-    def _overtakings(self, step: Step) -> list[str]:
+    def _overtakings(self, step: ExplanationStep) -> list[str]:
         """A sentence each; if there are many, for some: who passed before who drew level, the nearest totals first."""
         if len(step.overtakings) <= OVERTAKINGS_TOLD_MAX:
             told = step.overtakings
@@ -194,23 +194,23 @@ class ExplanationText:
         more = len(step.overtakings) - len(told) + step.overtakings_left_out
         return [*map(self._overtaking, told), *([f"And {more:,} more."] if more else [])]
 
-    def _together(self, steps: Items[Step]) -> list[str]:
+    def _together(self, steps: Items[ExplanationStep]) -> list[str]:
         """Steps in which only others moved."""
         passing = [o for step in steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
         counted = f"was passed {_times(len(passing) - passes, 'time')} and passed {_times(passes, 'time')}"
         return [f"In {len(steps):,} further events only others moved: {self._name(self._competitor_id)} {counted}."]
 
-    def _list_sentence(self, step: Step) -> str:
-        name, total = self._name(self._competitor_id), self._unity.notation.text(step.after.total)
-        if step.after.position is None:
+    def _list_sentence(self, step: ExplanationStep) -> str:
+        name, total = self._name(self._competitor_id), self._unity.notation.text(step.total)
+        if step.position_after is None:
             return f"{name} left the list."
-        if step.before.position is None:
-            return f"{name} came into the list: {ordinal(step.after.position)} with {total}."
+        if step.position_before is None:
+            return f"{name} came into the list: {ordinal(step.position_after)} with {total}."
         changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
-        return f"{changed} changed: {_moved(step.before, step.after)}."
+        return f"{changed} changed: {_moved(step)}."
 
-    def _cause(self, step: Step) -> str:
+    def _cause(self, step: ExplanationStep) -> str:
         reason = "" if step.reason is None else f" ({isolated(step.reason)})"
         by = "a free modification" if step.competition_id is None else self._competition(step.competition_id)
         if step.reversal is Reversal.EXPIRY:
@@ -248,7 +248,7 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else suffix}"
 
 
-def _after(stand: DatedPlace) -> str:
+def _after(stand: ExplanationPlace) -> str:
     if stand.recorded_at is None:
         return "Before the first event"
     return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
@@ -257,17 +257,17 @@ def _after(stand: DatedPlace) -> str:
 def _by(explanation: Explanation) -> str:
     """Which moment the explanation ends at, by both clocks if it is of a day."""
     after = _after(explanation.end)
-    if explanation.on is None:
+    if explanation.on is UNSET:
         return after
     return f"By what had taken place at {timestamp(explanation.on)} UTC, as known {after[0].lower()}{after[1:]}"
 
 
-def _stood(stand: DatedPlace, text: Callable[[int | None], str]) -> str:
+def _stood(stand: ExplanationPlace, text: Callable[[int | None], str]) -> str:
     if stand.recorded_at is None:
         return "was not in the list"
-    if stand.place.position is None:
-        return f"was not in the list, with {text(stand.place.total)}"
-    return f"stood {ordinal(stand.place.position)} with {text(stand.place.total)}"
+    if stand.position is None:
+        return f"was not in the list, with {text(stand.total)}"
+    return f"stood {ordinal(stand.position)} with {text(stand.total)}"
 
 
 def signed(notation: Notation, number: int) -> str:
@@ -285,8 +285,8 @@ def only_with(explanation: Explanation, competitor_id: CompetitorId, others: Col
     return msgspec.structs.replace(explanation, steps=steps)
 
 
-def _moved(place_before: Place, place_after: Place) -> str:
-    before, after = place_before.position, place_after.position
+def _moved(step: ExplanationStep) -> str:
+    before, after = step.position_before, step.position_after
     if before is None or after is None:
         return "not in the list" if after is None else f"now {ordinal(after)}"
     return f"still {ordinal(after)}" if before == after else f"{ordinal(before)} → {ordinal(after)}"

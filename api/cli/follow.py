@@ -12,7 +12,6 @@ from api.cli.names import RankingText
 from api.cli.where import HERE, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.http.times import timestamp
-from api.interface.lookup import ranking_of
 from api.interface.names import Names
 from api.interface.resources.stream import first_after, parse_start
 from api.stream.followers import NEWS_SECONDS
@@ -22,6 +21,7 @@ from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import Sequence
 from engine.log import undecoded
 from engine.log.heads import Head
+from projections.answers.lookup import ranking_of
 from projections.live.tournament import LiveTournament
 
 _SPEED: Final = Number(gt=0, lte=SPEED_MAX)

@@ -18,11 +18,12 @@ from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
 from api.interface.competition_names import shown_name
 from api.interface.direction import isolated
-from api.interface.resources.history import line_shape
+from api.interface.shapes import shaped
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
+from projections.answers.history import entry_of
 from projections.board.board import Board
-from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
@@ -52,7 +53,7 @@ def history_text(format_: Format, board: Board, ranking_id: RankingId, last: Seq
 
 
 def _ndjson(lines: Items[AnyLine]) -> str:
-    return _encode_lines([line_shape(line) for line in lines]).decode()
+    return _encode_lines([shaped(entry_of(line)) for line in lines]).decode()
 
 
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
@@ -173,7 +174,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     return HistoryText(f"{header.rstrip()}\n", lambda lines: "".join(map(row, lines)))
 
 
-def _change(notation: Notation, line: HistoryLine) -> str:
+def _change(notation: Notation, line: DeltaLine) -> str:
     if line.delta is not None:
         return signed(notation, line.delta)
     return "" if line.result is None else notation.text(line.result)
@@ -183,7 +184,7 @@ def _place(position: int | None) -> str:
     return "–" if position is None else str(position)  # noqa: RUF001 - a dash for nothing
 
 
-def _why(line: HistoryLine, cause_of: Callable[[CompetitionId], str]) -> str:
+def _why(line: DeltaLine, cause_of: Callable[[CompetitionId], str]) -> str:
     if line.reversal is Reversal.EXPIRY:
         return "expired"
     cause = "free modification" if line.competition_id is None else cause_of(line.competition_id)

@@ -1,19 +1,21 @@
 """Who led from when to when, as commands show it."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from api.cli import printing
-from api.cli.lines import board_after, sequence_of, told
+from api.cli.lines import sequence_of, view_of
 from api.cli.names import RankingText, UnityText
 from api.cli.past import PastSequence, PastTime, Until
-from api.cli.times import plain
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.http.times import timestamp
 from api.interface.direction import isolated
 from api.interface.names import Names
-from api.interface.resources.leaders import REIGNS_MAX, ClockName, LeadersQuestion, LeadersShape, answer_leaders
-from engine.domain.terms import CompetitorId, UnityId
-from projections.board.board import Board
+from api.interface.shapes import shaped
+from engine.domain.terms import CompetitorId
+from projections.answers.leaders import REIGNS_MAX, ClockName, Leaders, LeadersQuestion
+from projections.answers.names import NamesById
+from projections.answers.view import ask
 
 
 async def leaders(
@@ -44,6 +46,7 @@ async def leaders(
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
+        view = view_of(desk, live)
         question = LeadersQuestion(
             ranking_id=ranking_id,
             unity_id=names.unity_or_main(ranking_id, unity),
@@ -53,39 +56,36 @@ async def leaders(
             at_time=at_time,
             limit=REIGNS_MAX,
         )
-        shown = await told(desk, live, answer_leaders, question, LeadersShape)
-        board = live.board if json else await board_after(desk, live, shown.sequence)
-    if json:
-        printing.json(shown)
-        return
-    _print(board, shown, f"{isolated(board.rankings[ranking_id].name)}: {_unity(board, question)}")
+        found = await ask(view, question)
+        if json:
+            printing.json(shaped(found))
+            return
+        known = await view.names_after(found.sequence)
+    unity = known.unities(ranking_id)[found.unity_id]
+    _print(known, found, f"{isolated(known.ranking(ranking_id))}: {isolated(unity)}")
 
 
-def _unity(board: Board, question: LeadersQuestion) -> str:
-    return isolated(board.rankings[question.ranking_id].unities[question.unity_id or UnityId(0)].name)
-
-
-def _print(board: Board, shown: LeadersShape, title: str) -> None:
-    reigns = [[plain(one.since), _time(one.until), _names(board, one.competitors)] for one in shown.reigns]
+def _print(known: NamesById, found: Leaders, title: str) -> None:
+    reigns = [[timestamp(one.since), _time(one.until), _names(known, one.competitors)] for one in found.reigns]
     printing.table(["since", "until", "first"], reigns, title=title)
-    if shown.lines > len(shown.reigns):
-        printing.say(f"{shown.lines - len(shown.reigns):,} later ones are left out; choose a time with --until.")
+    if found.lines > len(found.reigns):
+        printing.say(f"{found.lines - len(found.reigns):,} later ones are left out; choose a time with --until.")
     times = [
         [
-            _name(board, one.competitor_id),
+            known.competitor(one.competitor_id).name,
             _duration(one.seconds),
             one.weeks,
             one.competitions,
             one.runs,
-            f"{plain(one.longest.since)} to {plain(one.longest.until)}",
+            f"{timestamp(one.longest.since)} to {timestamp(one.longest.until)}",
         ]
-        for one in shown.competitors
+        for one in found.times
     ]
     printing.table(["competitor", "time at the top", "weeks", "competitions", "times", "longest"], times)
-    if shown.differing:
+    if found.differing:
         differences = [
-            [plain(one.since), _time(one.until), _names(board, one.log), _names(board, one.world)]
-            for one in shown.differences
+            [timestamp(one.since), _time(one.until), _names(known, one.log), _names(known, one.world)]
+            for one in found.differences
         ]
         printing.table(["since", "until", "first as published", "first as it took place"], differences)
 
@@ -97,13 +97,9 @@ def _duration(seconds: int) -> str:
     return f"{time.days:,} d {hours} h" if time.days else f"{hours} h {minutes} min"
 
 
-def _time(answered: str | None) -> str:
-    return "" if answered is None else plain(answered)
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else timestamp(moment)
 
 
-def _names(board: Board, competitor_ids: Iterable[int]) -> str:
-    return ", ".join([isolated(_name(board, one)) for one in competitor_ids]) or "nobody"
-
-
-def _name(board: Board, competitor_id: int) -> str:
-    return board.competitors[CompetitorId(competitor_id)].name
+def _names(known: NamesById, competitor_ids: Iterable[CompetitorId]) -> str:
+    return ", ".join([isolated(known.competitor(one).name) for one in competitor_ids]) or "nobody"

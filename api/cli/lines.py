@@ -13,11 +13,12 @@ from api.desk.desk import Desk
 from api.http.outgoing import Later, Long
 from api.interface.declarations import RecallContext
 from api.interface.names import Names
-from api.interface.questions import with_days
 from api.interface.rendering import Answer, TaggedBody
 from engine.domain.errors import Overtaken
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
+from projections.answers.view import View
+from projections.answers.zones import with_days
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.past import moments
@@ -102,6 +103,10 @@ def sequence_of(number: int | None) -> Sequence | None:
     return None if number is None else Sequence(number)
 
 
+def view_of(desk: Desk, live: LiveTournament) -> View:
+    return View(live, Past(desk.database), TimeSlices())
+
+
 async def told(
     desk: Desk,
     live: LiveTournament,
@@ -111,7 +116,7 @@ async def told(
 ) -> _T:
     """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
     answer = Answer("told", shape)
-    context = RecallContext(live, Past(desk.database), TimeSlices(), _begun)
+    context = RecallContext(live, Past(desk.database), TimeSlices(), begin=_begun)
     asked = with_days(live.board, question)
     try:
         answered = await answering(context, answer, asked)

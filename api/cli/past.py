@@ -25,6 +25,7 @@ from api.cli.lines import (
     board_after,
     sequence_of,
     told,
+    view_of,
     window_of,
 )
 from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
@@ -33,17 +34,19 @@ from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.http.zones import zone_of
-from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
-from api.interface.questions import TableQuestion, days_in, with_days
-from api.interface.resources.history import explanation_shape
-from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
 from api.interface.resources.standings import PastRankingShape, answer_standings
+from api.interface.shapes import shaped
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence
+from projections.answers.explanation import ExplainQuestion
+from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
+from projections.answers.lookup import ranking_of, refuse_unknown
+from projections.answers.tables import TableQuestion
+from projections.answers.view import ask
+from projections.answers.zones import with_days, zone_of
 from projections.board.board import Board
-from projections.past import explaining, folds, moments, pages
+from projections.past import folds, moments, pages
 from projections.past.history import Filter
 from projections.past.moments import Range
 from projections.past.past import Past
@@ -158,24 +161,25 @@ async def form(
             on=on,
             **window_of(names, top, around),
         )
-        shown = await told(desk, live, answer_form, question, FormShape)
-        board = live.board if json else await board_after(desk, live, shown.sequence)
+        view = view_of(desk, live)
+        found = await ask(view, question)
+        board = live.board if json else await board_after(desk, live, found.sequence)
     if json:
-        printing.json(shown)
+        printing.json(shaped(found))
         return
-    say_moment(question, shown)
-    _print_form(board, ranking_id, shown)
+    say_moment(question, found)
+    _print_form(board, ranking_id, found)
 
 
-def _print_form(board: Board, ranking_id: RankingId, shown: FormShape) -> None:
+def _print_form(board: Board, ranking_id: RankingId, found: CompetitorForms) -> None:
     ranking = board.rankings[ranking_id]
-    unity = ranking.unities[UnityId(shown.unity_id)]
+    unity = ranking.unities[found.unity_id]
     lines = [
         (
-            board.competitors[CompetitorId(one.competitor_id)].name,
+            board.competitors[one.competitor_id].name,
             [unity.notation.text(competition.sum) for competition in one.competitions],
         )
-        for one in shown.competitors
+        for one in found.form
     ]
     columns = ("competitor", "last competitions, the newest last")
     printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
@@ -288,17 +292,21 @@ async def explain(
             raise NotFound(
                 f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
             )
-        on = days_in(live.board, {"on": on})["on"]
-        past, asked = Past(desk.database), (live.tournament_id, ranking_id, unity_id, competitor_id)
-        if on is None:
-            notation = live.board.rankings[ranking_id].unities[unity_id].notation
-            explanation = await explaining.explanation(
-                past, *asked, notation=notation, start=Sequence(from_), end=last, head=head
-            )
-        elif from_:
+        if on is not None and from_:
             raise Unacceptable("With --on, steps are in order of time; leave out --from.")
-        else:
-            explanation = await explaining.explanation_by_date(past, *asked, on=on, upto=last, head=head)
+        view = view_of(desk, live)
+        explanation = await ask(
+            view,
+            ExplainQuestion(
+                ranking_id=ranking_id,
+                competitor_id=competitor_id,
+                unity_id=unity_id,
+                start=Sequence(from_),
+                end=last,
+                on=on,
+                limit=None,
+            ),
+        )
         of_others = ""
         if (top, around) != (None, None):
             at_end = TableQuestion(
@@ -313,7 +321,7 @@ async def explain(
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
-        printing.json(explanation_shape(explanation, live.board.rankings[ranking_id], unity_id, competitor_id))
+        printing.json(shaped(explanation))
     else:
         text = ExplanationText(live.board, ranking_id, unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))

@@ -16,7 +16,6 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports import templates
 from api.imports.templates import TEMPLATES, Kind, Template
 from api.interface.direction import isolated
-from api.interface.lookup import ranking_of
 from api.interface.names import Names
 from api.interface.options import UNITY_OPTIONS
 from engine.domain.commands import (
@@ -36,6 +35,7 @@ from engine.domain.events import Delta
 from engine.domain.notation import Notation
 from engine.domain.options import OPTIONS, UnityOptions, options_of
 from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
+from projections.answers.lookup import ranking_of
 from projections.board.board import Ranking
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]

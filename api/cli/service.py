@@ -22,7 +22,6 @@ from api.cli.where import HERE, Json, Where, address, find, located
 from api.desk.desk import Desk, open_desk
 from api.http.auth import Scope
 from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
-from api.interface.questions import TableQuestion
 from api.interface.resources.standings import PastRankingShape, answer_standings
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
@@ -34,6 +33,7 @@ from engine.database.pool import open_database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import LogLevel, log_to
+from projections.answers.tables import TableQuestion
 from projections.board.board import Board
 from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting

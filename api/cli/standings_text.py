@@ -1,6 +1,7 @@
 """Standings, and two states of them compared, as tables and JSON."""
 
 from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Final, Protocol
 
 import msgspec
@@ -8,12 +9,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
-from api.interface.questions import PastWindow, TableQuestion
-from api.interface.resources.classifications import ClassificationLineShape
 from api.interface.resources.standings import PastRankingShape, StandingShape
 from api.interface.resources.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, UnityId
+from projections.answers.classification import ClassificationLine
+from projections.answers.tables import TableQuestion
+from projections.answers.windows import PastWindow
 from projections.board.board import Board
 
 
@@ -41,9 +43,12 @@ def print_standings(board: Board, ranking: PastRankingShape, question: TableQues
 class _Shown(Protocol):
     """An answer that shows a moment."""
 
-    sequence: int
-    recorded_at: str
-    on: str | UnsetType
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def recorded_at(self) -> datetime | str: ...
+    @property
+    def on(self) -> datetime | str | UnsetType: ...
 
 
 def say_moment(question: PastWindow, shown: _Shown) -> None:
@@ -64,7 +69,7 @@ def columns_of_place(question: TableQuestion) -> list[str]:
     return ["position", *overall, *([] if not question.is_compared else ["moved"])]
 
 
-def place(line: StandingShape | ClassificationLineShape) -> list[str]:
+def place(line: StandingShape | ClassificationLine) -> list[str]:
     """Where a line stands, in a sub-table and in the whole, and how it has moved, as far as that was asked for."""
     overall = [] if line.overall is UNSET else [str(line.overall)]
     return [str(line.position), *overall, *([] if line.moved is UNSET else [moved_text(line.moved)])]

@@ -9,9 +9,9 @@ from api.http.times import timestamp
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time, end_of_time
 
 
-def plain(answered: str) -> str:
+def plain(answered: datetime | str) -> str:
     """The time of an answer as commands show it to people: in UTC, to the second."""
-    return timestamp(datetime.fromisoformat(answered))
+    return timestamp(datetime.fromisoformat(answered) if isinstance(answered, str) else answered)
 
 
 def begin(_: type, tokens: tuple[Token, ...]) -> datetime:

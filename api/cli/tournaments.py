@@ -13,7 +13,6 @@ from api.cli.files import read_bytes
 from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk import opening
 from api.desk.desk import Desk
-from api.http.zones import unknown_zone
 from api.interface.direction import isolated
 from api.web.accent import accents
 from engine.domain.commands import ChangePresentation, RenameTournament
@@ -21,6 +20,7 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.presentation import LOGO_BYTES_MAX
 from engine.domain.terms import OPERATOR
 from engine.log import registry
+from projections.answers.zones import unknown_zone
 
 Zone = Annotated[
     str | None,

@@ -15,7 +15,6 @@ from api.cli.progress import progress
 from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
-from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.names import Names
 from api.interface.resources.voiding import ComparedRankingShape, compared, foreseen_comparisons
 from engine.domain.commands import (
@@ -30,6 +29,7 @@ from engine.domain.events import Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import heads, tails
 from engine.process.time_slices import in_time_slices
+from projections.answers.lookup import ranking_of, refuse_unknown
 from projections.board.board import Board, fold_all, give_sums, left_out
 from projections.board.classification import Counted, lacks_sums
 from projections.board.competition_sums import CompetitionSums, counting

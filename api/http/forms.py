@@ -15,7 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from api.http.errors import BodyTooLarge
-from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
+from engine.domain.errors import Fault, NotFound, Unreadable
+from engine.domain.faults import unacceptable
 from engine.domain.terms import ID_MAX, OPERATION_BYTES
 
 PathIds = Mapping[str, Any]
@@ -233,10 +234,3 @@ def shortened(text: str) -> str:
 def cited(value: int | str) -> str:
     """`value` as an answer may repeat it in a sentence: quoted if it is text, never long."""
     return repr(shortened(value)) if isinstance(value, str) else shortened(str(value))
-
-
-def unacceptable(faults: Iterable[Fault]) -> Unacceptable:
-    """The refusal that lists these faults, each once."""
-    return Unacceptable(
-        "The request cannot be accepted as it is; correct the fields named.", list(dict.fromkeys(faults))
-    )

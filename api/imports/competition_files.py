@@ -17,10 +17,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.zones import zone_of
 from api.interface.cells import csv_rows
 from api.interface.fields import FieldMisread, begin_of_time, misread
-from api.interface.lookup import ranking_of
 from api.interface.names import Names
 from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.events import Delta, Result
@@ -34,6 +32,8 @@ from engine.domain.terms import (
     RankingId,
     UnityId,
 )
+from projections.answers.lookup import ranking_of
+from projections.answers.zones import zone_of
 from projections.board.board import Board, Unity
 
 IMPORT_COMPETITIONS_MAX: Final = 100_000

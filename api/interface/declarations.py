@@ -8,26 +8,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from api.http.auth import Scope
 from api.http.outgoing import Later, Long
 from api.interface.fields import SCHEMAS, Field, Fields, fields_of, items_field
-from api.interface.rendering import Answer, TaggedBody, View
+from api.interface.rendering import Answer, BoardNow, TaggedBody
 from engine.domain.commands import Command, Previewed
-from engine.domain.errors import NotFound
 from engine.domain.events import Event
-from engine.domain.terms import RankingId, Sequence
-from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
-from projections.board.board import give_sums
-from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.answers.view import View
 from projections.live.tournament import LiveTournament
-from projections.past import folds, moments
-from projections.past.moments import PastBoard
-from projections.past.past import Past, faults
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
 """All operations are below this path."""
@@ -57,7 +49,7 @@ class Read(Enveloped, frozen=True, kw_only=True):
     instead of the question. `judged`: things named in the question are checked, and may be refused with 422."""
 
     question: Callable[..., Any]
-    render: Callable[[View, Answer, Any], TaggedBody | Later]
+    render: Callable[[BoardNow, Answer, Any], TaggedBody | Later]
     find: Callable[[LiveTournament, TimeSlices, Any], Awaitable[Any]] | None = None
     judged: bool = False
 
@@ -66,71 +58,10 @@ class NoQuestion(Struct, frozen=True):
     """That of a read that shows the one thing of its kind in a tournament."""
 
 
-class RecallContext(Struct):
-    """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now.
-    `time_slices` are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: `past` was
-    asked for, so the log must still contain what was read when the answer is complete. `log_head`: the head of the log
-    that is read, if it is not the live's, which may stand at an earlier event than any block ends with. `hidden`:
-    rankings that are not to be seen, whatever the live says. `is_frozen`: the live stands at a public end that a freeze
-    holds."""
+class RecallContext(View, kw_only=True):
+    """The sources of a Recall's answer. `begin` begins a long answer when there is room for it."""
 
-    live: LiveTournament
-    _past: Past
-    time_slices: TimeSlices
     begin: Callable[[Later], Awaitable[Long]]
-    log_is_read: bool = False
-    log_head: Head | None = None
-    hidden: frozenset[RankingId] = frozenset()
-    is_frozen: bool = False
-
-    @property
-    def past(self) -> Past:
-        self.log_is_read = True
-        return self._past
-
-    def refuse_hidden(self, ranking_id: RankingId) -> None:
-        """Raises the NotFound of a ranking that does not exist."""
-        if ranking_id in self.hidden:
-            raise NotFound.of("ranking", ranking_id)
-
-    async def at_rest(self) -> "RecallContext":
-        """The same, with a live that stays at the present head: for who was Overtaken. Raises as `Past`."""
-        head = self.live.head
-        still = await live_at(self.past, self.live, head.sequence)
-        return msgspec.structs.replace(self, live=still, log_head=self.log_head or head)
-
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event, `without` what was left out
-        then. Raises as `Past`."""
-        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without)
-        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
-        return sums
-
-    async def give_sums_then(self, ranking_id: RankingId, then: PastBoard) -> None:
-        """Gives the board what the competitors of a ranking had got in each competition. Raises as `Past`."""
-        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        at = then.board, then.sequence, then.clock
-        sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
-        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
-        give_sums(then.board, ranking_id, sums)
-
-
-async def live_at(past: Past, live: LiveTournament, end: Sequence) -> LiveTournament:
-    """The tournament of `live` after the event `end`, as a separate live into which nothing is folded. Raises as
-    `Past`."""
-    tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
-    expired_until = live.expired_until if live.expires and end == head.sequence else None
-    board = await moments.board_after(past, tournament_id, end, head.sequence)
-    told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
-    still = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
-    still.recorded_at = await moments.recorded_at(past, tournament_id, end)
-    with faults():
-        async with past.database.connection_for(tournament_id) as connection:
-            await still.know_time(connection)
-    if expired_until is not None:
-        still.nothing_due(expired_until)
-    return still
 
 
 class Recall(Enveloped, frozen=True, kw_only=True):
@@ -151,7 +82,7 @@ class Many(Struct, frozen=True):
 
     command: Callable[..., Command]
     answer: Answer
-    render: Callable[[View, Answer, Items[Any]], bytes | Later]
+    render: Callable[[BoardNow, Answer, Items[Any]], bytes | Later]
 
 
 class Write(Struct, frozen=True):
@@ -166,7 +97,7 @@ class Write(Struct, frozen=True):
     operation_id: str
     command: Callable[..., Command]
     answer: Answer
-    render: Callable[[View, Answer, Any], bytes | Later]
+    render: Callable[[BoardNow, Answer, Any], bytes | Later]
     fields: Fields = ()
     new_ids: Mapping[str, str] = {}
     scope: Scope = Scope.WRITE
@@ -199,7 +130,7 @@ class Write(Struct, frozen=True):
             return self.answer.minimal({"ids": [getattr(event, name) for event in events]})
         return self.answer.minimal({key: getattr(events[0], name) for key, name in self.new_ids.items()})
 
-    def whole(self, view: View, events: Items[Event], *, of_items: bool) -> bytes | Later:
+    def whole(self, view: BoardNow, events: Items[Event], *, of_items: bool) -> bytes | Later:
         """The body of the whole answer to what led to these events, or how to begin it."""
         if of_items and self.many is not None:
             return self.many.render(view, self.many.answer, events)

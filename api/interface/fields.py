@@ -25,10 +25,10 @@ from typing import Any, Final, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Struct
 
-from api.http.forms import ID_PATTERN, Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
-from api.http.zones import Day
+from api.http.forms import ID_PATTERN, Form, JsonFields, JsonObjects, cited, parse_id, shortened
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
+from engine.domain.faults import unacceptable
 from engine.domain.terms import (
     COLOR_PATTERN,
     DESCRIPTION_CHARACTERS_MAX,
@@ -43,6 +43,7 @@ from engine.domain.terms import (
     Counts,
     Sort,
 )
+from projections.answers.zones import Day
 
 _T = TypeVar("_T")
 Schema = Mapping[str, Any]
@@ -662,7 +663,7 @@ def items_field(item: Schema) -> Field:
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
 # A time in a query is as exact as it is written: 12:30:00 is the whole of that second. So a query for the time that an
 # answer shows, however exact that is, includes that event. A time without a zone is in UTC, as those are that answers
-# show without one; a day is that of the tournament (`Day` in `api/http/zones.py`).
+# show without one; a day is that of the tournament (`Day` in `projections/answers/zones.py`).
 
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)

@@ -46,10 +46,8 @@ from api.interface.declarations import (
     scope_of,
 )
 from api.interface.fields import ITEMS, FormReader, ItemsReader, lists_of, read_query
-from api.interface.lookup import ranking_of
 from api.interface.operations import ACTIONS, OPERATIONS
 from api.interface.public.view import PublicViews
-from api.interface.questions import with_days
 from api.interface.rendering import TaggedBody, encode
 from api.interface.resources.stream import (
     EVENTS,
@@ -73,6 +71,8 @@ from engine.domain.errors import (
 )
 from engine.domain.terms import TournamentId
 from engine.process.time_slices import in_time_slices
+from projections.answers.lookup import ranking_of
+from projections.answers.zones import with_days
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
@@ -218,7 +218,7 @@ class Handlers:
         async with self._pinned(incoming, token, tournament_id) as live:
             await self._live_pool.make_current(live, read_at=incoming.taken_at)
             head = live.head
-            context = RecallContext(live, self._past, self._outgoing.time_slices, self._outgoing.begun)
+            context = RecallContext(live, self._past, self._outgoing.time_slices, begin=self._outgoing.begun)
             yield context
             if context.log_is_read:
                 await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories

@@ -16,10 +16,10 @@ from typing import Final, TypeVar
 
 from api.http.forms import parse_id
 from api.interface.competition_names import BETWEEN, competition_name
-from api.interface.lookup import ranking_of
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.answers.lookup import ranking_of
 from projections.board.board import Board
 
 IDS_LISTED_MAX: Final = 20

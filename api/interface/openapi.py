@@ -34,12 +34,12 @@ from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS, PublicRead
 from api.interface.public.stream import PUBLIC_EVENTS
 from api.interface.rendering import Answer
-from api.interface.resources.classifications import Criteria
 from api.interface.resources.competitors import CompetitorShape
 from api.interface.resources.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.resources.rankings import BriefRankingShape
 from api.stream.frames import POSITION_PATTERN, StreamFormat
 from engine.domain.terms import ITEMS_MAX, SLUG_CHARACTERS_MAX, SLUG_PATTERN
+from projections.answers.criteria import Criteria
 
 Document = dict[str, Any]
 

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from api.interface.fields import FROM_0, FROM_1, Field, Fields, count
-from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
 from engine.domain.errors import Fault, Unreadable
 from engine.process.time_slices import TimeSlices
+from projections.answers.lookup import number_before
 from projections.board.selection import ListFilter, Selection
 from projections.columns.packed import Packed
 from projections.live.selections import Selections

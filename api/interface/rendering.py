@@ -30,7 +30,7 @@ state of its own."""
 encode: Final = msgspec.json.Encoder().encode
 
 
-class View(Protocol):
+class BoardNow(Protocol):
     """The source of answers: a board at one moment, with the cache of its rendered chunks. `hold` keeps the present
     state for later steps."""
 
@@ -128,7 +128,7 @@ Taking = tuple[Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
 """The reserved data of a long answer: how to make it, its parts, and its last bytes."""
 
 
-def later(view: View, question: tuple[object, ...], take: Callable[[View], Taking]) -> Later:
+def later(view: BoardNow, question: tuple[object, ...], take: Callable[[BoardNow], Taking]) -> Later:
     """The long answer to `question`. All requests that begin it at the same head share it."""
 
     def begin() -> Long:
@@ -169,7 +169,7 @@ def listed(items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
 
 
 def resource(
-    view: View,
+    view: BoardNow,
     key: tuple[str, int],
     stamp: object,
     found: Competitor | Competition | Ranking,

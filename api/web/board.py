@@ -49,11 +49,8 @@ from api.interface.fields import (
     one_of,
     read_query,
 )
-from api.interface.lookup import competitor_of, unity_of
 from api.interface.public.view import PublicViews
-from api.interface.questions import days_in
 from api.interface.rendering import TaggedBody, encode, tagged_body
-from api.interface.resources.leaders import LeadersQuestion, leaders_of
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.explanation_page import explanation_page
@@ -69,7 +66,12 @@ from engine.domain.errors import Fault, NotFound, Refusal, Unacceptable, Unreada
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.past import explaining, moments
+from projections.answers.explanation import ExplainQuestion
+from projections.answers.leaders import LeadersQuestion
+from projections.answers.lookup import competitor_of, unity_of
+from projections.answers.view import ask
+from projections.answers.zones import days_in
+from projections.past import moments
 from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
@@ -356,41 +358,23 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
     competitor_of(board, competitor_id)
     on = arguments.get("on")
-    if on is not None:
-        if sequence > TIMELINE_EVENTS_MAX:
-            raise Unacceptable(
-                f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events."
-            )
-        explanation = await explaining.explanation_by_date(
-            context.past,
-            context.live.tournament_id,
-            ranking_id,
-            unity_id,
-            competitor_id,
-            on=on,
-            upto=sequence,
-            head=context.live.head.sequence,
-            limit=STEPS_SHOWN,
-        )
-    else:
-        explanation = await explaining.explanation(
-            context.past,
-            context.live.tournament_id,
-            ranking_id,
-            unity_id,
-            competitor_id,
-            notation=board.rankings[ranking_id].unities[unity_id].notation,
-            start=Sequence(0),
-            end=min(sequence, arguments.get("to", sequence)),
-            head=context.live.head.sequence,
-            limit=STEPS_SHOWN,
-            latest=True,
-        )
-    return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query, has_lines=True)
+    if on is not None and sequence > TIMELINE_EVENTS_MAX:
+        raise Unacceptable(f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events.")
+    question = ExplainQuestion(
+        ranking_id=ranking_id,
+        competitor_id=competitor_id,
+        unity_id=unity_id,
+        end=sequence if on is not None else min(sequence, arguments.get("to", sequence)),
+        on=on,
+        limit=STEPS_SHOWN,
+        latest=True,
+    )
+    explanation = await ask(context, question)
+    return explanation_page(site, board, explanation, ranking_id, asked.query, has_lines=True)
 
 
 async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     board, arguments = context.live.board, {"clock": "world", **asked.arguments}
     ranking_id = arguments["ranking_id"] = ranking_in(context, board, arguments.get("ranking_id"))
-    shown = await leaders_of(context, LeadersQuestion(**arguments), last=True)
-    return leaders_page(site, board, shown, ranking_id, asked.query)
+    found = await ask(context, LeadersQuestion(**arguments, offset=None))
+    return leaders_page(site, context.names, found, ranking_id, asked.query)

@@ -5,15 +5,18 @@ from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
+from msgspec import UNSET
+
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from projections.answers.explanation import Explanation
 from projections.board.board import Board, Unity
-from projections.past.explaining import DatedPlace, Explanation
-from projections.past.explanation import Cause, Overtaking, Step
+from projections.past.explaining import ExplanationPlace
+from projections.past.explanation import Cause, ExplanationStep, Overtaking
 
 OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are listed one by one."""
@@ -30,17 +33,15 @@ def explanation_page(
     board: Board,
     explanation: Explanation,
     ranking_id: RankingId,
-    unity_id: UnityId,
-    competitor_id: CompetitorId,
     query: Query,
     *,
     has_lines: bool = False,
 ) -> bytes:
     """The page. `board` has the names of all competitors in the explanation. `has_lines`: the table has an address for
     each line."""
-    words = site.words
+    words, competitor_id = site.words, explanation.competitor_id
     competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
-    unity = ranking.unities[unity_id]
+    unity = ranking.unities[explanation.unity_id]
     kept = {name: text for name, text in query.items() if name != "to"}
     to_line = f"{site.address({**kept, 'line': str(competitor_id)})}#line-{competitor_id}"
     back = to_line if has_lines else site.address(kept)
@@ -50,7 +51,7 @@ def explanation_page(
         further = element(
             "nav", element("a", words("earlier"), href=address), class_="pages", aria_label=words("steps")
         )
-    at = explanation.on or explanation.end.recorded_at
+    at = explanation.end.recorded_at if explanation.on is UNSET else explanation.on
     head = element(
         "header",
         site.titled(" · ", name_text(ranking.name)),
@@ -67,14 +68,14 @@ def explanation_page(
     return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(words: Words, stand: DatedPlace, at: datetime | None, unity: Unity) -> Html:
-    total, position = words.number(stand.place.total, unity.notation), stand.place.position
+def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unity: Unity) -> Html:
+    total, position = words.number(stand.total, unity.notation), stand.position
     key = "stands_nowhere" if position is None else "stands"
     where = words.html(key, position=position, total=total, unity=unity.name)
     return where if at is None else words.html("stands_as_of", place=where, time=words.time_element(at))
 
 
-def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, unity: Unity) -> list[Html]:
+def _told(words: Words, board: Board, steps: Items[ExplanationStep], her: CompetitorId, unity: Unity) -> list[Html]:
     """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
     if not steps:
         return [element("p", words("no_steps"))]
@@ -90,14 +91,14 @@ def _told(words: Words, board: Board, steps: Items[Step], her: CompetitorId, uni
     return told
 
 
-def _summary(words: Words, steps: Items[Step], her: CompetitorId, unity: Unity) -> str:
+def _summary(words: Words, steps: Items[ExplanationStep], her: CompetitorId, unity: Unity) -> str:
     """The steps in total, in words."""
     notation = unity.notation
     deltas = [step.delta for step in steps if step.delta is not None]
     gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])
     passing = [one for step in steps for one in step.overtakings if not one.level]
     passed = sum([one.who == her for one in passing])
-    first, last = steps[0].before.position, steps[-1].after.position
+    first, last = steps[0].position_before, steps[-1].position_after
     times, was_passed = words.counted("times", passed), words.counted("times", len(passing) - passed)
     said = [words("passed_times", passed=times, was_passed=was_passed)]
     if notation.results is None:
@@ -108,7 +109,9 @@ def _summary(words: Words, steps: Items[Step], her: CompetitorId, unity: Unity) 
     return " ".join(said)
 
 
-def _table(words: Words, board: Board, steps: Iterable[Step], her: CompetitorId, unity: Unity, caption: str) -> Html:
+def _table(
+    words: Words, board: Board, steps: Iterable[ExplanationStep], her: CompetitorId, unity: Unity, caption: str
+) -> Html:
     heads = [
         element("th", text, scope="col", class_=kind)
         for text, kind in (
@@ -127,7 +130,7 @@ def _table(words: Words, board: Board, steps: Iterable[Step], her: CompetitorId,
     )
 
 
-def _row(words: Words, board: Board, step: Step, her: CompetitorId, unity: Unity) -> Html:
+def _row(words: Words, board: Board, step: ExplanationStep, her: CompetitorId, unity: Unity) -> Html:
     said = [element("p", _what(words, board, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
@@ -138,23 +141,15 @@ def _row(words: Words, board: Board, step: Step, her: CompetitorId, unity: Unity
         change = words.number(step.result, unity.notation)
     return element(
         "tr",
-        element("td", words.time_element(_happened(board, step)), class_="when"),
+        element("td", words.time_element(step.took_place), class_="when"),
         element("td", *said, class_="name"),
         element("td", change, class_="value", data_label=words("change")),
-        element("td", words.number(step.after.total, unity.notation), class_="value first", data_label=unity.name),
+        element("td", words.number(step.total, unity.notation), class_="value first", data_label=unity.name),
         element("td", _places(words, step), class_="value", data_label=words("place")),
     )
 
 
-def _happened(board: Board, step: Step) -> datetime:
-    """When it took place: when its competition began, else when the event was recorded."""
-    if step.took_place is not None:
-        return step.took_place
-    competition = None if step.competition_id is None else board.competitions.get(step.competition_id)
-    return step.recorded.recorded_at if competition is None else competition.started_at
-
-
-def _what(words: Words, board: Board, step: Step) -> str:
+def _what(words: Words, board: Board, step: ExplanationStep) -> str:
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None and not step.reversal.takes_back:
         cause = words("cause_given_back")
@@ -173,14 +168,14 @@ def _competition(words: Words, board: Board, competition_id: CompetitionId) -> s
     )
 
 
-def _places(words: Words, step: Step) -> str:
-    before, after = step.before.position, step.after.position
+def _places(words: Words, step: ExplanationStep) -> str:
+    before, after = step.position_before, step.position_after
     if after is None:
         return words("left")
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _overtakings(words: Words, board: Board, step: Step, her: CompetitorId) -> str:
+def _overtakings(words: Words, board: Board, step: ExplanationStep, her: CompetitorId) -> str:
     told = [_overtaking(words, board, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
     more = len(step.overtakings) - len(told) + step.overtakings_left_out
     if more:

@@ -6,39 +6,40 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from api.interface.fields import Field, one_of
-from api.interface.resources.leaders import LeadersShape
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
-from engine.domain.terms import CompetitorId, RankingId, UnityId
-from projections.board.board import Board
+from engine.domain.terms import CompetitorId, RankingId
+from projections.answers.leaders import Leaders
+from projections.answers.names import NamesById
 
 _CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
 CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it took place; absent: world")
 
 
-def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: RankingId, query: Query) -> bytes:
-    """The page, with the last reigns first. `board` has the names of all leaders."""
-    words, ranking = site.words, board.rankings[ranking_id]
-    unity = ranking.unities[UnityId(shown.unity_id)]
+def leaders_page(site: Site, names: NamesById, found: Leaders, ranking_id: RankingId, query: Query) -> bytes:
+    """The page, with the last reigns first."""
+    words, ranking, unities = site.words, names.ranking(ranking_id), names.unities(ranking_id)
     others = [
         element("a", words(key), href=site.address({**query, "clock": clock}, "/leaders"))
         for clock, key in _CLOCKS.items()
-        if clock != shown.clock
+        if clock != found.clock
     ]
     others += [
-        element("a", name_text(one.name), href=site.address({**query, "unity": str(unity_id)}, "/leaders"))
-        for unity_id, one in ranking.unities.items()
-        if one is not unity
+        element("a", name_text(name), href=site.address({**query, "unity": str(unity_id)}, "/leaders"))
+        for unity_id, name in unities.items()
+        if unity_id != found.unity_id
     ]
     kept = {name: text for name, text in query.items() if name != "clock"}
     back = element("a", words("back"), href=site.address(kept))
-    first = words.html("first_as_published" if shown.clock == "log" else "first_as_it_was", unity=name_text(unity.name))
-    if shown.until is not None:
-        first = words.html("up_to", what=first, time=_time(words, shown.until))
+    first = words.html(
+        "first_as_published" if found.clock == "log" else "first_as_it_was", unity=name_text(unities[found.unity_id])
+    )
+    if found.until is not None:
+        first = words.html("up_to", what=first, time=_time(words, found.until))
     head = element(
         "header",
-        site.titled(" · ", name_text(ranking.name)),
+        site.titled(" · ", name_text(ranking)),
         element("h1", words("leaders")),
         element("p", first, class_="moment"),
     )
@@ -46,46 +47,46 @@ def leaders_page(site: Site, board: Board, shown: LeadersShape, ranking_id: Rank
         (
             element("nav", *[part for one in (back, *others) for part in (one, " ")], class_="ways"),
             head,
-            element("main", *_told(words, board, shown)),
+            element("main", *_told(words, names, found)),
         )
     )
-    return framed(site, f"{words('leaders')} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
+    return framed(site, f"{words('leaders')} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _told(words: Words, board: Board, shown: LeadersShape) -> list[Html]:
-    if not shown.reigns:
+def _told(words: Words, names: NamesById, found: Leaders) -> list[Html]:
+    if not found.reigns:
         return [element("p", words("no_leaders"))]
     times = [
         _row(
-            _names(words, board, [one.competitor_id]),
-            (words("duration"), _duration(words, one.seconds)),
+            _names(words, names, [one.competitor_id]),
+            (words("duration"), _duration(words, timedelta(seconds=one.seconds))),
             (words("competitions"), words.number(one.competitions)),
             (words("runs"), words.number(one.runs)),
-            (words("longest"), _duration(words, _seconds(one.longest.since, one.longest.until))),
+            (words("longest"), _duration(words, one.longest.until - one.longest.since)),
         )
-        for one in shown.competitors
+        for one in found.times
     ]
     reigns = [
         _row(
-            _names(words, board, one.competitors),
+            _names(words, names, one.competitors),
             (words("since"), _time(words, one.since)),
             (words("until"), _time(words, one.until)),
         )
-        for one in reversed(shown.reigns)
+        for one in reversed(found.reigns)
     ]
     told = [
         *_section(words, ("time_at_top", "competitor", "duration", "competitions", "runs", "longest"), times),
         *_section(words, ("who_led", "competitor", "since", "until"), reigns),
     ]
-    if shown.differences:
+    if found.differences:
         differences = [
             _row(
-                _names(words, board, one.log),
-                (words("took_place"), _names(words, board, one.world)),
+                _names(words, names, one.log),
+                (words("took_place"), _names(words, names, one.world)),
                 (words("since"), _time(words, one.since)),
                 (words("until"), _time(words, one.until)),
             )
-            for one in reversed(shown.differences)
+            for one in reversed(found.differences)
         ]
         told += _section(words, ("clocks_differ", "as_published", "as_it_was", "since", "until"), differences)
     return told
@@ -110,24 +111,19 @@ def _row(name: Html, *values: tuple[str, Html | str | None]) -> Html:
     return element("tr", element("td", name, class_="name"), *cells)
 
 
-def _names(words: Words, board: Board, competitor_ids: Iterable[int]) -> Html:
-    found = [board.competitors[CompetitorId(one)] for one in competitor_ids]
+def _names(words: Words, names: NamesById, competitor_ids: Iterable[CompetitorId]) -> Html:
+    found = [names.competitor(one) for one in competitor_ids]
     if not found:
         return element("span", words("nobody"))
     return joined([element("p", dot(one.color), name_text(one.name)) for one in found])
 
 
-def _time(words: Words, instant: str | None) -> Html | None:
-    return None if instant is None else words.time_element(datetime.fromisoformat(instant))
+def _time(words: Words, moment: datetime | None) -> Html | None:
+    return None if moment is None else words.time_element(moment)
 
 
-def _seconds(since: str, until: str) -> int:
-    return int((datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds())
-
-
-def _duration(words: Words, seconds: int) -> str:
+def _duration(words: Words, time: timedelta) -> str:
     """Days; hours and minutes if it is less than a day."""
-    time = timedelta(seconds=seconds)
     if time.days:
         return words.counted("days", time.days)
-    return f"{seconds // 3600} h {seconds // 60 % 60} min"
+    return f"{time.seconds // 3600} h {time.seconds // 60 % 60} min"

@@ -13,7 +13,6 @@ from msgspec import Raw, Struct
 from api.http.times import instant
 from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
-from api.interface.lookup import unity_of
 from api.interface.rendering import encode
 from api.web.competitions import ShownCompetitions
 from api.web.page import number_text, signed_text
@@ -36,6 +35,7 @@ from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
+from projections.answers.lookup import unity_of
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
 from projections.past import folds, moments

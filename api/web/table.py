@@ -13,12 +13,6 @@ from msgspec import Struct
 
 from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
-from api.interface.lookup import ranking_of, unity_of
-from api.interface.questions import moved
-from api.interface.resources.classifications import lines_then, shown_values
-from api.interface.resources.expiring import CountingLines
-from api.interface.resources.recent_results import CompetitionSumShape
-from api.interface.resources.standings import recorded_at_head
 from api.web.competitions import ShownCompetitions, competitions_around, competitions_shown, last_by_date
 from api.web.search import is_searched, tagged, tags_offered
 from api.web.table_lines import LinesAsked, filled, lines_found_now, lines_found_then, order_then
@@ -30,6 +24,10 @@ from engine.domain.notation import Notation
 from engine.domain.steps import collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
+from projections.answers.classification import lines_then, shown_values
+from projections.answers.expiring import CountingLines
+from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.tables import moved
 from projections.board.board import Board, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
 from projections.board.order import OrderedLines
@@ -123,7 +121,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...]
     values: list[int | None]
     moved: int | None
-    form: list[CompetitionSumShape]
+    form: list[CompetitionSum]
     gained: int | None
 
 
@@ -189,7 +187,7 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
     elif board is live.board:
         head, found = await lines_found_now(context, ranking_id, asked)
         board, sequence = live.board, head.sequence
-        recorded_at = await recorded_at_head(context, head)
+        recorded_at = await context.recorded_at(head)
         then = PastBoard(board, sequence, recorded_at)
     else:
         recorded_at = await moments.recorded_at(context.past, live.tournament_id, sequence)
@@ -375,7 +373,7 @@ def _shown(
             tags=competitor.tags,
             values=shown_values([column.notation for column in columns], kept),
             moved=moved(line.position, positions.get(line.competitor_id)),
-            form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
+            form=[*form.get(line.competitor_id, ())],
             gained=gained.get(line.competitor_id),
         )
 

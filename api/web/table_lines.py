@@ -11,13 +11,13 @@ from typing import Final, TypeVar
 from msgspec import Struct, structs
 
 from api.interface.declarations import RecallContext
-from api.interface.lookup import unity_of
-from api.interface.resources.classifications import lines_then
 from api.web.search import named, tagged
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
+from projections.answers.classification import lines_then
+from projections.answers.lookup import unity_of
 from projections.board.board import Board
 from projections.board.classification import Classified
 from projections.board.classified_lines import ClassifiedLines

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from api.http.times import timestamp
-from api.http.zones import zone_of
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
+from projections.answers.zones import zone_of
 from projections.board.publication import Presentation
 
 _DIGITS_UNGROUPED_MAX: Final = 4

@@ -40,9 +40,11 @@ def refuse_if_any(faults: list[Fault]) -> None:
         raise unacceptable(faults)
 
 
-def unacceptable(faults: list[Fault]) -> Unacceptable:
-    distinct = list(dict.fromkeys(faults))
-    return Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
+def unacceptable(faults: Iterable[Fault]) -> Unacceptable:
+    """The refusal that lists these faults, each once."""
+    return Unacceptable(
+        "The request cannot be accepted as it is; correct the fields named.", list(dict.fromkeys(faults))
+    )
 
 
 def within(place: str, faults: Iterable[Fault]) -> list[Fault]:

@@ -1,7 +1,7 @@
 """How a tournament presents itself: the valid values of zone, language, accent colour and logo. Pure.
 
-Which zones exist depends on the time zone data of the machine, so `api/http/zones.py` checks that when it reads a
-request.
+Which zones exist depends on the time zone data of the machine, so `projections/answers/zones.py` checks that when a
+request is read.
 """
 
 import binascii

@@ -5,7 +5,9 @@ Pure. Every limit that a decision depends on is here. Limits of transport are ne
 
 import re
 from enum import StrEnum
-from typing import Final, NewType
+from typing import Annotated, Final, NewType
+
+from msgspec import Meta
 
 TournamentId = NewType("TournamentId", int)
 CompetitorId = NewType("CompetitorId", int)
@@ -17,6 +19,10 @@ Sequence = NewType("Sequence", int)
 
 OPERATOR: Final = ActorId(0)
 """The actor of commands from the command line; every other actor is the id of a token."""
+NOT_PUBLIC: Final = Meta(extra={"private": True})
+"""Marks a field of an answer that the public must not see."""
+Sender = Annotated[ActorId, NOT_PUBLIC]
+"""Who sent a change, in an answer."""
 
 
 class Sort(StrEnum):

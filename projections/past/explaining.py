@@ -12,32 +12,36 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId,
 from engine.process.time_slices import in_time_slices
 from projections.board.board import give_sums
 from projections.past import folds, moments
-from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
+from projections.past.explanation import OVERTAKINGS_MAX, ClassifiedNeighbours, Explainer, ExplanationStep, Place
 from projections.past.moments import AtSequence
 from projections.past.pages import SCANNED_EVENTS_MAX
 from projections.past.past import Past, refuse_beyond
 from projections.past.timeline import steps_by_date
 
 
-class DatedPlace(Struct, frozen=True):
-    """The place of a competitor after an event. Sequence 0: before the first event, so there is no time."""
+class ExplanationPlace(Struct, frozen=True, kw_only=True):
+    """The place of a competitor after an event; before the first one, `sequence` is 0."""
 
     sequence: Sequence
     recorded_at: datetime | None
-    place: Place
+    position: int | None
+    total: int | None
 
 
-class Explanation(Struct, frozen=True):
+class Explained(Struct, frozen=True):
     """The steps that led a competitor from `start` to `end`. `neighbours`: her neighbours in the classification
     afterwards; None: no classification was declared. `next`: the sequence to continue from; None: this is the last
-    page. `on`: the steps are in order of time, up to this time; None: they are in the order of the log."""
+    page."""
 
-    start: DatedPlace
-    end: DatedPlace
-    steps: list[Step]
-    neighbours: Neighbours | None
+    start: ExplanationPlace
+    end: ExplanationPlace
+    steps: list[ExplanationStep]
+    neighbours: ClassifiedNeighbours | None
     next: Sequence | None
-    on: datetime | None = None
+
+
+def _place(sequence: Sequence, recorded_at: datetime | None, place: Place) -> ExplanationPlace:
+    return ExplanationPlace(sequence=sequence, recorded_at=recorded_at, position=place.position, total=place.total)
 
 
 async def explanation(
@@ -53,7 +57,7 @@ async def explanation(
     head: Sequence,
     limit: int | None = None,
     latest: bool = False,
-) -> Explanation:
+) -> Explained:
     """How a competitor came from her place after the event `start` to her place after the event `end`, in a unity
     with this notation. The unity need not exist yet. With a `limit`: at most that many steps, from at most
     SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX. If `latest`, the page has the
@@ -71,23 +75,23 @@ async def explanation(
         explainer = Explainer(board, ranking_id, unity_id, competitor_id, notation)
         since = None if start == 0 else await moments.recorded_at(past, tournament_id, start)
         await past.time_slices.work(explainer.prepared())
-        begin = reached = DatedPlace(start, since, explainer.place)
-        steps: list[Step] = []
+        begin = reached = _place(start, since, explainer.place)
+        steps: list[ExplanationStep] = []
         async for events in past.chunks(tournament_id, start, last):
             seen: list[Recorded] = []
             await past.time_slices.work(_add_steps(tournament_id, explainer, events, most, steps, seen))
-            reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+            reached = _place(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
             if latest and (dropped := _dropped(steps, limit)) is not None:
-                begin = DatedPlace(dropped.recorded.sequence, dropped.recorded.recorded_at, dropped.after)
+                begin = _place(dropped.sequence, dropped.recorded_at, Place(dropped.position_after, dropped.total))
             if _is_full(steps, most):
                 break
         if explainer.lacks_sums:
             at = explainer.board, reached.sequence
             give_sums(explainer.board, ranking_id, await folds.folded_sums_then(past, tournament_id, ranking_id, *at))
-        neighbours: list[Neighbours | None] = []
+        neighbours: list[ClassifiedNeighbours | None] = []
         await past.time_slices.work(_add_neighbours(explainer, neighbours))
     following = reached.sequence if reached.sequence < end else None
-    return Explanation(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
+    return Explained(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
 
 
 async def explanation_by_date(
@@ -101,7 +105,7 @@ async def explanation_by_date(
     upto: Sequence,
     head: Sequence,
     limit: int | None = None,
-) -> Explanation:
+) -> Explained:
     """How a competitor came to her place by the points that had taken place by `on`, as known after the event
     `upto`: the last steps in order of time. Raises NotFound as `explanation`, and TooMuchWork."""
     then = await moments.at(past, tournament_id, ranking_id, AtSequence(upto), head)
@@ -109,8 +113,8 @@ async def explanation_by_date(
     steps = [step for step in timeline if step.at <= on]
     place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
-    begin, end = DatedPlace(Sequence(0), None, Place(None, nothing)), DatedPlace(upto, then.recorded_at, place)
-    return Explanation(begin, end, told[-limit:] if limit else told, None, None, on)
+    begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
+    return Explained(begin, end, told[-limit:] if limit else told, None, None)
 
 
 def _add_steps(
@@ -118,7 +122,7 @@ def _add_steps(
     explainer: Explainer,
     events: Iterable[Recorded],
     limit: int | None,
-    steps: list[Step],
+    steps: list[ExplanationStep],
     seen: list[Recorded],
 ) -> Iterator[None]:
     """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
@@ -135,12 +139,12 @@ def _add_steps(
         yield
 
 
-def _add_neighbours(explainer: Explainer, found: list[Neighbours | None]) -> Iterator[None]:
+def _add_neighbours(explainer: Explainer, found: list[ClassifiedNeighbours | None]) -> Iterator[None]:
     """Adds what `explainer.neighbours` returns to `found`, step by step."""
     found.append((yield from explainer.neighbours()))
 
 
-def _dropped(steps: list[Step], limit: int | None) -> Step | None:
+def _dropped(steps: list[ExplanationStep], limit: int | None) -> ExplanationStep | None:
     """Drops the first steps that exceed a page, and returns the last one dropped; None: none was."""
     dropped = None
     while len(steps) > 1 and limit is not None and (len(steps) > limit or _overtakings(steps) > OVERTAKINGS_MAX):
@@ -148,11 +152,11 @@ def _dropped(steps: list[Step], limit: int | None) -> Step | None:
     return dropped
 
 
-def _overtakings(steps: list[Step]) -> int:
+def _overtakings(steps: list[ExplanationStep]) -> int:
     return sum([len(step.overtakings) for step in steps])
 
 
-def _is_full(steps: list[Step], limit: int | None) -> bool:
+def _is_full(steps: list[ExplanationStep], limit: int | None) -> bool:
     """Whether the steps fill a page."""
     if limit is None:
         return False

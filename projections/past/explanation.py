@@ -30,7 +30,7 @@ from engine.domain.events import (
 from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sender, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, lacks_sums
 from projections.board.classified_lines import ClassifiedLines
@@ -46,7 +46,7 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
-    """`who` passed `whom`, or drew level with her if `level`. The totals are those after the event."""
+    """`who` passed `whom`, or drew level with them if `level`. The totals are those after the event."""
 
     who: CompetitorId
     whom: CompetitorId
@@ -67,7 +67,7 @@ class Cause(StrEnum):
     """The sort of the unity changed."""
 
 
-class Neighbours(Struct, frozen=True):
+class ClassifiedNeighbours(Struct, frozen=True):
     """Her neighbours in the classification by the declared `criteria`: her line and those above and below it, in order;
     empty if she is not in the list. `lines` None: finding them would exceed the limit of sums for an answer."""
 
@@ -75,13 +75,16 @@ class Neighbours(Struct, frozen=True):
     lines: list[Classified] | None
 
 
-class Step(Struct, frozen=True, kw_only=True):
-    """One step. `delta`: the sum of her deltas in the event; None: it gave her none. `result`: the best or last of her
-    results in it, if the unity counts results. `reason`: the reason given for the points; None: none, or the event gave
-    no points. `overtakings_left_out`: how many overtakings are not listed. `took_place`: the time of a step in order of
-    time; such a step may combine several events, and `recorded` is the last of them."""
+class ExplanationStep(Struct, frozen=True, kw_only=True):
+    """An event that changed something for a competitor. `delta`: the sum of their deltas in it; null: it gave them
+    none, but others moved. `result`: the best or last of their results in it, if the unity counts results. `reason`:
+    the reason given for the points. `overtakings_left_out`: the number of further ones, if a step shows only those with
+    the nearest totals. `took_place`: when the competition took place; without a date or a competition, when the event
+    was recorded. In order of time, a step may combine several events; `sequence` is that of the last one."""
 
-    recorded: Recorded
+    sequence: Sequence
+    recorded_at: datetime
+    actor: Sender
     cause: Cause
     competition_id: CompetitionId | None
     reverses: Sequence | None
@@ -89,17 +92,19 @@ class Step(Struct, frozen=True, kw_only=True):
     reason: str | None
     delta: int | None
     result: int | None = None
-    before: Place
-    after: Place
+    total_before: int | None
+    total: int | None
+    position_before: int | None
+    position_after: int | None
     overtakings: list[Overtaking]
     overtakings_left_out: int = 0
-    took_place: datetime | None = None
+    took_place: datetime
 
     @property
     def is_own(self) -> bool:
-        """Whether the event changed her points, the list or the sort. If not, only others moved."""
+        """Whether the event changed the competitor's points, the list or the sort. If not, only others moved."""
         given = self.delta is not None or self.result is not None
-        return given or self.before.total != self.after.total or self.cause in (Cause.LIST, Cause.SORT)
+        return given or self.total_before != self.total or self.cause in (Cause.LIST, Cause.SORT)
 
 
 _OF_SUMS: Final = Notation()
@@ -152,7 +157,7 @@ class Explainer:
         ranking = self.board.rankings.get(self._ranking_id)
         return ranking is not None and lacks_sums(ranking)
 
-    def neighbours(self) -> Generator[None, None, Neighbours | None]:
+    def neighbours(self) -> Generator[None, None, ClassifiedNeighbours | None]:
         """Her neighbours in the classification, in time slices; None: no classification is declared. Nothing may be
         folded meanwhile."""
         ranking = self.board.rankings.get(self._ranking_id)
@@ -160,16 +165,16 @@ class Explainer:
             return None
         lines = yield from ClassifiedLines.in_steps(self.board, ranking)
         try:
-            return Neighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
+            return ClassifiedNeighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
         except TooMuchWork:
-            return Neighbours(ranking.criteria, None)
+            return ClassifiedNeighbours(ranking.criteria, None)
 
-    def step(self, recorded: Recorded) -> Step | None:
+    def step(self, recorded: Recorded) -> ExplanationStep | None:
         """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
         does."""
         return finished(self.step_in_time_slices(recorded))
 
-    def step_in_time_slices(self, recorded: Recorded) -> Generator[None, None, Step | None]:
+    def step_in_time_slices(self, recorded: Recorded) -> Generator[None, None, ExplanationStep | None]:
         """As `step`, in time slices: she may pass thousands of competitors, at a microsecond each."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
@@ -192,20 +197,25 @@ class Explainer:
         after = self.place
         if after == before:
             return None
-        return Step(
-            recorded=recorded,
+        return ExplanationStep(
+            sequence=recorded.sequence,
+            recorded_at=recorded.recorded_at,
+            actor=recorded.actor,
             cause=Cause.SORT if isinstance(event, UnityChanged) else Cause.LIST,
             competition_id=None,
             reverses=None,
             reversal=None,
             reason=None,
             delta=None,
-            before=before,
-            after=after,
+            total_before=before.total,
+            total=after.total,
+            position_before=before.position,
+            position_after=after.position,
             overtakings=[],
+            took_place=recorded.recorded_at,
         )
 
-    def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, Step | None]:
+    def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, ExplanationStep | None]:
         unity = self.unity
         hers = [d.amount for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
         named = {line.competitor_id for line in changed_by(event) if line.unity_id == self._unity_id}
@@ -232,8 +242,10 @@ class Explainer:
         result = self._result(event)
         if not hers and result is None and before == after and not overtakings:
             return None
-        return Step(
-            recorded=recorded,
+        return ExplanationStep(
+            sequence=recorded.sequence,
+            recorded_at=recorded.recorded_at,
+            actor=recorded.actor,
             cause=Cause.POINTS if isinstance(event, PointsAdded) else Cause.REVERSAL,
             competition_id=event.competition_id,
             reverses=event.reverses if isinstance(event, PointsReversed) else None,
@@ -241,10 +253,13 @@ class Explainer:
             reason=event.reason if isinstance(event, PointsAdded) else None,
             delta=sum(hers) if hers else None,
             result=result,
-            before=before,
-            after=after,
+            total_before=before.total,
+            total=after.total,
+            position_before=before.position,
+            position_after=after.position,
             overtakings=overtakings,
             overtakings_left_out=left_out,
+            took_place=recorded.recorded_at,
         )
 
     def _result(self, event: Points) -> int | None:

@@ -67,7 +67,7 @@ def reversal_of(board: Board, event: Points) -> Reversal | None:
     return Reversal.UNDO if event.undone else Reversal.REDO
 
 
-class HistoryLine(Struct, frozen=True, gc=False):
+class DeltaLine(Struct, frozen=True, gc=False):
     """One line of points. `delta` None: the unity counts results, and the line gave a `result` or, if that is also
     None, reversed results. `competition_id` None: a free modification. `total`: the total after this line; None: no
     result counts. The positions are those before and after the whole event; None: the competitor was not in the list.
@@ -99,7 +99,7 @@ class DeclarationLine(Struct, frozen=True, gc=False):
     criteria: tuple[Criterion, ...]
 
 
-AnyLine = HistoryLine | DeclarationLine
+AnyLine = DeltaLine | DeclarationLine
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ class Historian:
             return (DeclarationLine(recorded.sequence, recorded.recorded_at, recorded.actor, event.criteria),)
         return ()
 
-    def _one_line(self, recorded: Recorded, event: Points, order: OrderedLines) -> Items[HistoryLine]:
+    def _one_line(self, recorded: Recorded, event: Points, order: OrderedLines) -> Items[DeltaLine]:
         """As `_many_lines` in half the time, for events with one delta, as nearly all are."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
@@ -195,7 +195,7 @@ class Historian:
         fold(self.board, self._revisions, recorded)
         after = order.line(competitor_id)
         order.replace(before, after)
-        line = HistoryLine(
+        line = DeltaLine(
             recorded.sequence,
             recorded.recorded_at,
             recorded.actor,
@@ -212,7 +212,7 @@ class Historian:
         )
         return (line,)
 
-    def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[HistoryLine]]:
+    def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[DeltaLine]]:
         unities, orders = self.board.rankings[self._ranking_id].unities, self._orders
         running: dict[tuple[CompetitorId, UnityId], int] = {}
         before: dict[tuple[CompetitorId, UnityId], tuple[int | None, int | None]] = {}  # line and position
@@ -240,7 +240,7 @@ class Historian:
             running[named] += effect.amount
             notation = unities[delta.unity_id].notation
             lines.append(
-                HistoryLine(
+                DeltaLine(
                     recorded.sequence,
                     recorded.recorded_at,
                     recorded.actor,

@@ -37,7 +37,7 @@ _WEEK_DAYS: Final = 7
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-Leaders = tuple[CompetitorId, ...]
+Leading = tuple[CompetitorId, ...]
 """Ids in ascending order; empty: nobody leads."""
 
 
@@ -45,11 +45,12 @@ Leaders = tuple[CompetitorId, ...]
 
 
 class Reign(Struct, frozen=True):
-    """The `leaders` led from `since` until just before `until`; None: to the end of the time examined."""
+    """These competitors shared the first place from `since` until just before `until`; null: to the end. No
+    competitors: nobody led."""
 
     since: datetime
     until: datetime | None
-    leaders: Leaders
+    competitors: Leading
 
 
 class Reigns:
@@ -60,9 +61,9 @@ class Reigns:
         self.last: datetime | None = None
         self.competitions: dict[CompetitorId, int] = {}
         self._until = until
-        self._begun: list[tuple[datetime, Leaders]] = []
+        self._begun: list[tuple[datetime, Leading]] = []
 
-    def lead(self, at: datetime, leaders: Leaders, competitions: int) -> None:
+    def lead(self, at: datetime, leaders: Leading, competitions: int) -> None:
         """Notes that these lead from `at` on, which is later than in the call before. `competitions`: the number of
         competitions that gave their first points then."""
         if self._until is not None and at > self._until:
@@ -87,10 +88,29 @@ class Reigns:
         return (self.run(number, number + 1)[0] for number in range(len(self)))
 
 
-class TimeAtTop(Struct, kw_only=True):
-    """The `time` for which a competitor led, alone or not; `shared`: the part of it that was not alone. `days` and
-    `weeks`: the number of days and of Sundays, in `zone`, at whose end the competitor led. `runs`: how often the
-    competitor took the first place. `longest`: when the longest run began and ended."""
+class TopRun(Struct, frozen=True):
+    since: datetime
+    until: datetime
+
+
+class TimeAtTop(Struct, frozen=True, kw_only=True):
+    """A competitor's time at the top, `shared_seconds` of it with others. `days`, `weeks`: the number of days, and of
+    Sundays, at whose end they led, in the tournament's zone. `competitions`: the number of competitions after which
+    they led. `runs`: how often they reached the top."""
+
+    competitor_id: CompetitorId
+    seconds: int
+    shared_seconds: int
+    days: int
+    weeks: int
+    competitions: int
+    runs: int
+    longest: TopRun
+
+
+class _Runs(Struct, kw_only=True):
+    """The runs of one competitor, as they are added up: `time` at the top, alone or not; `shared`: the part of it that
+    was not alone."""
 
     competitor_id: CompetitorId
     zone: tzinfo
@@ -98,9 +118,8 @@ class TimeAtTop(Struct, kw_only=True):
     shared: timedelta = timedelta()
     days: int = 0
     weeks: int = 0
-    competitions: int = 0
     runs: int = 0
-    longest: tuple[datetime, datetime]
+    longest: TopRun
 
     def add(self, since: datetime, until: datetime) -> None:
         """Adds a run from `since` until just before `until`."""
@@ -109,8 +128,20 @@ class TimeAtTop(Struct, kw_only=True):
         began, ended = _day(since, self.zone), _day(until, self.zone)
         self.days += ended - began
         self.weeks += ended // _WEEK_DAYS - began // _WEEK_DAYS
-        if until - since > self.longest[1] - self.longest[0]:
-            self.longest = since, until
+        if until - since > self.longest.until - self.longest.since:
+            self.longest = TopRun(since, until)
+
+    def told(self, competitions: int) -> TimeAtTop:
+        return TimeAtTop(
+            competitor_id=self.competitor_id,
+            seconds=int(self.time.total_seconds()),
+            shared_seconds=int(self.shared.total_seconds()),
+            days=self.days,
+            weeks=self.weeks,
+            competitions=competitions,
+            runs=self.runs,
+            longest=self.longest,
+        )
 
 
 def _day(moment: datetime, zone: tzinfo) -> int:
@@ -123,51 +154,49 @@ def times_at_top(
 ) -> Generator[None, None, tuple[int, list[TimeAtTop]]]:
     """The number of competitors that led, and the times of up to `most` of them, the longest first. Counts the time up
     to and including `end`, and days in `zone`. Pauses for other work."""
-    found: dict[CompetitorId, TimeAtTop] = {}
+    found: dict[CompetitorId, _Runs] = {}
     leading: dict[CompetitorId, datetime] = {}
     end = min(end, _LAST - _MICROSECOND) + _MICROSECOND
     for number, reign in enumerate(reigns, start=1):
         for one in [*leading]:
-            if one not in reign.leaders:
+            if one not in reign.competitors:
                 found[one].add(leading.pop(one), reign.since)
-        for one in reign.leaders:
+        for one in reign.competitors:
             leading.setdefault(one, reign.since)
             if one not in found:
-                found[one] = TimeAtTop(competitor_id=one, zone=zone, longest=(reign.since, reign.since))
-            if len(reign.leaders) > 1:
+                found[one] = _Runs(competitor_id=one, zone=zone, longest=TopRun(reign.since, reign.since))
+            if len(reign.competitors) > 1:
                 found[one].shared += (reign.until or end) - reign.since
         if number % _REIGNS_AT_ONCE == 0:
             yield
     for one, since in leading.items():
         found[one].add(since, end)
-    longest: list[TimeAtTop] = []
+    longest: list[_Runs] = []
     rest = iter(found.values())
     while some := [*islice(rest, _REIGNS_AT_ONCE)]:
-        for time in some:
-            time.competitions = reigns.competitions[time.competitor_id]
-        longest = nsmallest(most, [*longest, *some], key=lambda time: (-time.time, time.competitor_id))
+        longest = nsmallest(most, [*longest, *some], key=lambda runs: (-runs.time, runs.competitor_id))
         yield
-    return len(found), longest
+    return len(found), [runs.told(reigns.competitions[runs.competitor_id]) for runs in longest]
 
 
 class ClockDifference(Struct, frozen=True):
-    """From `since` until just before `until`, the published leaders were not the true ones. `until` None: to the
-    end."""
+    """The leaders by each clock, while they differ: from `since` until just before `until`; null: to the end."""
 
     since: datetime
     until: datetime | None
-    by_log: Leaders
-    by_world: Leaders
+    log: Leading
+    world: Leading
 
 
 def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[ClockDifference]]:
     """The differences between the clocks from the first published leader on, in order of time. Pauses for other
     work."""
     changes = merge(
-        ((reign.since, 0, reign.leaders) for reign in by_log), ((reign.since, 1, reign.leaders) for reign in by_world)
+        ((reign.since, 0, reign.competitors) for reign in by_log),
+        ((reign.since, 1, reign.competitors) for reign in by_world),
     )
     found: list[ClockDifference] = []
-    leading: list[Leaders] = [(), ()]
+    leading: list[Leading] = [(), ()]
     since: datetime | None = None
     for number, (at, its) in enumerate(groupby(changes, key=lambda change: change[0]), start=1):
         if since is not None and leading[0] != leading[1]:
@@ -183,7 +212,7 @@ def differences(by_log: Reigns, by_world: Reigns) -> Generator[None, None, list[
     return found
 
 
-def _leaders(order: OrderedLines, unity: Unity) -> Leaders:
+def _leaders(order: OrderedLines, unity: Unity) -> Leading:
     first = order.run(0, 1)
     if not first:
         return ()

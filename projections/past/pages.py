@@ -25,6 +25,11 @@ class Cursor(Struct, frozen=True):
     sequence: Sequence
     lines: int = 0
 
+    @property
+    def text(self) -> str:
+        """As answers give it and queries take it."""
+        return f"{self.sequence}.{self.lines}"
+
 
 class HistoryPage(Struct, frozen=True):
     """A page of history. `next` None: it is the last page."""

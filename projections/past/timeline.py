@@ -22,7 +22,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, R
 from projections.board.board import Board, add_points
 from projections.board.expiring import expiries_of, expiring_lines
 from projections.board.results import PassingResults
-from projections.past.explanation import Cause, Explainer, Place, Step
+from projections.past.explanation import Cause, Explainer, ExplanationStep, Place
 from projections.past.history import Reversal
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import give_totals
@@ -192,7 +192,7 @@ def steps_by_date(
     unity_id: UnityId,
     competitor_id: CompetitorId,
     steps: Items[TimelineStep],
-) -> Generator[None, None, tuple[Place, list[Step]]]:
+) -> Generator[None, None, tuple[Place, list[ExplanationStep]]]:
     """A competitor's place in a unity after these steps, and the steps that led to it. Takes ownership of the board.
     Pauses for other work."""
     yield from give_totals(board, Board(), ranking_id)
@@ -204,8 +204,7 @@ def steps_by_date(
         step = yield from explainer.step_in_time_slices(recorded)
         if step is not None:
             its = steps[recorded.sequence - 1]
-            event = msgspec.structs.replace(recorded, sequence=its.sequence, recorded_at=its.recorded_at)
-            step = msgspec.structs.replace(step, recorded=event, took_place=its.at)
+            step = msgspec.structs.replace(step, sequence=its.sequence, recorded_at=its.recorded_at, took_place=its.at)
             if unity.counts is not Counts.SUM:
                 result = result_of(its.results.get((competitor_id, unity_id), 0), unity.sort)
                 step = msgspec.structs.replace(step, delta=None, result=result)

@@ -20,17 +20,13 @@ from api.http import (
     settings,
     throttle,
     turned_away,
-    zones,
 )
 from api.imports import competition_files, outcomes
-from api.interface import names, paging, questions, windows
+from api.interface import names, paging
 from api.interface.public import view
 from api.interface.resources import (
     competitor_exports,
     competitor_standings,
-    history,
-    leaders,
-    recent_results,
     standings,
     voiding,
 )
@@ -57,6 +53,9 @@ from engine.database import pool as database
 from engine.domain import notation, presentation, terms
 from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
+from projections.answers import explanation as answered_explanation
+from projections.answers import form, history, leaders, windows, zones
+from projections.answers import tables as answered_tables
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
 from projections.past import explanation, folds, mentions, pages, passage, past, searches, series
@@ -340,10 +339,10 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("competitors, and clock differences, listed with leaders", f"{leaders.TOLD_MAX}", "only their number"),
             (
                 "competitors with a sub-table's tag; sums of competitions for recent results",
-                f"{questions.SUB_TABLE_COMPETITORS_MAX:,}; {recent_results.FORM_SUMS_MAX:,}",
+                f"{answered_tables.SUB_TABLE_COMPETITORS_MAX:,}; {form.FORM_SUMS_MAX:,}",
                 "422",
             ),
-            ("recent results of a competitor", f"{recent_results.LAST_MAX}", "400"),
+            ("recent results of a competitor", f"{form.LAST_MAX}", "400"),
             ("overtakings on a page of an explanation", f"{explanation.OVERTAKINGS_MAX:,}", "further pages"),
             (
                 "overtakings in a step of competitors whose totals stay",
@@ -375,7 +374,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a page's lines of history; explanation steps; leaders' reigns",
-                f"{history.LINES_MAX:,}; {history.STEPS_MAX}; {leaders.REIGNS_MAX:,}",
+                f"{history.LINES_MAX:,}; {answered_explanation.STEPS_MAX}; {leaders.REIGNS_MAX:,}",
                 "400",
             ),
             ("points of a series", f"{series.SERIES_POINTS_MAX}", "every second is left out"),

@@ -5,13 +5,13 @@ from typing import Any, Final
 from api.http.outgoing import Later
 from api.interface.declarations import Operation, Read, Write, name_of
 from api.interface.operations import OPERATIONS
-from api.interface.rendering import TaggedBody, View
+from api.interface.rendering import BoardNow, TaggedBody
 
 BY_NAME: Final[dict[str, Operation]] = {name_of(operation): operation for operation in OPERATIONS}
 ADD: Final = "PUT rankings/{ranking_id}/add.json"
 
 
-def answered(view: View, name: str, of: Any) -> bytes | TaggedBody | Later:
+def answered(view: BoardNow, name: str, of: Any) -> bytes | TaggedBody | Later:
     """What the operation of this name answers to a question, or to the event that it led to."""
     operation = BY_NAME[name]
     assert isinstance(operation, Read | Write)

@@ -102,8 +102,8 @@ async def test_points_to_defend_are_shown_while_competitions_change(
     struck = (await season.client.get(f"{path}/standings.json?at_sequence={shown['sequence']}")).json["ranking"]
     (unity,) = struck["unities"]
     totals = {line["competitor_id"]: line["total"] for line in unity["competitors_ranking"]}
-    assert {line["competitor_id"]: line["total"] for line in shown["competitors"]} == totals
-    assert {line["total_then"] for line in shown["competitors"]} == {0}
+    assert {line["competitor_id"]: line["total"] for line in shown["expiring"]} == totals
+    assert {line["total_then"] for line in shown["expiring"]} == {0}
 
 
 async def test_a_board_is_shown_while_competitions_change(

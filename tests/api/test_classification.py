@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from api.interface import questions
 from api.interface.resources import voiding
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
+from projections.answers import tables
 from projections.board import classified_lines
 from projections.past import comparison
 from tests.api.asking import NOBODY, refused
@@ -137,9 +137,9 @@ async def test_a_sub_table_has_only_competitors_with_its_tag_and_tells_how_many(
         both = f"{of}&competitors={league.pair},{league.ada},{NOBODY}"
         refused(await league.client.get(both), 422, "competitors", "competitors")
         with monkeypatch.context() as bounded:
-            bounded.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", 2)
+            bounded.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", 2)
             assert (await league.client.get(f"{of}&top=1")).status == 200
-            bounded.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", 1)
+            bounded.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", 1)
             (fault,) = refused(await league.client.get(f"{of}&top=1"), 422, "tag")
             assert fault == "is that of 2 competitors; a sub-table can be asked for of at most 1"
 

@@ -20,11 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, field
 
-from api.cli.lines import told
+from api.cli.lines import view_of
 from api.desk import desk, docket
 from api.desk.desk import Desk
-from api.interface.questions import TableQuestion
-from api.interface.resources.classifications import ClassificationShape, answer_classification
 from api.web.words import ENGLISH
 from engine.database.pool import Database
 from engine.domain import commands, events, expirations
@@ -47,6 +45,8 @@ from engine.domain.terms import (
 from engine.log import appending, heads
 from engine.log.appending import Block, Request
 from engine.process.time_slices import in_time_slices
+from projections.answers.classification import ClassificationQuestion
+from projections.answers.view import ask
 from projections.live import due, pool, tournament
 from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
@@ -790,14 +790,14 @@ async def test_windows_history_and_explanations_show_what_expired(season: Season
     assert first(await client.get(window)) == first(await client.get(f"{path}/standings.json")) == [(bob, 3)]
     window = f"{path}/expiring.json?until=2100-01-03"
     expiring = (await client.get(f"{window}&competitors={ann},{bob}")).json["expiring"]
-    assert [tuple(one.values()) for one in expiring["competitors"]] == [
+    assert [tuple(one.values()) for one in expiring["expiring"]] == [
         (ann, 0, 0, None),
         (bob, 3, 3, None),
     ]
-    (of_bob,) = (await client.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"]["competitors"]
+    (of_bob,) = (await client.get(f"{path}/expiring.json?until=2100-01-04&top=1")).json["expiring"]["expiring"]
     assert (of_bob["total_then"], of_bob["expires_at"]) == (0, "2100-01-04T00:00:00.000000Z")
     refused(await client.get(f"{path}/expiring.json?top=1"), 400, "until")
-    for_ever = (await client.get(f"{season.path}/expiring.json?until=2100-01-04")).json["expiring"]["competitors"]
+    for_ever = (await client.get(f"{season.path}/expiring.json?until=2100-01-04")).json["expiring"]["expiring"]
     assert all((one["total"], None) == (one["total_then"], one["expires_at"]) for one in for_ever)
     history = (await client.get(f"{path}/history.json?unity={unity}")).json["history"]
     assert [(line["delta"], line["reversal"]) for line in history] == [(5, None), (3, None), (-5, "expiry")]
@@ -902,10 +902,10 @@ async def test_a_frozen_board_that_ends_with_an_erasure_shows_one_state(
 
 async def best_then(world: World, ranking: RankingId, sequence: int) -> dict[CompetitorId, int | None]:
     """The first values of the classification after this event."""
-    question = TableQuestion(ranking_id=ranking, at_sequence=Sequence(sequence))
+    question = ClassificationQuestion(ranking_id=ranking, at_sequence=Sequence(sequence))
     async with world.desks[0].live_pool.pinned(world.tournament_id) as live:
-        shown = await told(world.desks[0], live, answer_classification, question, ClassificationShape)
-    return {CompetitorId(line.competitor_id): line.values[0] for line in shown.standings}
+        found = await ask(view_of(world.desks[0], live), question)
+    return {line.competitor_id: line.values[0] for line in found.standings}
 
 
 async def add_days(world: World) -> None:

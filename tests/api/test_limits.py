@@ -127,7 +127,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.cli.charts: LABEL_CELLS_MAX CONTRAST_MIN DAYS_MIN
         api.cli.history_text: NAME_CELLS_MAX
         api.http.forms: _SHOWN_CHARACTERS_MAX
-        api.http.zones: _COMPARED_CHARACTERS_MAX
+        projections.answers.zones: _COMPARED_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
         api.web.competitions: _SIDES_LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX

@@ -8,12 +8,13 @@ import pytest
 
 from api.http.outgoing import Later, Long
 from api.interface.declarations import RecallContext
-from api.interface.questions import TableQuestion
 from api.interface.rendering import Answer
 from api.interface.resources import standings
 from api.interface.resources.classifications import answer_classification
 from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.process.time_slices import TimeSlices
+from projections.answers.classification import ClassificationQuestion
+from projections.answers.tables import TableQuestion
 from projections.past.past import Past
 from tests.api.asking import refused
 from tests.api.crowds import all_long
@@ -149,9 +150,12 @@ async def test_whole_standings_have_a_tag_that_changes_with_what_they_are_compar
         assert (await season.client.get(f"{address}{other}")).headers["ETag"] != first.headers["ETag"]
 
 
-@pytest.mark.parametrize("answering", [standings.answer_standings, answer_classification])
+@pytest.mark.parametrize(
+    ("answering", "asking"),
+    [(standings.answer_standings, TableQuestion), (answer_classification, ClassificationQuestion)],
+)
 async def test_what_was_read_of_the_log_to_compare_with_must_still_be_there_when_the_answer_is_made(
-    service: Service, season: Season, clients_tournament: TournamentId, answering: Any
+    service: Service, season: Season, clients_tournament: TournamentId, answering: Any, asking: Any
 ) -> None:
     since = Sequence(int((await play(season))[0]))
 
@@ -161,7 +165,7 @@ async def test_what_was_read_of_the_log_to_compare_with_must_still_be_there_when
     async with service.desk.live_pool.pinned(clients_tournament) as live:
         for top in None, 1:
             for moment in None, since:
-                context = RecallContext(live, Past(service.database), TimeSlices(), begin)
-                question = TableQuestion(ranking_id=RankingId(season.ranking_id), top=top, since=moment)
+                context = RecallContext(live, Past(service.database), TimeSlices(), begin=begin)
+                question = asking(ranking_id=RankingId(season.ranking_id), top=top, since=moment)
                 await answering(context, Answer("ranking", object), question)
                 assert context.log_is_read is (moment is not None)

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from api.interface.resources.history import LINES_MAX
+from projections.answers.history import LINES_MAX
 from projections.past import pages, past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
 from tests.api.asking import NOBODY, refused
+from tests.api.cli.conftest import Tallybook, tallybook
 from tests.api.leagues import history
+from tests.api.public_boards import Board, board
 from tests.api.service import Client, Season, Service, create_ranking, deltas, listed
+
+assert board
+assert tallybook  # fixtures
 
 
 @pytest.fixture
@@ -148,6 +153,26 @@ async def test_a_reversal_is_a_line_that_names_what_it_reverses(season: Season, 
 
 
 @pytest.mark.one_in(6)
+async def test_points_of_an_undated_competition_are_dated_by_their_recording_at_every_door(
+    season: Season, board: Board, tallybook: Tallybook
+) -> None:
+    """The competition was added earlier, which is not when it took place."""
+    client, who = season.client, season.ids[0]
+    await client.put("publication.json", {"published": "true"})
+    form = {"participants_delta": deltas((who, season.unity_id, 3)), "competition_id": season.competition_id}
+    await client.put(f"{season.path}/add.json", form)
+    query = f"explain.json?competitor={who}"
+    steps = (await client.get(f"{season.path}/{query}")).json["explanation"]["steps"]
+    recorded_at = steps[-1]["recorded_at"]
+    assert steps[-1]["took_place"] == recorded_at
+    seen = (await board.get(f"{season.path}/{query}")).json["explanation"]["steps"]
+    assert [one["took_place"] for one in seen] == [one["took_place"] for one in steps]
+    page = (await board.get(f"competitors/{who}?ranking={season.ranking_id}")).body.decode()
+    assert f'datetime="{recorded_at[:19]}Z"' in page
+    sentences = await tallybook.done("explain", client.tournament, str(season.ranking_id), str(who))
+    assert recorded_at[:19].replace("T", " ") + "  event" in sentences
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9, LINES_MAX + 1])
 async def test_pages_give_each_line_once(
     season: Season, peers_client: Client, story: dict[int, Any], limit: int, monkeypatch: pytest.MonkeyPatch

@@ -292,13 +292,25 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
     for path in paths_of(season):
         names((await board.get(path)).json)
     assert keys == {
-        *("status", "message", "tournament", "ranking", "standings", "classification", "form", "history", "explained"),
+        *("status", "message", "tournament", "ranking", "standings", "classification", "form", "history"),
         *("id", "name", "color", "tags", "description", "closed_at", "sequence", "recorded_at", "rankings", "unities"),
         *("sort", "general", "criteria", "declared", "unity", "lines", "competitors", "competitions", "started_at"),
         *("location", "participants", "result", "voided", "unity_id", "competitor_id", "competition_id", "position"),
-        *("total", "values", "decided_by", "sum", "delta", "position_before", "position_after", "reverses", "reason"),
+        *(
+            "version",
+            "total",
+            "total_before",
+            "values",
+            "decided_by",
+            "sum",
+            "delta",
+            "position_before",
+            "position_after",
+            "reverses",
+            "reason",
+        ),
         "reversal",
-        *("next", "explanation", "from", "to", "steps", "cause", "overtakings", "overtakings_left_out"),
+        *("next", "explanation", "from", "to", "steps", "cause", "took_place", "overtakings", "overtakings_left_out"),
         *("leaders", "clock", "until", "reigns", "since", "led", "times", "seconds", "shared_seconds", "days", "weeks"),
         *("runs", "longest", "differing", "differences", "expiring", "total_then", "expires_at"),
     } | ({"who", "whom", "level", "who_total", "whom_total", "log", "world"} & keys)
@@ -467,7 +479,7 @@ async def shown_at_the_head(
     outgoing = Outgoing(TimeSlices())
     async with other.desk.live_pool.pinned(tournament_id) as live:
         await other.desk.live_pool.make_current(live)
-        context = RecallContext(live, Past(other.database), outgoing.time_slices, outgoing.begun)
+        context = RecallContext(live, Past(other.database), outgoing.time_slices, begin=outgoing.begun)
         try:
             answered = await _answered(operation, context, operation.question(**asked))
         except Refusal as refusal:

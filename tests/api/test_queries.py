@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from api.http.forms import shortened
 from api.interface.declarations import Recall
 from api.interface.fields import begin_of_time, end_of_time, read_query
-from api.interface.resources.history import LINES_DEFAULT, LINES_MAX, STEPS_DEFAULT, STEPS_MAX, cursor_text
 from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX, Sequence, UnityId
+from projections.answers.explanation import STEPS_DEFAULT, STEPS_MAX
+from projections.answers.history import LINES_DEFAULT, LINES_MAX
 from projections.past.moments import AtSequence, AtTime, AtVersion
 from projections.past.pages import Cursor
 from tests.api.rendered import BY_NAME
@@ -105,7 +106,7 @@ def test_a_moment_is_one_or_none() -> None:
 @given(st.integers(1, ID_MAX), st.integers(0, 10**6))
 def test_a_cursor_is_read_as_it_was_written(sequence: int, lines: int) -> None:
     cursor = Cursor(Sequence(sequence), lines)
-    assert question_of(HISTORY, [("after", cursor_text(cursor))]).after == cursor
+    assert question_of(HISTORY, [("after", cursor.text)]).after == cursor
 
 
 def test_more_than_the_most_at_a_time_is_the_most() -> None:

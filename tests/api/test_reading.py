@@ -431,6 +431,8 @@ def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name
     left = {"caused", "head", "next_reveal", "named", "only_of", "only"}  # which the desk fills in
     if name == "GET rankings/{ranking_id}/classification.json":
         left |= {"unity_id"}  # of standings alone, whose windows these are
+    if name == "GET rankings/{ranking_id}/explain.json":
+        left |= {"latest"}  # of pages
     assert ids | {*arguments} == {field.name for field in fields} - left
     assert ids | needed == {field.name for field in fields if field.required}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from api.interface.resources import recent_results
-from api.interface.resources.recent_results import LAST_DEFAULT, LAST_MAX
+from projections.answers import form
+from projections.answers.form import LAST_DEFAULT, LAST_MAX
 from tests.api.asking import NOBODY, refused
 from tests.api.leagues import give, play
 from tests.api.service import Client, Season, create_ranking, listed
@@ -22,7 +22,7 @@ async def asked(client: Client, path: str, *query: str) -> Any:
 def rows(told: Any) -> list[tuple[int, Sums]]:
     return [
         (one["competitor_id"], [(its["competition_id"], its["sum"]) for its in one["competitions"]])
-        for one in told["competitors"]
+        for one in told["form"]
     ]
 
 
@@ -78,13 +78,13 @@ async def test_the_sums_that_one_answer_looks_at_are_limited(season: Season, mon
     client, path, (ada, ben, _) = season.client, season.path, season.ids
     for _ in range(2):
         await play(season, (ada, 1), (ben, 1))
-    monkeypatch.setattr(recent_results, "FORM_SUMS_MAX", 3)
+    monkeypatch.setattr(form, "FORM_SUMS_MAX", 3)
     refused(answer := await client.get(f"{path}/form.json?top=2"), 422)
     assert answer.json["message"] == (
         "The competitors of this window have 4 sums of competitions, and one answer looks at no more than 3; "
         "ask for fewer lines."
     )
-    monkeypatch.setattr(recent_results, "FORM_SUMS_MAX", 4)
+    monkeypatch.setattr(form, "FORM_SUMS_MAX", 4)
     assert len(rows(await asked(client, path, "top=2"))) == 2
 
 

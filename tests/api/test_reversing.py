@@ -124,7 +124,7 @@ async def test_an_undone_result_is_none_of_the_recent_and_of_the_best(season: Se
         form = (await season.client.get(f"{season.path}/form.json?competitors={ada}")).json["form"]
         table = (await season.client.get(f"{season.path}/classification.json?competitors={ada}")).json["classification"]
         return (
-            [(one["competition_id"], one["sum"]) for one in form["competitors"][0]["competitions"]],
+            [(one["competition_id"], one["sum"]) for one in form["form"][0]["competitions"]],
             table["standings"][0]["values"],
         )
 
@@ -156,7 +156,7 @@ async def test_a_struck_competitor_has_no_result_there_and_gets_none(season: Sea
     async def shown() -> tuple[object, object]:
         recent = (await season.client.get(f"{season.path}/form.json?competitors={ada},{ben}")).json["form"]
         table = (await season.client.get(f"{season.path}/classification.json?top=1")).json["classification"]
-        sums = {one["competitor_id"]: [it["sum"] for it in one["competitions"]] for one in recent["competitors"]}
+        sums = {one["competitor_id"]: [it["sum"] for it in one["competitions"]] for one in recent["form"]}
         return sums, (table["standings"][0]["competitor_id"], table["standings"][0]["values"])
 
     before = {ada: [3], ben: [1]}, (ada, [3])

@@ -152,7 +152,7 @@ async def test_every_monday_is_as_a_short_program_says(
             leading.append({done.players[one] for one in tour.leaders(evening, published=published)})
         query = f"clock={clock}&until={sundays[-1]:%Y-%m-%d}&limit=1000"
         told = (await client.get(f"{path}/leaders.json?{query}")).json["leaders"]
-        weeks_at_top = {one["competitor_id"]: one["weeks"] for one in told["competitors"] if one["weeks"]}
+        weeks_at_top = {one["competitor_id"]: one["weeks"] for one in told["times"] if one["weeks"]}
         assert weeks_at_top == dict(Counter(one for them in leading for one in them))
         for sunday, them in zip(sundays, leading, strict=True):
             begun = [one for one in told["reigns"] if one["since"] < f"{sunday:%Y-%m-%d}T24"]

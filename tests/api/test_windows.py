@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.interface import questions
 from api.interface.fields import read_query
 from api.interface.resources import competitors
-from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
+from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitorId, Sort
+from projections.answers import tables
+from projections.answers.windows import SPAN_MAX, WINDOW_LINES_MAX, Window
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
@@ -266,11 +267,11 @@ async def test_the_lines_of_a_sub_table_are_limited(dsn: str, client: Client, mo
     """Also of more than are looked up one by one."""
     most = SOUGHT_AT_ONCE_MAX + 1
     await append(dsn, client.tournament, [*crowd(most, tags=("all",)), points(competitor=2)])
-    monkeypatch.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", most)
+    monkeypatch.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", most)
     unity = (await shown(client, "rankings/1", "tag=all&top=2"))["unities"][0]
     assert unity["lines"] == most
     assert [tuple(line.values()) for line in unity["competitors_ranking"]] == [(2, 1, 1, 1), (1, 2, 0, 2)]
-    monkeypatch.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", most - 1)
+    monkeypatch.setattr(tables, "SUB_TABLE_COMPETITORS_MAX", most - 1)
     (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=3"), 422, "tag")
     assert fault == "is that of 501 competitors; a sub-table can be asked for of at most 500"
 

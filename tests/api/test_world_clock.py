@@ -75,7 +75,7 @@ async def test_it_goes_through_all_that_takes_a_moment(table: Table) -> None:
     ]
     shown = await table.get("form", "on=2024-03-02", "top=1")
     assert shown["on"] == "2024-03-02T23:59:59.999999Z"
-    (her,) = shown["competitors"]
+    (her,) = shown["form"]
     assert [one["competition_id"] for one in her["competitions"]] == matches[:2]
     for query in ("", "&top=3", "&tag=doubles"):
         asked = f"{season.path}/standings.json?since_on=2024-03-02{query}"
@@ -91,7 +91,7 @@ async def test_it_goes_through_all_that_takes_a_moment(table: Table) -> None:
 async def test_leaders_are_told_by_either_clock(table: Table) -> None:
     season, (ada, ben, pair) = table.season, table.season.ids
     empty = await table.get("leaders")
-    assert (empty["until"], empty["reigns"], empty["competitors"], empty["differences"]) == (None, [], [], [])
+    assert (empty["until"], empty["reigns"], empty["times"], empty["differences"]) == (None, [], [], [])
     first = await play(season, (ada, 3), started_at="2024-03-01 15:00:00")
     await play(season, (ben, 3), started_at="2024-03-08 15:00:00")
     published = (await table.get("standings"))["sequence"]
@@ -108,7 +108,7 @@ async def test_leaders_are_told_by_either_clock(table: Table) -> None:
         ("2024-03-01", "2024-03-08", [ada]),
         ("2024-03-08", "", [ada, ben]),
     ]
-    (hers, his) = known_then["competitors"]
+    (hers, his) = known_then["times"]
     assert (hers["competitor_id"], his["competitor_id"]) == (ada, ben)
     assert (hers["days"], hers["weeks"], hers["competitions"], hers["runs"]) == (10, 2, 2, 1)
     assert (hers["seconds"], hers["shared_seconds"]) == (9 * 86400 + 9 * 3600, 2 * 86400 + 9 * 3600)

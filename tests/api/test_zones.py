@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from api.http.zones import Day, unknown_zone
 from api.interface.declarations import Write
 from api.interface.fields import TIME_BEGIN, TIME_END, Fields, begin_of_time, end_of_time
 from api.interface.operations import OPERATIONS
 from api.interface.public.reads import PUBLIC_READS
 from engine.domain.presentation import in_zone
+from projections.answers.zones import Day, unknown_zone
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.asking import refused

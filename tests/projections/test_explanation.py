@@ -21,7 +21,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sor
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
 from projections.past import explanation
-from projections.past.explanation import Cause, Explainer, Neighbours, Overtaking, Place
+from projections.past.explanation import Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
 from tests.histories import board_of, logs, unhurried, with_sums
 from tests.projections.boards import boards
 from tests.projections.classified import classification
@@ -114,7 +114,13 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         if step is None:
             assert (was, hers, passed) == (is_, [], set())
             continue
-        assert (step.recorded, step.before, step.after) == (recorded, was, is_)
+        assert (step.sequence, step.recorded_at, step.actor) == (
+            recorded.sequence,
+            recorded.recorded_at,
+            recorded.actor,
+        )
+        assert Place(step.position_before, step.total_before) == was
+        assert Place(step.position_after, step.total) == is_
         assert step.delta == (sum(hers) if hers else None)
         assert was.total + (step.delta or 0) == is_.total
         those_told = {told(overtaking) for overtaking in step.overtakings}
@@ -151,4 +157,4 @@ def test_neighbours_are_those_of_the_classification_if_one_is_declared(
         lines = classification(board, ranking_id)
         hers = [n for n, line in enumerate(lines) if line.competitor_id == her]
         near = [lines[max(n - 1, 0) : n + 2] for n in hers]
-        assert neighbours == Neighbours(ranking.criteria, near[0] if near else [])
+        assert neighbours == ClassifiedNeighbours(ranking.criteria, near[0] if near else [])

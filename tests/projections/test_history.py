@@ -19,7 +19,7 @@ from projections.board.board import Board, Ranking
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
-from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Filter, Historian, Reversal
 from tests.histories import board_of, logs, unhurried
 from tests.projections.boards import boards
 
@@ -63,7 +63,7 @@ def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
                 if (d.competitor_id, d.unity_id) == (delta.competitor_id, delta.unity_id)
             ]
             lines.append(
-                HistoryLine(
+                DeltaLine(
                     sequence=recorded.sequence,
                     recorded_at=recorded.recorded_at,
                     actor=recorded.actor,
@@ -104,7 +104,7 @@ def test_running_totals_end_at_the_totals_of_the_board(log: list[Recorded]) -> N
             (line.unity_id, line.competitor_id): line.total
             for recorded in log
             for line in historian.lines(recorded)
-            if isinstance(line, HistoryLine)
+            if isinstance(line, DeltaLine)
         }
         totals = {(u, c): total for u, unity in ranking.unities.items() for c, total in unity.totals.items()}
         assert {of: total for of, total in last.items() if total} == totals

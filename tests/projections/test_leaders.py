@@ -89,7 +89,7 @@ def reigns_of(changes: Iterable[datetime], by: Callable[[datetime], Who]) -> lis
 def shown(reigns: Reigns) -> list[tuple[datetime, Who]]:
     found = list(reigns)
     assert [one.until for one in found] == [*[one.since for one in found[1:]], None][: len(found)]
-    return [(one.since, one.leaders) for one in found]
+    return [(one.since, one.competitors) for one in found]
 
 
 def result(steps: Generator[None, None, _T]) -> _T:
@@ -164,16 +164,16 @@ def test_times_at_the_top_are_those_of_each_hour_and_evening(
     assert (count, len(times)) == (len(leaders_seen), min(3, len(leaders_seen)))
     for top in times:
         led = [top.competitor_id in at(one, hour) for hour in range(last)]
-        assert top.time // timedelta(hours=1) == sum(led)
-        assert top.shared // timedelta(hours=1) == sum(own and len(at(one, hour)) > 1 for hour, own in enumerate(led))
+        assert top.seconds // 3600 == sum(led)
+        assert top.shared_seconds // 3600 == sum(own and len(at(one, hour)) > 1 for hour, own in enumerate(led))
         evenings = [top.competitor_id in at(one, hour - 0.1) for hour in range(midnight, last + 1, 24)]
         assert (top.days, top.weeks) == (sum(evenings), sum(evenings[6 if zone >= 0 else 0 :: 7]))
         starts = [a for a, (before, now) in enumerate(pairwise([False, *led])) if now and not before]
         assert top.runs in (len(starts), len(starts) + (top.competitor_id in at(one, last)))
         longest = max([len(list(run)) for is_led, run in groupby(led) if is_led], default=0)
-        assert (top.longest[1] - top.longest[0]) // timedelta(hours=1) == longest
+        assert (top.longest.until - top.longest.since) // timedelta(hours=1) == longest
         assert top.competitions == sum(top.competitor_id in who for who in one.values())
-    assert [top.time for time in times] == sorted([top.time for time in times], reverse=True)
+    assert [top.seconds for top in times] == sorted([top.seconds for top in times], reverse=True)
     found = result(differences(by_log, by_world))
     differing = {
         hour for d in found for hour in range(last) if d.since <= _MONDAY + timedelta(hours=hour) < (d.until or _LATE)
@@ -182,4 +182,4 @@ def test_times_at_the_top_are_those_of_each_hour_and_evening(
     assert differing == {hour for hour in range(first, last) if at(one, hour) != at(other, hour)}
     for d in found:
         hour = (d.since - _MONDAY) // timedelta(hours=1)
-        assert (set(d.by_log), set(d.by_world)) == (at(one, hour), at(other, hour))
+        assert (set(d.log), set(d.world)) == (at(one, hour), at(other, hour))

@@ -30,8 +30,9 @@ from projections.board.board import FOLD_VERSION, Board
 from projections.live.tournament import load
 from projections.past import explaining, moments, pages
 from projections.past import past as past_module
-from projections.past.explanation import Explainer
-from projections.past.history import EVERYTHING, AnyLine, Filter, Historian, HistoryLine
+from projections.past.explaining import ExplanationPlace
+from projections.past.explanation import Explainer, Place
+from projections.past.history import EVERYTHING, AnyLine, DeltaLine, Filter, Historian
 from projections.past.moments import AtSequence, AtTime, AtVersion, Range, Span
 from projections.past.pages import Cursor
 from projections.past.past import Past
@@ -68,7 +69,7 @@ def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[AnyLine]:
 
 
 def amounts(lines: list[AnyLine]) -> list[int]:
-    return [line.delta for line in lines if isinstance(line, HistoryLine)]
+    return [line.delta for line in lines if isinstance(line, DeltaLine)]
 
 
 async def all_pages(
@@ -128,7 +129,7 @@ async def test_pages_give_each_line_once_whatever_their_size_and_the_filter(
     for ranking_id in board_of(events).rankings:
         expected = lines_of(events, ranking_id)
         asked = EVERYTHING
-        if (deltas := [line for line in expected if isinstance(line, HistoryLine)]) and data.draw(st.booleans()):
+        if (deltas := [line for line in expected if isinstance(line, DeltaLine)]) and data.draw(st.booleans()):
             one = data.draw(st.sampled_from(deltas))
             asked = Filter(unity_id=one.unity_id, competitor_id=data.draw(st.sampled_from([None, one.competitor_id])))
         first, last = sorted(data.draw(st.tuples(*[st.integers(1, len(events))] * 2)))
@@ -139,6 +140,10 @@ async def test_pages_give_each_line_once_whatever_their_size_and_the_filter(
             line async for _, lines in pages.lines(past, tournament_id, ranking_id, span, asked) for line in lines
         ]
         assert streamed == told
+
+
+def _place(shown: ExplanationPlace) -> Place:
+    return Place(shown.position, shown.total)
 
 
 @a_few_times
@@ -172,15 +177,15 @@ async def test_pages_of_an_explanation_are_the_whole_of_it(
                 head=head,
                 limit=limit,
             )
-            assert (page.start.sequence, page.start.place) == (reached, before)
+            assert (page.start.sequence, _place(page.start)) == (reached, before)
             told += page.steps
-            before = page.end.place
+            before = _place(page.end)
             if page.next is None:
                 break
             assert page.next == page.end.sequence > reached
             reached = page.next
         assert told == steps
-        assert (page.end.sequence, page.end.place) == (last, explainer.place)
+        assert (page.end.sequence, _place(page.end)) == (last, explainer.place)
         assert reached == 0 or page.start.recorded_at == events[reached - 1].recorded_at
 
 

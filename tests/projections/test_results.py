@@ -37,8 +37,8 @@ from projections.board.standing import standings
 from projections.live.given_results import _Reading
 from projections.past.comparison import without
 from projections.past.effects import Effects
-from projections.past.explanation import Explainer
-from projections.past.history import Historian, HistoryLine
+from projections.past.explanation import Explainer, Place
+from projections.past.history import DeltaLine, Historian
 from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.passage import passage
 from projections.past.timeline import Timeline
@@ -270,7 +270,7 @@ def test_the_past_tells_the_same_totals(history: list[Event], data: st.DataObjec
         last: dict[tuple[UnityId, CompetitorId], int | None] = {}
         for recorded in run:
             for line in historian.lines(recorded):
-                if isinstance(line, HistoryLine):
+                if isinstance(line, DeltaLine):
                     last[line.unity_id, line.competitor_id] = line.total
                     counted = ranking.unities[line.unity_id].counts is Counts.SUM
                     assert (line.delta is None) is not counted
@@ -286,8 +286,8 @@ def test_the_past_tells_the_same_totals(history: list[Event], data: st.DataObjec
             for recorded in run:
                 step = explainer.step(recorded)
                 if step is not None:
-                    assert step.before == place
-                    place = step.after
+                    assert Place(step.position_before, step.total_before) == place
+                    place = Place(step.position_after, step.total)
             assert place == explainer.place
             assert place.total == shown_on(board, (ranking_id, unity_id, competitor_id))
 
@@ -370,7 +370,7 @@ def test_both_clocks_end_with_the_leaders_of_now(history: list[Event]) -> None:
             finished(true.finish())
             for found in published.reigns, true.reigns:
                 for reign in list(found)[-1:]:
-                    assert reign.leaders == first
+                    assert reign.competitors == first
 
 
 @unhurried

@@ -35,7 +35,7 @@ from projections.board.board import Board, Revisions, fold
 from projections.live import pool, tournament
 from projections.live.pool import open_live_pool
 from projections.past import explaining, moments, pages
-from projections.past.history import HistoryLine
+from projections.past.history import DeltaLine
 from projections.past.moments import AtSequence, Span
 from projections.past.past import Past
 from projections.tables import tables, worker
@@ -96,11 +96,11 @@ async def add(owner: asyncpg.Connection, arena: Arena, amount: int) -> Sequence:
     return appended.last_sequence
 
 
-async def history(database: Database, arena: Arena) -> list[HistoryLine]:
+async def history(database: Database, arena: Arena) -> list[DeltaLine]:
     head = await head_of(database, arena.tournament_id)
     span = Span(Sequence(1), head.sequence)
     of_span = pages.lines(Past(database), arena.tournament_id, arena.ranking_id, span)
-    return [line async for _, of_slice in of_span for line in of_slice if isinstance(line, HistoryLine)]
+    return [line async for _, of_slice in of_span for line in of_slice if isinstance(line, DeltaLine)]
 
 
 # ── One event ───────────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +139,7 @@ async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_o
         end=Sequence(sequence + 1),
         head=Sequence(sequence + 1),
     )
-    assert sequence not in {step.recorded.sequence for step in explained.steps}
+    assert sequence not in {step.sequence for step in explained.steps}
     rebuilt = await rebuild(database, arena.tournament_id)
     assert (rebuilt.differences, rebuilt.replaced) == ([], False)
     report = await verified(database)

@@ -93,7 +93,7 @@ class Doors:
             if expected:
                 query = f"until={quote(until.isoformat())}&unity={unity}&competitors={listed(expected)}"
                 answer = await self._json(self.client, f"rankings/{ranking}/expiring.json?{query}")
-                found = {one["competitor_id"]: one["total_then"] for one in answer["expiring"]["competitors"]}
+                found = {one["competitor_id"]: one["total_then"] for one in answer["expiring"]["expiring"]}
                 self._compare("expiring", found, {one: total for one, (_, total) in expected.items()}, head)
 
     async def compare_pages(self) -> None:

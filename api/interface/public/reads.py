@@ -6,11 +6,11 @@ when it is added here. Never public: the sender of a request, keys, tokens, and 
 colours and tags are those at the public end.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.compression import Compression
 from api.http.outgoing import Long
@@ -20,35 +20,31 @@ from api.http.throttle import Throttle, address_of
 from api.http.times import instant, instant_or_none
 from api.interface.declarations import Enveloped, NoQuestion, Operation, Recall, RecallContext
 from api.interface.fields import Fields, read_query
-from api.interface.lookup import ranking_of, unity_of
+from api.interface.public.named import (
+    PublicNamesShape,
+    competitors_named,
+    named,
+    public_answer_of,
+)
 from api.interface.public.view import PublicViews
-from api.interface.questions import TableQuestion, with_days
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources import classifications, expiring, history, leaders, recent_results, standings
-from api.interface.resources.classifications import (
-    ClassificationLineShape,
-    ClassificationShape,
-    Criteria,
-    NeighboursShape,
-    criteria_shape,
-)
-from api.interface.resources.expiring import ExpiringLineShape, ExpiringQuestion, ExpiringShape
-from api.interface.resources.history import ExplainQuestion, ExplanationPlaceShape, HistoryQuestion, OvertakingShape
-from api.interface.resources.leaders import (
-    ClockDifferenceShape,
-    LeadersQuestion,
-    LeadersShape,
-    ReignShape,
-    TimeAtTopShape,
-)
 from api.interface.resources.rankings import unity_shape
-from api.interface.resources.recent_results import CompetitorFormShape, FormQuestion, FormShape
-from api.interface.resources.standings import PastRankingShape, StandingShape, recorded_at_head
+from api.interface.resources.standings import PastRankingShape, StandingShape
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
-from api.interface.windows import WINDOW_LINES_MAX
 from engine.domain.options import UnityOptions
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId
-from projections.board.board import Board, Competition
+from engine.domain.terms import RankingId
+from projections.answers.classification import Classification, ClassificationQuestion
+from projections.answers.criteria import Criteria, criteria_shape
+from projections.answers.expiring import Expiring, ExpiringQuestion
+from projections.answers.explanation import ExplainQuestion, Explanation
+from projections.answers.form import CompetitorForms, FormQuestion
+from projections.answers.history import History, HistoryQuestion
+from projections.answers.leaders import Leaders, LeadersQuestion
+from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.tables import TableQuestion
+from projections.answers.windows import WINDOW_LINES_MAX
+from projections.answers.zones import with_days
 from projections.board.classification import in_force
 from projections.past import moments
 
@@ -56,36 +52,6 @@ PUBLIC: Final = "/board/{tournament}/"
 """The path of all public requests."""
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class PublicCompetitorShape(Struct, frozen=True):
-    id: int
-    name: str
-    color: str
-    tags: tuple[str, ...]
-
-
-class PublicCompetitionShape(Struct, frozen=True):
-    """`participants` and `result` are those of a duel; null for a competition of more than two."""
-
-    id: int
-    started_at: Instant
-    location: str
-    participants: tuple[int, ...] | None
-    result: str | None
-    voided: bool
-
-
-class PublicNamesShape(Struct, kw_only=True):
-    """The competitors that an answer names, each once, as they are at the public end."""
-
-    competitors: list[PublicCompetitorShape]
-
-
-class PublicCausesShape(PublicNamesShape, kw_only=True):
-    """As PublicNamesShape, with the competitions that the answer names."""
-
-    competitions: list[PublicCompetitionShape]
 
 
 class BriefPublicRankingShape(Struct):
@@ -132,106 +98,6 @@ class PublicStandingsShape(PublicNamesShape, kw_only=True):
     on: Instant | UnsetType = UNSET
 
 
-class PublicClassificationShape(PublicNamesShape, kw_only=True):
-    criteria: Criteria
-    sequence: int
-    recorded_at: Instant
-    lines: int
-    standings: list[ClassificationLineShape]
-    on: Instant | UnsetType = UNSET
-
-
-class PublicFormShape(PublicCausesShape, kw_only=True):
-    unity_id: int
-    sequence: int
-    recorded_at: Instant
-    lines: int
-    form: list[CompetitorFormShape]
-    on: Instant | UnsetType = UNSET
-
-
-class PublicLeadersShape(PublicNamesShape, kw_only=True):
-    unity_id: int
-    clock: str
-    sequence: int
-    recorded_at: Instant
-    until: Instant | None
-    lines: int
-    reigns: list[ReignShape]
-    led: int
-    times: list[TimeAtTopShape]
-    differing: int
-    differences: list[ClockDifferenceShape]
-
-
-class PublicExpiringShape(PublicNamesShape, kw_only=True):
-    unity_id: int
-    sequence: int
-    recorded_at: Instant
-    until: Instant
-    lines: int
-    expiring: list[ExpiringLineShape]
-
-
-class PublicLineShape(Struct, kw_only=True):
-    """A line of history, without its sender."""
-
-    sequence: int
-    recorded_at: Instant
-    competitor_id: int | None
-    unity_id: int | None
-    competition_id: int | None
-    delta: int | None
-    result: int | None = None
-    total: int | None
-    position_before: int | None
-    position_after: int | None
-    reverses: int | None
-    reversal: str | None
-    reason: str | None
-    criteria: Criteria | UnsetType = UNSET
-
-
-class PublicHistoryShape(PublicCausesShape, kw_only=True):
-    lines: list[PublicLineShape]
-    next: str | None
-
-
-class PublicStepShape(Struct, kw_only=True):
-    """A step of an explanation, without its sender."""
-
-    sequence: int
-    recorded_at: Instant
-    cause: str
-    competition_id: int | None
-    reverses: int | None
-    reversal: str | None
-    reason: str | None
-    delta: int | None
-    result: int | None = None
-    total: int | None
-    position_before: int | None
-    position_after: int | None
-    overtakings: list[OvertakingShape]
-    overtakings_left_out: int
-    took_place: Instant | UnsetType = UNSET
-
-
-class PublicStepsShape(Struct, kw_only=True):
-    competitor_id: int
-    unity_id: int
-    start: ExplanationPlaceShape = field(name="from")
-    end: ExplanationPlaceShape = field(name="to")
-    steps: list[PublicStepShape]
-    classification: NeighboursShape | None
-    next: int | None
-    on: Instant | UnsetType = UNSET
-
-
-class PublicExplanationShape(PublicCausesShape, kw_only=True):
-    explanation: PublicStepsShape
-
-
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
 _Q = TypeVar("_Q")
@@ -264,7 +130,7 @@ async def _tournament(context: RecallContext, _question: NoQuestion) -> Struct:
         for ranking_id, ranking in board.rankings.items()
         if ranking_id not in context.hidden
     ]
-    recorded_at = await recorded_at_head(context, head)
+    recorded_at = await context.recorded_at(head)
     return PublicTournamentShape(name=name, sequence=head.sequence, recorded_at=instant(recorded_at), rankings=rankings)
 
 
@@ -299,120 +165,7 @@ async def _standings(context: RecallContext, question: TableQuestion) -> Struct:
         on=shown.on,
         lines=unity.lines,
         standings=unity.competitors_ranking,
-        competitors=_competitors(context.live.board, [line.competitor_id for line in unity.competitors_ranking]),
-    )
-
-
-async def _classification(context: RecallContext, question: TableQuestion) -> Struct:
-    shown = await _told(context, classifications.answer_classification, question, ClassificationShape)
-    return PublicClassificationShape(
-        criteria=shown.criteria,
-        sequence=shown.sequence,
-        recorded_at=shown.recorded_at,
-        on=shown.on,
-        lines=shown.lines,
-        standings=shown.standings,
-        competitors=_competitors(context.live.board, [line.competitor_id for line in shown.standings]),
-    )
-
-
-async def _form(context: RecallContext, question: FormQuestion) -> Struct:
-    shown = await _told(context, recent_results.answer_form, question, FormShape)
-    competitions = [one.competition_id for line in shown.competitors for one in line.competitions]
-    return PublicFormShape(
-        unity_id=shown.unity_id,
-        sequence=shown.sequence,
-        recorded_at=shown.recorded_at,
-        on=shown.on,
-        lines=shown.lines,
-        form=shown.competitors,
-        **_causes(context.live.board, [line.competitor_id for line in shown.competitors], competitions),
-    )
-
-
-async def _leaders(context: RecallContext, question: LeadersQuestion) -> Struct:
-    shown = await _told(context, leaders.answer_leaders, question, LeadersShape)
-    groups = [*(one.competitors for one in shown.reigns), *(one.log + one.world for one in shown.differences)]
-    named = [*(one.competitor_id for one in shown.competitors), *(who for group in groups for who in group)]
-    return PublicLeadersShape(
-        unity_id=shown.unity_id,
-        clock=shown.clock,
-        sequence=shown.sequence,
-        recorded_at=shown.recorded_at,
-        until=shown.until,
-        lines=shown.lines,
-        reigns=shown.reigns,
-        led=shown.led,
-        times=shown.competitors,
-        differing=shown.differing,
-        differences=shown.differences,
-        competitors=_competitors(context.live.board, named),
-    )
-
-
-async def _expiring(context: RecallContext, question: ExpiringQuestion) -> Struct:
-    shown = await _told(context, expiring.answer_expiring, question, ExpiringShape)
-    return PublicExpiringShape(
-        unity_id=shown.unity_id,
-        sequence=shown.sequence,
-        recorded_at=shown.recorded_at,
-        until=shown.until,
-        lines=shown.lines,
-        expiring=shown.competitors,
-        competitors=_competitors(context.live.board, [line.competitor_id for line in shown.competitors]),
-    )
-
-
-class _HistoryPage(Struct):
-    told: list[PublicLineShape]
-    next: str | None
-
-
-async def _history(context: RecallContext, question: HistoryQuestion) -> Struct:
-    answered = await history.answer_history(context, Answer("told", list[PublicLineShape]), question)
-    page = msgspec.json.decode(answered.body, type=_HistoryPage)
-    named = [line.competitor_id for line in page.told]
-    return PublicHistoryShape(
-        lines=page.told,
-        next=page.next,
-        **_causes(context.live.board, named, [line.competition_id for line in page.told]),
-    )
-
-
-async def _explanation(context: RecallContext, question: ExplainQuestion) -> Struct:
-    shown = await _told(context, history.answer_explanation, question, PublicStepsShape)
-    named = [shown.competitor_id, *(who for s in shown.steps for o in s.overtakings for who in (o.who, o.whom))]
-    if shown.classification is not None:
-        named += [line.competitor_id for line in shown.classification.standings or ()]
-    causes = _causes(context.live.board, named, [step.competition_id for step in shown.steps])
-    return PublicExplanationShape(explanation=shown, **causes)
-
-
-def _causes(board: Board, competitors: Iterable[int | None], competitions: Iterable[int | None]) -> dict[str, Any]:
-    """The fields of a PublicCausesShape: these competitors and competitions, and the participants of the duels."""
-    causes = [CompetitionId(one) for one in dict.fromkeys(competitions) if one is not None]
-    found = [_competition(*one) for one in board.competitions.held(causes)]
-    duellists = [competitor_id for one in found for competitor_id in one.participants or ()]
-    named = [competitor_id for competitor_id in competitors if competitor_id is not None]
-    return {"competitors": _competitors(board, [*named, *duellists]), "competitions": found}
-
-
-def _competitors(board: Board, competitor_ids: Iterable[int]) -> list[PublicCompetitorShape]:
-    found = []
-    for competitor_id in dict.fromkeys(competitor_ids):
-        competitor = board.competitors[CompetitorId(competitor_id)]
-        found.append(PublicCompetitorShape(competitor_id, competitor.name, competitor.color, competitor.tags))
-    return found
-
-
-def _competition(competition_id: CompetitionId, competition: Competition) -> PublicCompetitionShape:
-    return PublicCompetitionShape(
-        competition_id,
-        instant(competition.started_at),
-        competition.location,
-        competition.participants if len(competition.participants) <= SCORE_PARTICIPANTS_MAX else None,
-        competition.result if isinstance(competition.result, str) else None,
-        competition.voided_at is not None,
+        competitors=competitors_named(context.live.board, [line.competitor_id for line in unity.competitors_ranking]),
     )
 
 
@@ -423,7 +176,7 @@ class PublicRead(Enveloped, frozen=True, kw_only=True):
     """Answers a public request. `question`: made from the ids in the path and the `fields` of the query."""
 
     question: Callable[..., Any]
-    render: Callable[[RecallContext, Any], Awaitable[Struct]]
+    render: Callable[[RecallContext, Any], Awaitable[Struct | Raw]]
 
 
 def _fields(operations: tuple[Operation, ...], path: str) -> Fields:
@@ -448,9 +201,9 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         f"{_RANKING}/classification.json",
         "The classification of a ranking or a window of it, now or at one moment of the past",
         operation_id="showPublicClassification",
-        question=TableQuestion,
-        answer=Answer("classification", PublicClassificationShape),
-        render=_classification,
+        question=ClassificationQuestion,
+        answer=public_answer_of("classification", Classification),
+        render=named,
         fields=_fields(classifications.OPERATIONS, f"{_RANKING}/classification.json"),
     ),
     PublicRead(
@@ -458,8 +211,8 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "What competitors got in their last competitions, now or at one moment of the past",
         operation_id="showPublicForm",
         question=FormQuestion,
-        answer=Answer("form", PublicFormShape),
-        render=_form,
+        answer=public_answer_of("form", CompetitorForms),
+        render=named,
         fields=_fields(recent_results.OPERATIONS, f"{_RANKING}/form.json"),
     ),
     PublicRead(
@@ -467,8 +220,8 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "The deltas of a ranking, with time, competition and reason, and the declarations of its classification",
         operation_id="listPublicHistory",
         question=HistoryQuestion,
-        answer=Answer("history", PublicHistoryShape),
-        render=_history,
+        answer=public_answer_of("history", History),
+        render=named,
         fields=_fields(history.OPERATIONS, f"{_RANKING}/history.json"),
     ),
     PublicRead(
@@ -476,8 +229,8 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "Why a competitor has this position and total",
         operation_id="explainPublic",
         question=ExplainQuestion,
-        answer=Answer("explained", PublicExplanationShape),
-        render=_explanation,
+        answer=public_answer_of("explanation", Explanation),
+        render=named,
         fields=_fields(history.OPERATIONS, f"{_RANKING}/explain.json"),
     ),
     PublicRead(
@@ -485,8 +238,8 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "Who led from when to when, and how long each competitor did",
         operation_id="showPublicLeaders",
         question=LeadersQuestion,
-        answer=Answer("leaders", PublicLeadersShape),
-        render=_leaders,
+        answer=public_answer_of("leaders", Leaders),
+        render=named,
         fields=_fields(leaders.OPERATIONS, f"{_RANKING}/leaders.json"),
     ),
     PublicRead(
@@ -494,8 +247,8 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         "What competitors will lose when points expire",
         operation_id="showPublicExpiring",
         question=ExpiringQuestion,
-        answer=Answer("expiring", PublicExpiringShape),
-        render=_expiring,
+        answer=public_answer_of("expiring", Expiring),
+        render=named,
         fields=_fields(expiring.OPERATIONS, f"{_RANKING}/expiring.json"),
     ),
     PublicRead(

@@ -18,11 +18,12 @@ from msgspec import Struct
 from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
-from api.interface.declarations import RecallContext, live_at
+from api.interface.declarations import RecallContext
 from api.interface.resources.tournaments import pin_named
 from engine.domain.errors import NO_TOURNAMENT, DatabaseUnavailable, NotFound, Overtaken, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.process.background import SharedTasks
+from projections.answers.view import live_at
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
@@ -84,7 +85,7 @@ class PublicViews:
                     seen,
                     self._past,
                     self._outgoing.time_slices,
-                    self._outgoing.begun,
+                    begin=self._outgoing.begun,
                     log_head=head,
                     hidden=publication.hidden,
                     is_frozen=publication.frozen_at is not None,

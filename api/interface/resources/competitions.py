@@ -9,19 +9,16 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, regrouped
 from api.http.times import timestamp, timestamp_or_none
-from api.http.zones import Day
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
-from api.interface.lookup import competition_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
-from api.interface.questions import with_days
 from api.interface.rendering import (
     Answer,
+    BoardNow,
     TaggedBody,
     Taking,
     Timestamp,
-    View,
     cut,
     encode,
     kept_bytes,
@@ -36,6 +33,8 @@ from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompet
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from engine.process.time_slices import TimeSlices
+from projections.answers.lookup import competition_of, named
+from projections.answers.zones import Day, with_days
 from projections.board.board import Competition
 from projections.board.selection import CompetitionFilter
 from projections.live.tournament import LiveTournament
@@ -132,16 +131,16 @@ async def find_competitions(
     return await question.selected(live.board.competitions, "competition", chosen, live.selections, time_slices)
 
 
-def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
+def list_competitions(view: BoardNow, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
     """A part of the competitions, in the order of their creation. Raises Unacceptable if `after` does not exist."""
 
-    def part(view: View) -> ListPart:
+    def part(view: BoardNow) -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitions, "competition")
 
     def around(part: ListPart) -> tuple[bytes, bytes]:
         return part.around(answer, CompetitionsShape, "competition")
 
-    def items(view: View, part: ListPart) -> list[tuple[CompetitionId, Competition]]:
+    def items(view: BoardNow, part: ListPart) -> list[tuple[CompetitionId, Competition]]:
         return [(id_, view.board.competitions[id_]) for id_ in map(CompetitionId, part.ids)]
 
     def render() -> TaggedBody | None:
@@ -153,7 +152,7 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
         made = short(b"".join(_competition(pieces, *one)) for one in found)
         return None if made is None else tagged_body(b",".join(made).join(around(shown)))
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         shown = part(view)
         found = items(view, shown)
         pieces = competitor_pieces(view)
@@ -174,7 +173,7 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
     return kept or later(view, key, take)
 
 
-def show_competition(view: View, answer: Answer, question: CompetitionQuestion) -> TaggedBody | Later:
+def show_competition(view: BoardNow, answer: Answer, question: CompetitionQuestion) -> TaggedBody | Later:
     """Raises NotFound."""
     competition_id = question.competition_id
     found = competition_of(view.board, competition_id)
@@ -184,7 +183,7 @@ def show_competition(view: View, answer: Answer, question: CompetitionQuestion) 
     )
 
 
-def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes | Later:
+def render_competition(view: BoardNow, answer: Answer, of: OfCompetition) -> bytes | Later:
     competition_id = of.competition_id
     pieces = competitor_pieces(view)
     competition = view.board.competitions[competition_id]
@@ -193,7 +192,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
         if found is not None:
             return answer.body(b"".join(found))
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
         competition = view.board.competitions[competition_id]
 
@@ -206,7 +205,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
     return later(view, ("competition", answer.message, competition_id), take)
 
 
-def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) -> bytes | Later:
+def render_competitions(view: BoardNow, answer: Answer, of: Items[OfCompetition]) -> bytes | Later:
     found = [(one.competition_id, view.board.competitions[one.competition_id]) for one in of]
     before, after = cut(AddedCompetitionsShape(competition=[]), "competition")
     pieces = competitor_pieces(view)
@@ -215,7 +214,7 @@ def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) ->
         if shown is not None:
             return answer.body(before + b",".join(shown) + after)
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
 
         def make() -> Iterator[bytes]:

@@ -10,7 +10,6 @@ from api.http.auth import Scope
 from api.http.times import instant
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, Field, count
-from api.interface.lookup import competitor_of
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources.competitor_standings import (
     CompetitorStandingsQuestion,
@@ -19,6 +18,7 @@ from api.interface.resources.competitor_standings import (
 )
 from api.interface.resources.competitors import RawCompetitor, competitor_pieces
 from engine.domain.terms import CompetitorId, Sequence
+from projections.answers.lookup import competitor_of
 from projections.live.tournament import LiveTournament
 from projections.past import searches
 from projections.past.moments import Span

@@ -9,10 +9,10 @@ from msgspec import Struct
 from api.http.outgoing import Later
 from api.interface.declarations import Operation, Read
 from api.interface.fields import FROM_0, Field
-from api.interface.lookup import competitor_of, named
-from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from api.interface.rendering import Answer, BoardNow, TaggedBody, encode, tagged_body
 from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlices
+from projections.answers.lookup import competitor_of, named
 from projections.board.board import Board
 from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
@@ -80,7 +80,7 @@ async def find_competitor_standings(
             return CompetitorStandingsShape(next=following, ranking=found)
 
 
-def show_competitor_standings(_: View, answer: Answer, found: CompetitorStandingsShape) -> TaggedBody | Later:
+def show_competitor_standings(_: BoardNow, answer: Answer, found: CompetitorStandingsShape) -> TaggedBody | Later:
     return tagged_body(answer.body(encode(found)))
 
 

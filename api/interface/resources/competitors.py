@@ -11,15 +11,14 @@ from api.http.times import timestamp
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
-from api.interface.lookup import competitor_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
+    BoardNow,
     TaggedBody,
     Taking,
     Timestamp,
-    View,
     cut,
     encode,
     kept_bytes,
@@ -31,6 +30,7 @@ from api.interface.rendering import (
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.process.time_slices import TimeSlices
+from projections.answers.lookup import competitor_of, named
 from projections.board.board import Competitor, Ranking
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.selection import CompetitorFilter
@@ -112,10 +112,10 @@ async def find_competitors(
     return await question.selected(competitors, "competitor", chosen, live.selections, time_slices)
 
 
-def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
+def list_competitors(view: BoardNow, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
     """A part of the competitors, in the order of their registration. Raises Unacceptable if `after` does not exist."""
 
-    def part(view: View) -> ListPart:
+    def part(view: BoardNow) -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitors, "competitor")
 
     def around(part: ListPart) -> tuple[bytes, bytes]:
@@ -127,7 +127,7 @@ def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart)
         shown = short(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
         return None if shown is None else tagged_body(b",".join(shown).join(around(found)))
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         found = part(view)
         pieces = competitor_pieces(view)
         before, after = around(found)
@@ -146,7 +146,7 @@ def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart)
     return kept or later(view, key, take)
 
 
-def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) -> TaggedBody | Later:
+def show_competitor(view: BoardNow, answer: Answer, question: CompetitorQuestion) -> TaggedBody | Later:
     """Raises NotFound."""
     competitor_id = question.competitor_id
     found = competitor_of(view.board, competitor_id)
@@ -159,11 +159,11 @@ def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) ->
     )
 
 
-def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
+def render_competitor(view: BoardNow, answer: Answer, of: OfCompetitor) -> bytes:
     return answer.body(competitor_pieces(view)[of.competitor_id])
 
 
-def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> bytes | Later:
+def render_competitors(view: BoardNow, answer: Answer, of: Items[OfCompetitor]) -> bytes | Later:
     competitor_ids = [one.competitor_id for one in of]
     before, after = cut(RegisteredCompetitorsShape(competitor=[]), "competitor")
     pieces = competitor_pieces(view)
@@ -171,7 +171,7 @@ def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> b
     if shown is not None:
         return answer.body(before + b",".join(shown) + after)
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         pieces = competitor_pieces(view)
 
         def make() -> Iterator[bytes]:
@@ -219,7 +219,7 @@ _BOUNDS_FACTOR: Final = 6
 """How much longer a piece takes if its bounds must be looked up."""
 
 
-def competitor_pieces(view: View) -> CompetitorPieces:
+def competitor_pieces(view: BoardNow) -> CompetitorPieces:
     """The pieces of all competitors, as they are now."""
     return CompetitorPieces(view.hold(), view.cache.small)
 
@@ -240,7 +240,7 @@ def _piece(competitor_id: CompetitorId, competitor: Competitor, bounds: NestedSe
     )
 
 
-def participants_json(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
+def participants_json(view: BoardNow, ranking_id: RankingId, ranking: Ranking) -> bytes:
     """The ranking's participants, as JSON. Empty: too long for a short answer."""
 
     def render() -> bytes:

@@ -15,7 +15,7 @@ from api.http.auth import Scope
 from api.http.forms import cited, shortened
 from api.interface.declarations import Operation, Preview, Write
 from api.interface.fields import FROM_1, ID, SHORT, Field, FieldMisread, Schema, json_text
-from api.interface.rendering import Answer, View, encode
+from api.interface.rendering import Answer, BoardNow, encode
 from api.interface.resources.standings import STANDINGS, render_standings
 from api.interface.resources.voiding import COMPARED
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
@@ -204,7 +204,7 @@ class ChangedRankingsShape(Struct):
     ranking: list[ChangedRankingShape]
 
 
-def render_changed(view: View, answer: Answer, of: Items[PointsAdded]) -> bytes:
+def render_changed(view: BoardNow, answer: Answer, of: Items[PointsAdded]) -> bytes:
     rankings = []
     for event in of:
         ranking = view.board.rankings[event.ranking_id]

@@ -6,12 +6,12 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.auth import Scope
-from api.http.zones import unknown_zone
 from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, one_of, text_type
-from api.interface.rendering import Answer, View, encode, tagged_body
+from api.interface.rendering import Answer, BoardNow, encode, tagged_body
 from engine.domain.commands import ChangePresentation
 from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX, ZONE_PATTERN
+from projections.answers.zones import unknown_zone
 
 
 class PresentationShape(Struct, kw_only=True):
@@ -38,7 +38,7 @@ _BASE64: Final = text_type(
 )
 
 
-def _render(view: View, answer: Answer, _of: object) -> bytes:
+def _render(view: BoardNow, answer: Answer, _of: object) -> bytes:
     its = view.board.publication.presentation
     shape = PresentationShape(zone=its.zone, language=its.language, accent=its.accent, logo=its.logo, listed=its.listed)
     return answer.body(encode(shape))

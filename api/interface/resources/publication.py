@@ -7,7 +7,7 @@ from msgspec import Struct
 from api.http.auth import Scope
 from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, Field, number_or
-from api.interface.rendering import Answer, View, encode, tagged_body
+from api.interface.rendering import Answer, BoardNow, encode, tagged_body
 from engine.domain.commands import ChangePublication
 
 
@@ -20,7 +20,7 @@ class PublicationShape(Struct, kw_only=True):
     public_end: int | None
 
 
-def render_publication(view: View, answer: Answer, _of: object) -> bytes:
+def render_publication(view: BoardNow, answer: Answer, _of: object) -> bytes:
     publication = view.board.publication
     shape = PublicationShape(
         published=publication.published,

@@ -16,14 +16,13 @@ from api.http.times import timestamp_or_none
 from api.interface import options
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
-from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
+    BoardNow,
     TaggedBody,
     Taking,
     Timestamp,
-    View,
     cut,
     encode,
     kept_bytes,
@@ -49,6 +48,7 @@ from engine.domain.commands import (
 )
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
+from projections.answers.lookup import ranking_of
 from projections.board.board import Ranking, Unity
 from projections.live.held import HeldUnity
 
@@ -122,7 +122,7 @@ class OfUnity(OfRanking, Protocol):
     def unity_id(self) -> UnityId: ...
 
 
-def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> TaggedBody | Later:
+def list_rankings(view: BoardNow, answer: Answer, question: RankingsQuestion) -> TaggedBody | Later:
     """Every ranking of the tournament."""
     brief = question.omit is not None
     stamp = view.revisions.rankings if brief else view.revisions.participants
@@ -130,7 +130,7 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
     return kept or _long_list(view, answer, brief)
 
 
-def _short_list(view: View, answer: Answer, brief: bool) -> TaggedBody | None:
+def _short_list(view: BoardNow, answer: Answer, brief: bool) -> TaggedBody | None:
     """None: it is too long for a short answer."""
 
     def piece(ranking_id: RankingId, ranking: Ranking) -> bytes:
@@ -152,8 +152,8 @@ def _short_list(view: View, answer: Answer, brief: bool) -> TaggedBody | None:
     return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
 
 
-def _long_list(view: View, answer: Answer, brief: bool) -> Later:
-    def take(view: View) -> Taking:
+def _long_list(view: BoardNow, answer: Answer, brief: bool) -> Later:
+    def take(view: BoardNow) -> Taking:
         make, parts = _take(view, view.board.rankings, brief=brief)
         before, after = cut(RankingsShape(ranking=[]), "ranking")
 
@@ -166,7 +166,7 @@ def _long_list(view: View, answer: Answer, brief: bool) -> Later:
     return later(view, ("rankings", brief), take)
 
 
-def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
+def show_ranking(view: BoardNow, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
     """The ranking without its standings: everything that a change of it needs, and nothing that points change. So
     clients can cache it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id
@@ -184,14 +184,14 @@ def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Tagge
     return resource(view, ("ranking", ranking_id), stamp, found, lambda: render_ranking(view, answer, question))
 
 
-def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
+def render_ranking(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Later:
     ranking_id = of.ranking_id
     ranking = view.board.rankings[ranking_id]
     competitors = participants_json(view, ranking_id, ranking)
     if competitors:
         return answer.body(_ranking(view, ranking_id, ranking, competitors))
 
-    def take(view: View) -> Taking:
+    def take(view: BoardNow) -> Taking:
         make, parts = _take(view, [ranking_id])
 
         def whole() -> Iterator[bytes]:
@@ -203,26 +203,26 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
     return later(view, ("ranking", answer.message, ranking_id), take)
 
 
-def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
+def render_unity(view: BoardNow, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
     return answer.body(encode(unity_shape(of.unity_id, unity)))
 
 
-def render_brief(view: View, answer: Answer, of: OfRanking) -> bytes:
+def render_brief(view: BoardNow, answer: Answer, of: OfRanking) -> bytes:
     return answer.body(_brief_ranking(view, of.ranking_id, view.board.rankings[of.ranking_id]))
 
 
-def _render_list(view: View, answer: Answer, _of: object) -> bytes | Later:
+def _render_list(view: BoardNow, answer: Answer, _of: object) -> bytes | Later:
     """Every ranking, without its competitors."""
     short_list = _short_list(view, answer, brief=True)
     return _long_list(view, answer, brief=True) if short_list is None else short_list.body
 
 
-def _brief_ranking(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
+def _brief_ranking(view: BoardNow, ranking_id: RankingId, ranking: Ranking) -> bytes:
     return encode(_brief(ranking_id, ranking, _unities(ranking), view.board.publication.hidden))
 
 
-def _ranking(view: View, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
+def _ranking(view: BoardNow, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
     brief = _brief(ranking_id, ranking, _unities(ranking), view.board.publication.hidden)
     return encode(_listed(brief, Raw(competitors)))
 
@@ -262,7 +262,7 @@ def unity_shape(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape
 
 
 def _take(
-    view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
+    view: BoardNow, ranking_ids: Iterable[RankingId], *, brief: bool = False
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
     """Reserves these rankings, and returns a function that makes their shapes, with the reserved parts. `brief`:
     without their competitors."""

@@ -12,27 +12,15 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from api.http.outgoing import Later, Long, Made, MadePerAnswer, Part, Taken, etag_of, joined
 from api.http.times import instant, timestamp_or_none
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.lookup import unity_of
-from api.interface.questions import (
-    TABLE_FIELDS,
-    PositionThen,
-    TableLineShape,
-    TableQuestion,
-    moved,
-    tagged_ids,
-    tagged_now,
-    tagged_then,
-    then_of,
-    with_moved,
-)
+from api.interface.questions import TABLE_FIELDS
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
+    BoardNow,
     Instant,
     TaggedBody,
     Taking,
     Timestamp,
-    View,
     cut,
     encode,
     items_of,
@@ -53,6 +41,17 @@ from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices, in_time_slices
+from projections.answers.lookup import unity_of
+from projections.answers.tables import (
+    PositionThen,
+    TableQuestion,
+    moved,
+    tagged_ids,
+    tagged_now,
+    tagged_then,
+    then_of,
+    with_moved,
+)
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
 from projections.board.selection import Selection
@@ -80,11 +79,13 @@ makes its own, so that the data held while clients read is small compared to the
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingShape(TableLineShape, frozen=True, gc=False):
+class StandingShape(Struct, frozen=True, gc=False):
     """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
     if requested: places gained since then, negative if lost; null for a competitor outside this table then. `total`
     null: the unity counts results, and none of theirs counts."""
 
+    competitor_id: int
+    position: int
     total: int | None
     overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
@@ -144,7 +145,7 @@ class PastView:
         return HeldBoard(self.board, self.nested_sets.hold(), 0)
 
 
-def render_standings(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
+def render_standings(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Later:
     """The ranking with its current standings."""
     ranking_id = of.ranking_id
     return view.cache.rendered(
@@ -192,20 +193,8 @@ async def _whole_now(context: RecallContext, answer: Answer, question: TableQues
     if not unfinished:
         unfinished = await context.begin(_long(live, answer, ranking_id, earlier))
         head = unfinished.head
-    recorded_at = await recorded_at_head(context, head)
+    recorded_at = await context.recorded_at(head)
     return _finished(unfinished, ranking_id, PastBoard(live.board, head.sequence, recorded_at), head)
-
-
-async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
-    """When the event at this head was recorded: from the live, if this is its head and it knows; otherwise from the
-    log."""
-    live = context.live
-    if live.head == head and live.recorded_at is not None:
-        return live.recorded_at
-    recorded_at = await moments.recorded_at(context.past, live.tournament_id, head.sequence)
-    if live.head == head:
-        live.recorded_at = recorded_at
-    return recorded_at
 
 
 def _finished(unfinished: bytes | Long, ranking_id: RankingId, shown: PastBoard, head: Head) -> TaggedBody | Long:
@@ -245,7 +234,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: TableQue
     order = await live.orders.of(ranking_id, unity_id)
     head = live.head
     unfinished = await _window(live, context, answer, question, unity_id, order, selection)
-    recorded_at = await recorded_at_head(context, head)
+    recorded_at = await context.recorded_at(head)
     body = unfinished + _moment(ranking_id, PastBoard(live.board, head.sequence, recorded_at))
     if windows.stamp == head.sequence:
         windows.keep(key, body)
@@ -265,7 +254,7 @@ async def _window_then(
 
 
 async def _window(
-    view: View,
+    view: BoardNow,
     context: RecallContext,
     answer: Answer,
     question: TableQuestion,
@@ -381,7 +370,7 @@ async def _earlier(context: RecallContext, question: TableQuestion, head: Sequen
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _short(view: View, answer: Answer, ranking_id: RankingId, end: bytes) -> bytes:
+def _short(view: BoardNow, answer: Answer, ranking_id: RankingId, end: bytes) -> bytes:
     """The body, up to its last unity, and `end`. Empty: too long for a short answer."""
     ranking = view.board.rankings[ranking_id]
     lines = len(ranking.participants) * len(ranking.unities)
@@ -392,7 +381,7 @@ def _short(view: View, answer: Answer, ranking_id: RankingId, end: bytes) -> byt
     return b"%b%b%b" % (before, b",".join(unities), end)
 
 
-def _before_unities(view: View, answer: Answer, ranking_id: RankingId, ranking: Ranking) -> bytes:
+def _before_unities(view: BoardNow, answer: Answer, ranking_id: RankingId, ranking: Ranking) -> bytes:
     """The body up to its unities, which come last. Points change nothing in it. Empty: too long for a short answer."""
 
     def render() -> bytes:
@@ -418,7 +407,7 @@ def _fields(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> dict
     }
 
 
-def _unity(view: View, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
+def _unity(view: BoardNow, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
     """The JSON of a unity. Every change of it raises the version, so the version tells whether kept JSON is current."""
     if len(ranking.unities) == 1:
         return encode(
@@ -462,13 +451,13 @@ def _shown(lines: list[StandingShape], sort: Sort) -> list[StandingShape]:
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _long(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None = None) -> Later:
+def _long(view: BoardNow, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None = None) -> Later:
     """`earlier`: what each line is compared with."""
     compared = () if earlier is None else earlier.moment
     return later(view, ("standings", ranking_id, *compared), lambda view: _take(view, answer, ranking_id, earlier))
 
 
-def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None) -> Taking:
+def _take(view: BoardNow, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None) -> Taking:
     ranking = view.board.rankings[ranking_id]
     pieces = competitor_pieces(view)
     competitors = view.cache.part(

@@ -11,7 +11,6 @@ from api.http.request import HttpRequest
 from api.http.times import instant
 from api.interface.declarations import Action, Stream
 from api.interface.fields import ID, Field, FieldMisread, FieldType, misread, parsed_type
-from api.interface.lookup import ranking_of
 from api.interface.rendering import Answer, Instant
 from api.stream.frames import (
     BEGINNING_ID,
@@ -30,6 +29,7 @@ from engine.database.pool import Database
 from engine.domain.errors import Conflict, Unreadable
 from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
 from engine.log import codec, heads, reading
+from projections.answers.lookup import ranking_of
 from projections.live.tournament import LiveTournament
 
 HEAD: Final = "head"

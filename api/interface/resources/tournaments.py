@@ -9,7 +9,7 @@ from api.desk.remembered import Slugs
 from api.http.auth import Scope
 from api.interface.declarations import Operation, Write
 from api.interface.fields import NAME, Field
-from api.interface.rendering import Answer, View, encode
+from api.interface.rendering import Answer, BoardNow, encode
 from engine.domain.commands import RenameTournament
 from engine.domain.errors import NO_TOURNAMENT, NotFound
 from engine.domain.events import TournamentRenamed
@@ -48,7 +48,7 @@ class TournamentShape(Struct):
     name: str
 
 
-def _render_name(_view: View, answer: Answer, renamed: TournamentRenamed) -> bytes:
+def _render_name(_view: BoardNow, answer: Answer, renamed: TournamentRenamed) -> bytes:
     return answer.body(encode(TournamentShape(renamed.name)))
 
 

@@ -6,13 +6,12 @@ from typing import Any, Final, cast
 from msgspec import json
 from msgspec.structs import asdict, replace
 
-from api.http.forms import Form, cited, fingerprint, path_ids, unacceptable
+from api.http.forms import Form, cited, fingerprint, path_ids
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.templates import TEMPLATES, Kind, create_ranking
 from api.interface.access import refuse_beyond_scope
 from api.interface.fields import Fields, FormReader, read_query
-from api.interface.lookup import ranking_of, unity_of
 from api.interface.resources.competitor_erasures import mentions_of
 from api.web.console.answering import (
     OFFSET_FIELD,
@@ -34,8 +33,10 @@ from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.ranking_page import DELTAS_NAME, ENTRY, points_page
 from api.web.table import TableAsked, table_of
 from engine.domain.errors import Fault, Overtaken, TallybookError, Unacceptable, Unreadable
+from engine.domain.faults import unacceptable
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId
+from projections.answers.lookup import ranking_of, unity_of
 
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 

@@ -14,19 +14,20 @@ from msgspec.structs import replace
 
 from api.desk.conditions import own_tag
 from api.http.auth import Scope
-from api.http.forms import Form, PathIds, unacceptable
+from api.http.forms import Form, PathIds
 from api.http.times import timestamp
 from api.imports.templates import Kind
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
-from api.interface.lookup import competition_of, competitor_of, ranking_of
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
 from api.web.console.inputs import LOGO_FIELD, Option
 from engine.domain.errors import Fault
+from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
+from projections.answers.lookup import competition_of, competitor_of, ranking_of
 from projections.board.board import Board
 
 

@@ -10,7 +10,7 @@ from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
 from projections.board.board import Board, Ranking
-from projections.past.history import AnyLine, DeclarationLine, HistoryLine, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
 from projections.past.moments import Span
 from projections.past.pages import HistoryPage
 
@@ -90,7 +90,7 @@ def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, li
     ]
 
 
-def _change(line: HistoryLine, notation: Notation) -> str:
+def _change(line: DeltaLine, notation: Notation) -> str:
     """The effect of the line: a delta, or a result; empty: it reversed results."""
     if line.result is not None:
         return number_text(line.result, notation)
@@ -115,14 +115,14 @@ def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking,
     return joined((said, element("a", text, href=venue.address(f"/rankings/{ranking_id}/{below}/{sequence}"))))
 
 
-def _places(line: HistoryLine) -> str:
+def _places(line: DeltaLine) -> str:
     before, after = line.position_before, line.position_after
     if after is None:
         return "not in the list"
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _what_for(board: Board, line: HistoryLine) -> Html:
+def _what_for(board: Board, line: DeltaLine) -> Html:
     said: list[Child] = []
     if line.competition_id is not None:
         said.append(element("span", _competition(board, line.competition_id)))

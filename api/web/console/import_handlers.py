@@ -13,7 +13,6 @@ from api.imports.competition_imports import judge_competitions, play_competition
 from api.imports.outcomes import BrokenOff
 from api.imports.undoing import Undoing, plan_undoing, undo_import
 from api.interface.access import refuse_beyond_scope
-from api.interface.lookup import ranking_of
 from api.interface.resources.voiding import COMPARED, answer_preview
 from api.web.console import competition_import_pages
 from api.web.console.answering import (
@@ -33,6 +32,7 @@ from api.web.console.inputs import KEY, Filling, new_key
 from engine.domain.errors import Fault, NotFound, TallybookError, Unacceptable, Unreadable
 from engine.domain.terms import RankingId
 from engine.process.time_slices import in_time_slices
+from projections.answers.lookup import ranking_of
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.past import folds

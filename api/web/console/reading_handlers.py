@@ -5,10 +5,7 @@ from typing import Final
 from api.desk.quotas import shares
 from api.http.reply import Reply, header
 from api.interface.declarations import RecallContext
-from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
-from api.interface.resources.leaders import LeadersQuestion, leaders_of
-from api.interface.resources.standings import recorded_at_head
 from api.web.console import competition_import_pages
 from api.web.console.answering import PageAsked
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
@@ -26,7 +23,11 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
 from engine.log.quotas import ALL_TOKENS
 from engine.log.registry import RegistryEntry
-from projections.past import explaining, pages
+from projections.answers.explanation import ExplainQuestion
+from projections.answers.leaders import LeadersQuestion
+from projections.answers.lookup import ranking_of
+from projections.answers.view import ask
+from projections.past import pages
 from projections.past.moments import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
@@ -37,7 +38,7 @@ STEPS_OF_CONSOLE: Final = 100
 
 async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
     tournament_id = context.live.tournament_id
-    recorded_at = await recorded_at_head(context, venue.head)
+    recorded_at = await context.recorded_at(venue.head)
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
@@ -61,33 +62,26 @@ async def webhooks(context: RecallContext, viewer: Viewer, venue: Venue, _asked:
 
 
 async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    live, ranking_id = context.live, RankingId(asked.ids["ranking_id"])
-    competitor_id = CompetitorId(asked.ids["competitor_id"])
-    unity_id = unity_of(live.board, ranking_id, asked.arguments.get("unity_id"))
-    competitor_of(live.board, competitor_id)
-    explanation = await explaining.explanation(
-        context.past,
-        live.tournament_id,
-        ranking_id,
-        unity_id,
-        competitor_id,
-        notation=live.board.rankings[ranking_id].unities[unity_id].notation,
-        start=Sequence(0),
+    ranking_id = RankingId(asked.ids["ranking_id"])
+    question = ExplainQuestion(
+        ranking_id=ranking_id,
+        competitor_id=CompetitorId(asked.ids["competitor_id"]),
+        unity_id=asked.arguments.get("unity_id"),
         end=min(venue.head.sequence, asked.arguments.get("last", venue.head.sequence)),
-        head=venue.head.sequence,
         limit=STEPS_OF_CONSOLE,
         latest=True,
     )
+    explanation = await ask(context, question)
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
+    return explanation_page(site, context.live.board, explanation, ranking_id, asked.query)
 
 
 async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
     ranking_id = RankingId(asked.ids["ranking_id"])
-    question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id)
-    shown = await leaders_of(context, question, last=True)
+    question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id, offset=None)
+    found = await ask(context, question)
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return leaders_page(site, context.live.board, shown, ranking_id, asked.query)
+    return leaders_page(site, context.names, found, ranking_id, asked.query)
 
 
 async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

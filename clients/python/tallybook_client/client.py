@@ -28,6 +28,7 @@ from tallybook_client.shapes import (
     ComparedRanking,
     Competition,
     Competitor,
+    CompetitorForms,
     Criterion,
     Delta,
     Done,
@@ -35,7 +36,6 @@ from tallybook_client.shapes import (
     Expiring,
     Explanation,
     ExportedEvent,
-    Form,
     HistoryLine,
     Leaders,
     Made,
@@ -554,10 +554,10 @@ class Client:
         unity_id: int | None = None,
         at: Moment | None = None,
         on: date | None = None,
-    ) -> Form:
+    ) -> CompetitorForms:
         """The points of the competitors of a window in each of their `last` competitions."""
         query = {"last": last, "unity": unity_id, **_at(at), "on": on, **_window(window)}
-        return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
+        return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", CompetitorForms)
 
     async def show_expiring(
         self,

@@ -296,7 +296,7 @@ class CompetitorForm(Struct, frozen=True, kw_only=True):
     competitions: tuple[CompetitionSum, ...]
 
 
-class Form(_Shape, frozen=True, kw_only=True):
+class CompetitorForms(_Shape, frozen=True, kw_only=True):
     """What competitors got in their last competitions, the newest last."""
 
     unity_id: int
@@ -304,7 +304,7 @@ class Form(_Shape, frozen=True, kw_only=True):
     sequence: int
     recorded_at: datetime
     lines: int
-    competitors: tuple[CompetitorForm, ...]
+    form: tuple[CompetitorForm, ...]
     on: datetime | None = None
 
 
@@ -326,7 +326,7 @@ class Expiring(_Shape, frozen=True, kw_only=True):
     recorded_at: datetime
     until: datetime
     lines: int
-    competitors: tuple[ExpiringLine, ...]
+    expiring: tuple[ExpiringLine, ...]
 
 
 class Reign(Struct, frozen=True, kw_only=True):
@@ -337,7 +337,7 @@ class Reign(Struct, frozen=True, kw_only=True):
     competitors: tuple[int, ...]
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class TopRun(Struct, frozen=True, kw_only=True):
     since: datetime
     until: datetime
 
@@ -350,7 +350,7 @@ class TimeAtTop(Struct, frozen=True, kw_only=True):
     weeks: int
     competitions: int
     runs: int
-    longest: Run
+    longest: TopRun
 
 
 class ClockDifference(Struct, frozen=True, kw_only=True):
@@ -371,7 +371,7 @@ class Leaders(_Shape, frozen=True, kw_only=True):
     lines: int
     reigns: tuple[Reign, ...]
     led: int
-    competitors: tuple[TimeAtTop, ...]
+    times: tuple[TimeAtTop, ...]
     differing: int
     differences: tuple[ClockDifference, ...]
 
@@ -440,13 +440,14 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     reversal: str | None
     reason: str | None
     delta: int | None
+    total_before: int | None
     total: int | None
     result: int | None = None
     position_before: int | None
     position_after: int | None
     overtakings: tuple[Overtaking, ...]
     overtakings_left_out: int = 0
-    took_place: datetime | None = None
+    took_place: datetime
 
 
 class Neighbours(Struct, frozen=True, kw_only=True):

@@ -24,9 +24,9 @@ from api.cli.explanation_text import ordinal
 from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
 from api.interface.cells import harmless
-from api.interface.resources.recent_results import LAST_MAX
-from api.interface.windows import WINDOW_LINES_MAX
 from engine.domain.terms import Sequence
+from projections.answers.form import LAST_MAX
+from projections.answers.windows import WINDOW_LINES_MAX
 from projections.past import explanation
 from projections.past.series import SeriesPoint
 from tests.api.cli.conftest import Tallybook

@@ -125,10 +125,10 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     classification = await tallybook.show_classification(slug, ranking, Top(2))
     assert [line.values for line in classification.standings] == [(3, None), (2, None)]
     form = await tallybook.show_form(slug, ranking, Only((ada,)), last=1)
-    assert form.competitors[0].competitions[0].sum == 3
+    assert form.form[0].competitions[0].sum == 3
     leaders = await tallybook.show_leaders(slug, ranking, clock="world", at=done.sequence, until=date(2999, 1, 1))
     assert [(one.competitors, one.until) for one in leaders.reigns] == [((ada,), None)]
-    assert leaders.competitors[0].runs == 1
+    assert leaders.times[0].runs == 1
     (of_ada,) = await every(tallybook.show_competitor_standings(slug, ada))
     assert [unity.total for unity in of_ada.unities] == [3, 1]
     exported = await every(tallybook.export_competitor(slug, ada))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from api.http.forms import unacceptable
 from engine.domain.errors import Fault, NotFound, existing
+from engine.domain.faults import unacceptable
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking
 from projections.past.history import Filter

@@ -1,12 +1,17 @@
 """Time zones by their IANA names, and the days of a tournament in a zone."""
 
 import difflib
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from typing import Final
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+import msgspec
+from msgspec import Struct
+
 from engine.domain.presentation import ZONE_DEFAULT, zone_fault
+from projections.board.board import Board
 
 NEAR_ZONES_MAX: Final = 3
 _COMPARED_CHARACTERS_MAX: Final = 100
@@ -26,6 +31,21 @@ class Day(datetime):
             return local.astimezone(UTC)
         except OverflowError:  # before the year 1, or after 9999
             return local.replace(tzinfo=UTC)
+
+
+_S = TypeVar("_S", bound=Struct)
+
+
+def with_days(board: Board, value: _S) -> _S:
+    """The question or command, with the days of the tournament in place of those that are named without a zone."""
+    days = {name: one for name, one in msgspec.structs.asdict(value).items() if isinstance(one, Day)}
+    return msgspec.structs.replace(value, **days_in(board, days)) if days else value
+
+
+def days_in(board: Board, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is `said`, with the days of the tournament."""
+    zone = zone_of(board.publication.presentation.zone)
+    return {name: value.located(zone) if isinstance(value, Day) else value for name, value in said.items()}
 
 
 @cache

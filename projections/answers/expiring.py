@@ -1,0 +1,108 @@
+"""What competitors will lose when points expire: their points to defend."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from engine.domain.counting import now_of
+from engine.domain.events import PointsReversed, Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from projections.answers.lookup import unity_of
+from projections.answers.view import Question, View
+from projections.answers.windows import Window
+from projections.live.tournament import LiveTournament
+from projections.live.tries import Tries
+from projections.past import folds
+from projections.past.losses import Losses
+
+
+class ExpiringLine(Struct, frozen=True):
+    """`total_then`: the total at the end; null: no result is left. `expires_at`: when the first points expire; null:
+    none expire by the end."""
+
+    competitor_id: CompetitorId
+    total: int | None
+    total_then: int | None
+    expires_at: datetime | None
+
+
+class Expiring(Struct, frozen=True, kw_only=True):
+    """The totals of a unity after the event `sequence`, and the totals left at the time `until` if nothing else
+    happens. `expiring` is in the order of the window's lines; `lines`: the total number of lines in the standings."""
+
+    unity_id: UnityId
+    version: int
+    sequence: Sequence
+    recorded_at: datetime
+    until: datetime
+    lines: int
+    expiring: list[ExpiringLine]
+
+
+class ExpiringQuestion(Window, Question[Expiring], frozen=True, kw_only=True):
+    """Raises NotFound if there is no such unity, Unacceptable if the window names a competitor outside the ranking, and
+    TooMuchWork."""
+
+    ranking_id: RankingId
+    until: datetime
+
+    async def answered(self, view: View) -> Expiring:
+        tries = Tries()
+        while True:
+            with CountingLines(view.live, self.ranking_id) as lines:
+                found = await self._found(view)
+            if not lines.have_changed:
+                return found
+            tries.again()
+
+    async def _found(self, view: View) -> Expiring:
+        live, ranking_id = view.live, self.ranking_id
+        unity_id = unity_of(live.board, ranking_id, self.unity_id)
+        order = await live.orders.of(ranking_id, unity_id)
+        board, head, now = live.board, live.head, live.expired_by
+        ranking = board.rankings[ranking_id]
+        unity, version, count = ranking.unities[unity_id], ranking.unities[unity_id].version, len(order)
+        totals = {line.competitor_id: unity.totals.get(line.competitor_id) for line in self.lines(order)}
+        left, first = totals, dict[CompetitorId, datetime]()
+        if unity.expiry is not None:
+            assert now is not None
+            now = now_of(ranking, now)
+            until = max(now, now_of(ranking, self.until))
+            losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
+            await folds.follow_losses(view.past, live.tournament_id, board, losses, head.sequence)
+            left, first = losses.totals, losses.first
+        shown = unity.notation.shown
+        return Expiring(
+            unity_id=unity_id,
+            version=version,
+            sequence=head.sequence,
+            recorded_at=await view.recorded_at(head),
+            until=self.until,
+            lines=count,
+            expiring=[
+                ExpiringLine(one, shown(total), shown(left[one]), first.get(one)) for one, total in totals.items()
+            ],
+        )
+
+
+class CountingLines:
+    """Detects whether the live folds an event within this context that changes which lines of a ranking count, or when
+    they took place."""
+
+    def __init__(self, live: LiveTournament, ranking_id: RankingId) -> None:
+        self.have_changed = False
+        self._live, self._ranking_id = live, ranking_id
+
+    def __enter__(self) -> "CountingLines":
+        self._live.followers.append(self._follow)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.followers.remove(self._follow)
+
+    def _follow(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, PointsReversed):
+            self.have_changed |= event.ranking_id == self._ranking_id
+        else:
+            self.have_changed |= event.structural and "competition" in event.touches

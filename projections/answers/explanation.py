@@ -1,0 +1,104 @@
+"""Why a competitor has this position and total."""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from projections.answers.classification import Neighbours, neighbours_of
+from projections.answers.lookup import competitor_of, unity_of
+from projections.answers.view import Question, View
+from projections.board.board import Board
+from projections.past import explaining
+from projections.past.explaining import ExplanationPlace
+from projections.past.explanation import ExplanationStep
+
+STEPS_DEFAULT: Final = 50
+STEPS_MAX: Final = 200
+"""Steps of one page of an explanation."""
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """`on`, if requested: the steps are the last ones by then, in order of time. `classification`: the competitor's
+    place in it after the event `to`; null: none was declared, or `on` was requested. `next`: the value of `from` for
+    the rest; null: there is none."""
+
+    competitor_id: CompetitorId
+    unity_id: UnityId
+    start: ExplanationPlace = field(name="from")
+    end: ExplanationPlace = field(name="to")
+    steps: list[ExplanationStep]
+    classification: Neighbours | None
+    next: Sequence | None
+    on: datetime | UnsetType = UNSET
+
+
+class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
+    """From after the event `start` (0: from the beginning) to after the event `end` (None: the last one). `limit`: the
+    most steps; None: all. `latest`: the last steps, and `next` is the value of `end` for earlier ones.
+
+    Raises Unreadable if `start` is greater than `end`, NotFound, and TooMuchWork.
+    """
+
+    ranking_id: RankingId
+    competitor_id: CompetitorId
+    unity_id: UnityId | None = None
+    start: Sequence = Sequence(0)
+    end: Sequence | None = None
+    on: datetime | None = None
+    limit: int | None = STEPS_DEFAULT
+    latest: bool = False
+
+    def __post_init__(self) -> None:
+        if self.on is not None and self.start:
+            fault = Fault("from", "cannot be sent with on, whose steps are in order of time")
+            raise Unreadable("The query names two beginnings; send from or on.", [fault])
+        if self.end is not None and self.start > self.end:
+            fault = Fault("from", "must not be greater than to")
+            raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
+
+    async def answered(self, view: View) -> Explanation:
+        live, board = view.live, view.live.board
+        unity_id = unity_of(board, self.ranking_id, self.unity_id)
+        competitor_of(board, self.competitor_id)
+        head, ranking = live.head.sequence, board.rankings[self.ranking_id]
+        end = head if self.end is None else self.end
+        asked = live.tournament_id, self.ranking_id, unity_id, self.competitor_id
+        if self.on is None:
+            found = await explaining.explanation(
+                view.past,
+                *asked,
+                notation=ranking.unities[unity_id].notation,
+                start=self.start,
+                end=end,
+                head=head,
+                limit=self.limit,
+                latest=self.latest,
+            )
+            steps = [_dated(board, step) for step in found.steps]
+        else:
+            found = await explaining.explanation_by_date(
+                view.past, *asked, on=self.on, upto=end, head=head, limit=self.limit
+            )
+            steps = found.steps
+        return Explanation(
+            competitor_id=self.competitor_id,
+            unity_id=unity_id,
+            start=found.start,
+            end=found.end,
+            steps=steps,
+            classification=None if found.neighbours is None else neighbours_of(ranking, found.neighbours),
+            next=found.next,
+            on=UNSET if self.on is None else self.on,
+        )
+
+
+def _dated(board: Board, step: ExplanationStep) -> ExplanationStep:
+    """The step at the time at which its competition took place."""
+    competition = None if step.competition_id is None else board.competitions.get(step.competition_id)
+    if competition is None or competition.date is None:
+        return step
+    return msgspec.structs.replace(step, took_place=competition.date)

@@ -1,0 +1,24 @@
+"""What people call the things that an answer names by ids."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.domain.terms import CompetitorId, RankingId, UnityId
+from projections.board.board import Board, Competitor
+
+
+class NamesById:
+    """The names on a board, which may be that of another moment than the answer's."""
+
+    def __init__(self, board: Board) -> None:
+        self._board: Final = board
+
+    def competitor(self, competitor_id: CompetitorId) -> Competitor:
+        return self._board.competitors[competitor_id]
+
+    def ranking(self, ranking_id: RankingId) -> str:
+        return self._board.rankings[ranking_id].name
+
+    def unities(self, ranking_id: RankingId) -> Mapping[UnityId, str]:
+        """Those of a ranking, in its order."""
+        return {unity_id: unity.name for unity_id, unity in self._board.rankings[ranking_id].unities.items()}

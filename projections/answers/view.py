@@ -1,0 +1,141 @@
+"""What a question is asked of: a tournament at one moment, and its log up to there.
+
+A question is a frozen struct that knows how to answer itself from a view. It and its answer are values: they know
+nothing of HTTP, pages or JSON. The doors make the question from what they are sent, and render the answer.
+"""
+
+from datetime import datetime, tzinfo
+from typing import Generic, Self, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain.errors import NotFound, Overtaken
+from engine.domain.terms import RankingId, Sequence
+from engine.log.heads import Head
+from engine.process.time_slices import TimeSlices
+from projections.answers.names import NamesById
+from projections.answers.zones import with_days, zone_of
+from projections.board.board import give_sums
+from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.live.tournament import LiveTournament
+from projections.past import folds, moments
+from projections.past.moments import Moment, PastBoard
+from projections.past.past import Past, faults
+
+_Answer = TypeVar("_Answer", bound=Struct)
+
+
+class View(Struct):
+    """`live` is current: it knows the head and everything that exists now. `time_slices` are for long work.
+    `log_is_read`: `past` was asked for, so the log must still contain what was read when the answer is complete.
+    `log_head`: the head of the log that is read, if it is not the live's, which may stand at an earlier event than any
+    block ends with. `hidden`: rankings that are not to be seen, whatever the live says. `is_frozen`: the live stands at
+    a public end that a freeze holds."""
+
+    live: LiveTournament
+    _past: Past
+    time_slices: TimeSlices
+    log_is_read: bool = False
+    log_head: Head | None = None
+    hidden: frozenset[RankingId] = frozenset()
+    is_frozen: bool = False
+
+    @property
+    def past(self) -> Past:
+        self.log_is_read = True
+        return self._past
+
+    @property
+    def zone(self) -> tzinfo:
+        """The tournament's."""
+        return zone_of(self.live.board.publication.presentation.zone)
+
+    @property
+    def names(self) -> NamesById:
+        """As they are now."""
+        return NamesById(self.live.board)
+
+    async def names_after(self, sequence: Sequence) -> NamesById:
+        """As they were after this event. Raises as `moments.board_after`."""
+        live = self.live
+        if sequence == live.head.sequence:
+            return self.names
+        return NamesById(await moments.board_after(self.past, live.tournament_id, sequence, live.head.sequence))
+
+    async def at(self, ranking_id: RankingId, moment: Moment | None, on: datetime | None = None) -> PastBoard:
+        """The board at `moment`; None: now. Raises as `moments.at`."""
+        live = self.live
+        return await moments.at(self.past, live.tournament_id, ranking_id, moment, live.head.sequence, on)
+
+    async def at_rest(self) -> Self:
+        """The same, with a live that stays at the present head: for who was Overtaken. Raises as `Past`."""
+        head = self.live.head
+        still = await live_at(self.past, self.live, head.sequence)
+        return msgspec.structs.replace(self, live=still, log_head=self.log_head or head)
+
+    async def recorded_at(self, head: Head) -> datetime:
+        """When the event at this head was recorded: from the live, if this is its head and it knows; otherwise from the
+        log."""
+        live = self.live
+        if live.head == head and live.recorded_at is not None:
+            return live.recorded_at
+        recorded_at = await moments.recorded_at(self.past, live.tournament_id, head.sequence)
+        if live.head == head:
+            live.recorded_at = recorded_at
+        return recorded_at
+
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+        """Reads what the competitors of a ranking got in each competition up to an event, `without` what was left out
+        then. Raises as `Past`."""
+        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
+        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without)
+        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
+        return sums
+
+    async def give_sums_then(self, ranking_id: RankingId, then: PastBoard) -> None:
+        """Gives the board what the competitors of a ranking had got in each competition. Raises as `Past`."""
+        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
+        at = then.board, then.sequence, then.clock
+        sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
+        await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
+        give_sums(then.board, ranking_id, sums)
+
+    def refuse_hidden(self, ranking_id: RankingId) -> None:
+        """Raises the NotFound of a ranking that does not exist."""
+        if ranking_id in self.hidden:
+            raise NotFound.of("ranking", ranking_id)
+
+
+async def live_at(past: Past, live: LiveTournament, end: Sequence) -> LiveTournament:
+    """The tournament of `live` after the event `end`, as a separate live into which nothing is folded. Raises as
+    `Past`."""
+    tournament_id, head, erased = live.tournament_id, live.head, live.revisions.erased
+    expired_until = live.expired_until if live.expires and end == head.sequence else None
+    board = await moments.board_after(past, tournament_id, end, head.sequence)
+    told_apart = b"%d" % erased if erased else b""  # otherwise, an answer could pass for one with a name
+    still = LiveTournament(tournament_id, Head(end, told_apart), board, slug=live.slug)
+    still.recorded_at = await moments.recorded_at(past, tournament_id, end)
+    with faults():
+        async with past.database.connection_for(tournament_id) as connection:
+            await still.know_time(connection)
+    if expired_until is not None:
+        still.nothing_due(expired_until)
+    return still
+
+
+class Question(Struct, Generic[_Answer], frozen=True, kw_only=True):
+    """Ask it with `ask`. Each question says what it raises, in addition to the errors of its view."""
+
+    async def answered(self, view: View) -> _Answer:
+        raise NotImplementedError
+
+
+async def ask(view: View, question: Question[_Answer]) -> _Answer:
+    """The answer. Days that the question names without a zone are those of the tournament. If changes of the tournament
+    overtake it again and again, it is answered at rest."""
+    question = with_days(view.live.board, question)
+    try:
+        return await question.answered(view)
+    except Overtaken:
+        return await question.answered(await view.at_rest())
