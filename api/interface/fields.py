@@ -91,16 +91,14 @@ def text_type(pattern: str, read: Callable[[str], Any] = str, **more: Any) -> Fi
 
 
 def parsed_type(pattern: str, expected: str, value: Callable[[re.Match[str]], Any], **more: Any) -> FieldType:
-    """A text of this pattern; `value` is made of what it finds, or None. `expected` says in words what the text must
-    be."""
+    """A text of this pattern; `value` is made of what it finds. `expected` says in words what the text must be."""
     compiled = re.compile(pattern)
 
     def read(text: str) -> Any:
         found = compiled.fullmatch(text)
-        read = None if found is None else value(found)
-        if read is None:
+        if found is None:
             raise misread(text, expected)
-        return read
+        return value(found)
 
     return text_type(pattern, read, **more)
 

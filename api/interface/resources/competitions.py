@@ -318,7 +318,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 "participants",
                 IDS,
-                f"in this order: ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}",
+                f"in this order: ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}",
             ),
             _RESULT,
             _WINNER,

@@ -257,7 +257,7 @@ def participants_json(view: BoardNow, ranking_id: RankingId, ranking: Ranking) -
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _MORE: Final[Fields] = (
-    Field("tags", TAGS, f"separated by commas, at most {TAGS_MAX}"),
+    Field("tags", TAGS, f"in a form separated by commas, at most {TAGS_MAX}"),
     Field("color", COLOR, "six hexadecimal characters"),
     Field("parent", ID, "the competitor above it in the hierarchy", argument="parent_id"),
 )

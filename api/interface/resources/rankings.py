@@ -294,7 +294,7 @@ _RANKING_LINES: Final = 5
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
-_LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
+_LIST: Final = f"ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}"
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
@@ -446,7 +446,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 "order",
                 IDS,
-                "ids of rankings, separated by commas: these come first; the others follow as they were",
+                "ids of rankings, in a form separated by commas: these come first; the others follow as they were",
                 required=True,
                 argument="rankings",
             ),

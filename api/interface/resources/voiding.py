@@ -224,7 +224,10 @@ def _classified_move(
 
 _COMPETITION: Final = Answer("competition", CompetitionShape)
 _COMPETITORS: Final = Field(
-    "competitors", IDS, f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}", required=True
+    "competitors",
+    IDS,
+    f"ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}",
+    required=True,
 )
 COMPARED: Final = Answer("rankings", list[ComparedRankingShape], "preview")
 
