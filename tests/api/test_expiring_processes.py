@@ -37,7 +37,6 @@ from tests.api.test_expiry import (
     Added,
     Naive,
     Totals,
-    pass_time,
 )
 from tests.api.test_processes import accepted_by
 from tests.projections.verified import verified
@@ -218,7 +217,7 @@ class World:
     async def compare_losses(self, unity: UnityId, until: datetime) -> None:
         path = f"{self.path(OTHER if unity == WEEKLY else RANKING)}/expiring.json"
         answer = await self.client.get(f"{path}?unity={self.ids[unity]}&until={_text(until)}")
-        lines = answer.json["expiring"]["competitors"]
+        lines = answer.json["expiring"]["expiring"]
         shown = {(unity, self.of_model(one["competitor_id"])): one["total_then"] for one in lines if one["total_then"]}
         left = self.naive.totals(until).items()
         self.same(shown, {named: total for named, total in left if named[0] == unity and total})
@@ -272,6 +271,14 @@ async def connections(url: str, tournament: str, token: str) -> AsyncIterator[li
             for _ in range(CONNECTIONS)
         ]
         yield [Client(session, url, tournament, token) for session in sessions]
+
+
+async def pass_time(clock: ToldClock, random: Random, boundaries: list[datetime]) -> None:
+    """Some, or until one of the boundaries, or until just before it."""
+    if boundaries and random.random() < 0.5:
+        await clock.set(random.choice(boundaries) - random.choice([timedelta(), timedelta(seconds=1)]))
+    else:
+        await clock.pass_by(minutes=random.choice([0.25, 1, 17, 90, 600, 1_440, 5_000, 20_000]))
 
 
 @pytest.mark.long
