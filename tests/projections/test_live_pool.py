@@ -33,11 +33,12 @@ from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED
 from engine.process.time_slices import WOKEN_AT_ONCE
 from projections.live import pool as pool_module
 from projections.live import tournament as live_module
-from projections.live.pool import READ_SECONDS_MAX, LivePool, open_live_pool
+from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
 from tests.desks import (
+    GUARD_SECONDS,
     Arena,
     desks_at,
     end_session,
@@ -93,7 +94,7 @@ def total(live: LiveTournament, arena: Arena) -> int:
 
 
 async def read(pool: LivePool, arena: Arena) -> int:
-    async with asyncio.timeout(2 * READ_SECONDS_MAX), pool.pinned(arena.tournament_id) as live:
+    async with asyncio.timeout(GUARD_SECONDS), pool.pinned(arena.tournament_id) as live:
         await pool.make_current(live)
         return total(live, arena)
 
