@@ -1,7 +1,7 @@
 """The JSON shape of an answer, which follows from the type of its values.
 
 A shape has the fields of the struct, in their order. A time becomes a string (`Instant`); everything else is encoded as
-it is. So a struct without times is its own shape. The public's shape begins with what the answer's ids are called.
+it is. So a struct without times is its own shape. A public shape lacks what is NOT_PUBLIC.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def answer_of(key: str, kind: type[Struct]) -> Answer:
 
 
 def shape_of(kind: type[Struct], *, public: bool = False) -> Any:
-    """The type of the shape of values of this kind; that for the public lacks what is NOT_PUBLIC."""
+    """The type of the shape of values of this kind."""
     return _part(kind, public)[0]
 
 
@@ -46,7 +46,7 @@ async def answered(view: View, answer: Answer, question: Question[Any]) -> Tagge
 
 @cache
 def _part(kind: Any, public: bool) -> tuple[Any, _Shaping | None]:
-    """The type of a shape for values of this kind, and what makes it of one; None: the value is its own shape."""
+    """The type of the shape of values of this kind, and the function that makes it; None: a value is its own shape."""
     if kind is datetime:
         return Instant, instant
     if isinstance(kind, type) and issubclass(kind, Struct):
@@ -62,7 +62,7 @@ def _part(kind: Any, public: bool) -> tuple[Any, _Shaping | None]:
 
 def _struct(kind: type[Struct], public: bool) -> tuple[Any, _Shaping | None]:
     all_fields = msgspec.structs.fields(kind)
-    fields = [field for field in all_fields if not (public and _is_private(field))]
+    fields = [field for field in all_fields if not (public and is_private(field.type))]
     parts = {field.name: _part(field.type, public) for field in fields}
     if public and len(fields) == len(all_fields):
         for_tokens = {field.name: _part(field.type, False)[0] for field in fields}
@@ -97,8 +97,9 @@ def declared(field: FieldInfo, kind: Any) -> tuple[Any, ...]:
     return (field.name, kind, UNSET) if field.default is UNSET else (field.name, kind)
 
 
-def _is_private(field: FieldInfo) -> bool:
-    return NOT_PUBLIC in getattr(field.type, "__metadata__", ())
+def is_private(kind: Any) -> bool:
+    """Whether the public must not see a field of this type, because the type or a part of it is NOT_PUBLIC."""
+    return NOT_PUBLIC in getattr(kind, "__metadata__", ()) or any(map(is_private, get_args(kind)))
 
 
 def _union(arms: tuple[Any, ...], public: bool) -> tuple[Any, _Shaping | None]:

@@ -22,6 +22,7 @@ NOT_ASKED: Final = ("/events", "/docs", "/static", "/console/tokens/{token_id}",
 """Parts of addresses that never end, show nothing of a tournament, or show what is not there."""
 
 VARIANTS: Final[Mapping[str, str]] = {
+    "last": "last=50",
     "limit": "limit=1000",
     "at_sequence": "at_sequence={half}",
     "on": f"on={_DATE}",

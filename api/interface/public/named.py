@@ -1,8 +1,9 @@
-"""Answers for everybody: what a token would get, after the names of the competitors and competitions in it."""
+"""Answers for everybody: the names of the competitors and competitions in an answer, then the answer itself, without
+what is NOT_PUBLIC."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, starmap
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -11,8 +12,10 @@ from msgspec import Raw, Struct
 
 from api.http.times import instant
 from api.interface.rendering import Answer, Instant, encode
-from api.interface.shapes import declared, shape_of, shaped
+from api.interface.shapes import declared, is_private, shape_of, shaped
+from engine.domain.steps import Steps, collected
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from engine.process.time_slices import in_time_slices
 from projections.answers.view import Question, View, ask
 from projections.board.board import Board, Competition
 
@@ -42,7 +45,8 @@ class PublicNamesShape(Struct, kw_only=True):
 
 
 class PublicCausesShape(PublicNamesShape, kw_only=True):
-    """As PublicNamesShape, with the competitions that the answer names."""
+    """As PublicNamesShape, with the competitions that the answer names. The participants of duels among them are
+    named as well."""
 
     competitions: list[PublicCompetitionShape]
 
@@ -51,6 +55,8 @@ def public_answer_of(key: str, kind: type[Struct]) -> Answer:
     """The body of a 200 that shows a value of this `kind`, and the names of what is in it."""
     names = PublicCausesShape if _names_competitions(kind) else PublicNamesShape
     fields = msgspec.structs.fields(shape_of(kind, public=True))
+    taken = {field.encode_name for field in fields} & {*names.__struct_fields__}
+    assert not taken, f"{kind.__name__} has {taken}, as the names have"
     shape = msgspec.defstruct(
         f"Public{kind.__name__}Shape",
         [declared(field, field.type) for field in fields],
@@ -64,33 +70,27 @@ def public_answer_of(key: str, kind: type[Struct]) -> Answer:
 async def named(view: View, question: Question[Any]) -> Raw:
     """The payload of such a body. Raises as the question says."""
     value = await ask(view, question)
-    competitor_ids = named_in(value, CompetitorId)
-    board = view.live.board
-    if not _names_competitions(type(value)):
-        names = PublicNamesShape(competitors=competitors_named(board, competitor_ids))
-    else:
-        names = PublicCausesShape(**causes_fields(board, competitor_ids, named_in(value, CompetitionId)))
+    names = await in_time_slices(_names(view.live.board, value))
     return Raw(encode(names)[:-1] + b"," + encode(shaped(value, public=True))[1:])
 
 
-def competitors_named(board: Board, competitor_ids: Iterable[int]) -> list[PublicCompetitorShape]:
+def _names(board: Board, value: Struct) -> Steps[PublicNamesShape]:
+    competitor_ids = yield from collected(named_in(value, CompetitorId))
+    if not _names_competitions(type(value)):
+        return PublicNamesShape(competitors=(yield from collected(competitors_named(board, competitor_ids))))
+    competition_ids = yield from collected(named_in(value, CompetitionId))
+    found = board.competitions.held(dict.fromkeys(competition_ids))  # some events may be set aside
+    competitions = yield from collected(starmap(_competition, found))
+    duellists = [competitor_id for one in competitions for competitor_id in one.participants or ()]
+    competitors = yield from collected(competitors_named(board, [*competitor_ids, *duellists]))
+    return PublicCausesShape(competitors=competitors, competitions=competitions)
+
+
+def competitors_named(board: Board, competitor_ids: Iterable[int]) -> Iterator[PublicCompetitorShape]:
     """Each once, in the order of the ids."""
-    found = []
     for competitor_id in dict.fromkeys(competitor_ids):
         competitor = board.competitors[CompetitorId(competitor_id)]
-        found.append(PublicCompetitorShape(competitor_id, competitor.name, competitor.color, competitor.tags))
-    return found
-
-
-def causes_fields(
-    board: Board, competitor_ids: Iterable[int | None], competition_ids: Iterable[int | None]
-) -> dict[str, Any]:
-    """The fields of a PublicCausesShape: these, and the participants of the duels among the competitions."""
-    causes = [CompetitionId(one) for one in dict.fromkeys(competition_ids) if one is not None]
-    competitions = [_competition(*one) for one in board.competitions.held(causes)]  # some events may be set aside
-    duellists = [competitor_id for one in competitions for competitor_id in one.participants or ()]
-    named = [competitor_id for competitor_id in competitor_ids if competitor_id is not None]
-    return {"competitors": competitors_named(board, [*named, *duellists]), "competitions": competitions}
+        yield PublicCompetitorShape(competitor_id, competitor.name, competitor.color, competitor.tags)
 
 
 def _competition(competition_id: CompetitionId, competition: Competition) -> PublicCompetitionShape:
@@ -106,15 +106,15 @@ def _competition(competition_id: CompetitionId, competition: Competition) -> Pub
 
 # ── Finding ids ─────────────────────────────────────────────────────────────────────────────────────────
 
-_Finder = Callable[[Any], Iterable[int]]
+_Finder = Callable[[Any], Iterable[Any]]
 
 
 def _names_competitions(kind: Any) -> bool:
     return _finder(kind, CompetitionId) is not None
 
 
-def named_in(value: Struct, wanted: Any) -> Iterable[int]:
-    """The ids of the kind `wanted` in a value, in the order of its fields."""
+def named_in(value: Struct, wanted: Any) -> Iterable[Any]:
+    """The ids of the kind `wanted` that the public sees in a value, in the order of its fields."""
     kind: Any = type(value)
     finder = _finder(kind, wanted)
     return () if finder is None else finder(value)
@@ -141,12 +141,12 @@ def _in_struct(kind: type[Struct], wanted: Any) -> _Finder | None:
     finders = [
         (field.name, finder)
         for field in msgspec.structs.fields(kind)
-        if (finder := _finder(field.type, wanted)) is not None
+        if not is_private(field.type) and (finder := _finder(field.type, wanted)) is not None
     ]
     if not finders:
         return None
     return lambda value: chain.from_iterable([finder(getattr(value, name)) for name, finder in finders])
 
 
-def _nothing(_: Any) -> tuple[int, ...]:
+def _nothing(_: Any) -> Iterable[Any]:
     return ()

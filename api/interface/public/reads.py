@@ -1,9 +1,8 @@
 """The public reads of a published tournament, without a token.
 
-The same functions answer as for requests with a token, but separate shapes show the answers. A shape names everything
-that it shows, except the options of a unity, which are all public: a field added to another answer becomes public only
-when it is added here. Never public: the sender of a request, keys, tokens, and anything beyond the public end. Names,
-colours and tags are those at the public end.
+The questions are those of requests with a token. The public sees every field of their answers that is not NOT_PUBLIC
+(`engine/domain/terms.py`), all options of a unity, and nothing else that is not named here. Never public: the sender of
+a request, keys, tokens, and anything beyond the public end. Names, colours and tags are those at the public end.
 """
 
 from collections.abc import Awaitable, Callable
@@ -158,14 +157,15 @@ async def _standings(context: RecallContext, question: TableQuestion) -> Struct:
     shown = await _told(context, standings.answer_standings, question, PastRankingShape)
     (unity,) = shown.unities
     assert unity.lines is not UNSET  # as in every window
+    board = context.live.board
     return PublicStandingsShape(
-        unity_id=unity_of(context.live.board, question.ranking_id, question.unity_id),
+        unity_id=unity_of(board, question.ranking_id, question.unity_id),
         sequence=shown.sequence,
         recorded_at=shown.recorded_at,
         on=shown.on,
         lines=unity.lines,
         standings=unity.competitors_ranking,
-        competitors=competitors_named(context.live.board, [line.competitor_id for line in unity.competitors_ranking]),
+        competitors=[*competitors_named(board, [line.competitor_id for line in unity.competitors_ranking])],
     )
 
 
