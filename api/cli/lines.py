@@ -1,12 +1,10 @@
 """Which lines of a table a command shows, and with what it compares them: the options, and the answer as over HTTP."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, cast
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
-from msgspec import Struct
 
 from api.cli.times import end
 from api.desk.desk import Desk
@@ -14,9 +12,10 @@ from api.http.outgoing import Later, Long
 from api.interface.declarations import RecallContext
 from api.interface.names import Names
 from api.interface.rendering import Answer, TaggedBody
-from engine.domain.errors import Overtaken
+from api.interface.resources.standings import PastRankingShape, answer_standings
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
+from projections.answers.tables import TableQuestion
 from projections.answers.view import View
 from projections.answers.zones import with_days
 from projections.board.board import Board
@@ -88,9 +87,6 @@ On = Annotated[
     ),
 ]
 
-_Q = TypeVar("_Q", bound=Struct)
-_T = TypeVar("_T")
-
 
 def window_of(names: Names, top: int | None, around: str | None) -> dict[str, Any]:
     """What a question about the lines that the options name is made of; without them, all lines. Raises as `Names`."""
@@ -107,23 +103,13 @@ def view_of(desk: Desk, live: LiveTournament) -> View:
     return View(live, Past(desk.database), TimeSlices())
 
 
-async def told(
-    desk: Desk,
-    live: LiveTournament,
-    answering: Callable[[RecallContext, Answer, _Q], Awaitable[TaggedBody | Long]],
-    question: _Q,
-    shape: type[_T],
-) -> _T:
-    """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
-    answer = Answer("told", shape)
+async def standings_of(desk: Desk, live: LiveTournament, question: TableQuestion) -> PastRankingShape:
+    """The standings that HTTP answers with. Raises what HTTP refuses the question with."""
+    answer = Answer("standings", PastRankingShape)
     context = RecallContext(live, Past(desk.database), TimeSlices(), begin=_begun)
-    asked = with_days(live.board, question)
-    try:
-        answered = await answering(context, answer, asked)
-    except Overtaken:
-        answered = await answering(await context.at_rest(), answer, asked)
+    answered = await answer_standings(context, answer, with_days(live.board, question))
     body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
-    return cast(_T, answer.payload(body))
+    return cast(PastRankingShape, answer.payload(body))
 
 
 async def _begun(later: Later) -> Long:

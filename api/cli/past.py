@@ -24,7 +24,7 @@ from api.cli.lines import (
     TopLines,
     board_after,
     sequence_of,
-    told,
+    standings_of,
     view_of,
     window_of,
 )
@@ -35,7 +35,6 @@ from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
-from api.interface.resources.standings import PastRankingShape, answer_standings
 from api.interface.shapes import shaped
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence
@@ -116,7 +115,7 @@ async def standings(
             since_on=since_on,
             **(window_of(names, top, around) if is_window else {}),
         )
-        shown = await told(desk, live, answer_standings, question, PastRankingShape)
+        shown = await standings_of(desk, live, question)
     if json:
         printing.json(shown)
         return
@@ -316,7 +315,7 @@ async def explain(
                 on=on,
                 **window_of(names, top, around),
             )
-            shown = await told(desk, live, answer_standings, at_end, PastRankingShape)
+            shown = await standings_of(desk, live, at_end)
             others = {line.competitor_id for line in shown.unities[0].competitors_ranking}
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
@@ -359,7 +358,7 @@ async def chart(
         title, notation = f"{drawn.name}: {drawn.unities[unity_id].name}", drawn.unities[unity_id].notation
         window = window_of(names, top or CHART_LINES_MAX, around)
         question = TableQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
-        shown = await told(desk, live, answer_standings, question, PastRankingShape)
+        shown = await standings_of(desk, live, question)
         only = [CompetitorId(line.competitor_id) for line in shown.unities[0].competitors_ranking]
         if len(only) < len(drawn.participants):
             which = f"the first {len(only)}" if around is None else f"{len(only)}"

@@ -13,7 +13,7 @@ from slugify import slugify
 
 from api.cli import demo as six_nations
 from api.cli import printing
-from api.cli.lines import told
+from api.cli.lines import standings_of
 from api.cli.standings_text import print_standings
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.tokens import replace_token
@@ -22,7 +22,6 @@ from api.cli.where import HERE, Json, Where, address, find, located
 from api.desk.desk import Desk, open_desk
 from api.http.auth import Scope
 from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
-from api.interface.resources.standings import PastRankingShape, answer_standings
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
 from api.service.supervisor import PROCESSES_MAX, SideTask, refuse_unless_free, run_service
@@ -242,7 +241,7 @@ async def _played_season(desk: Desk) -> tuple[TournamentId, str]:
         tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
     async with desk.live_pool.pinned(tournament_id) as live:
         question = TableQuestion(ranking_id=await six_nations.play(desk, live))
-        shown = await told(desk, live, answer_standings, question, PastRankingShape)
+        shown = await standings_of(desk, live, question)
         print_standings(live.board, shown, question)
     return tournament_id, slug
 

@@ -65,7 +65,6 @@ from api.stream.listeners import UNBUFFERED, Asked, StreamReply
 from engine.domain.commands import Command, Previewed, ReversePoints
 from engine.domain.errors import (
     HistoryReplaced,
-    Overtaken,
     QueueFull,
     Unreadable,
 )
@@ -200,10 +199,7 @@ class Handlers:
                     ranking_of(context.live.board, question.ranking_id)
                 if arguments:
                     question = with_days(context.live.board, question)
-                try:
-                    answer = await render(context, answer_of, question)
-                except Overtaken:
-                    answer = await render(await context.at_rest(), answer_of, question)
+                answer = await render(context, answer_of, question)
             return compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
             ) or await compression.reply(incoming.request, answer.body, etag=answer.etag)

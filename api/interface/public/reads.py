@@ -6,13 +6,12 @@ a request, keys, tokens, and anything beyond the public end. Names, colours and 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.compression import Compression
-from api.http.outgoing import Long
 from api.http.reply import REVALIDATED, Reply
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
@@ -99,25 +98,9 @@ class PublicStandingsShape(PublicNamesShape, kw_only=True):
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
-_Q = TypeVar("_Q")
-_T = TypeVar("_T")
-
 
 class _OfRanking(Struct, frozen=True):
     ranking_id: RankingId
-
-
-async def _told(
-    context: RecallContext,
-    answering: Callable[[RecallContext, Answer, _Q], Awaitable[TaggedBody | Long]],
-    question: _Q,
-    shape: type[_T],
-) -> _T:
-    """The answer that a token would get, as the fields of this shape. Raises the same refusals."""
-    answer = Answer("told", shape)
-    answered = await answering(context, answer, question)
-    assert isinstance(answered, TaggedBody)  # a window or a page is short
-    return cast(_T, answer.payload(answered.body))
 
 
 async def _tournament(context: RecallContext, _question: NoQuestion) -> Struct:
@@ -154,7 +137,10 @@ async def _standings(context: RecallContext, question: TableQuestion) -> Struct:
     """Without a window, the first lines of the main unity."""
     if question.is_whole:
         question = msgspec.structs.replace(question, limit=WINDOW_LINES_MAX)
-    shown = await _told(context, standings.answer_standings, question, PastRankingShape)
+    answer = Answer("public", PastRankingShape)  # a key of its own: a window is kept by it
+    answered = await standings.answer_standings(context, answer, question)
+    assert isinstance(answered, TaggedBody)  # a window is short
+    shown = answer.payload(answered.body)
     (unity,) = shown.unities
     assert unity.lines is not UNSET  # as in every window
     board = context.live.board
