@@ -27,7 +27,8 @@ ClockName = Literal["log", "world"]
 
 class Leaders(Struct, frozen=True, kw_only=True):
     """The leaders by the requested clock, up to the time `until`; null: there are no points. `lines`: the total number
-    of reigns. `times`: of the competitors that led longest, of `led`. `differences`: the last ones, of `differing`."""
+    of reigns. `times`: those of the competitors that led longest; `led`: how many led at all. `differences`: the last
+    ones; `differing`: how many there are."""
 
     unity_id: UnityId
     clock: ClockName
@@ -44,7 +45,7 @@ class Leaders(Struct, frozen=True, kw_only=True):
 
 class LeadersQuestion(Question[Leaders], frozen=True, kw_only=True):
     """A page of the reigns as known now or at a moment. `until`: only reigns up to this time, at which the last one
-    ends; None: up to the last points. `offset`: the number of reigns before the page; None: it has the last ones.
+    ends; None: up to the last points. `offset`: the number of reigns before the page; None: the page has the last ones.
 
     Raises Unreadable if it names two moments; NotFound if there was no such moment or unity, and TooMuchWork.
     """

@@ -1,4 +1,4 @@
-"""What people call the things that an answer names by ids."""
+"""The names of what an answer refers to by ids."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from projections.board.board import Board, Competitor
 
 
 class NamesById:
-    """The names on a board, which may be that of another moment than the answer's."""
+    """The names on a board, which may show another moment than the answer."""
 
     def __init__(self, board: Board) -> None:
         self._board: Final = board

@@ -69,7 +69,7 @@ class View(Struct):
         return await moments.at(self.past, live.tournament_id, ranking_id, moment, live.head.sequence, on)
 
     async def at_rest(self) -> Self:
-        """The same, with a live that stays at the present head: for who was Overtaken. Raises as `Past`."""
+        """The same, with a live that stays at the present head, for reads that were Overtaken. Raises as `Past`."""
         head = self.live.head
         still = await live_at(self.past, self.live, head.sequence)
         return msgspec.structs.replace(self, live=still, log_head=self.log_head or head)
