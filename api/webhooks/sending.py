@@ -110,6 +110,6 @@ def _retry_after_seconds(value: str, now: datetime) -> float:
         return float(value)
     try:
         until = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     return 0.0 if until.tzinfo is None else (until - now).total_seconds()

@@ -509,7 +509,10 @@ async def test_after_each_failure_the_pause_is_longer(
         (0, "9" * 400, RETRY_AFTER_SECONDS_MAX),
         (0, timedelta(days=40), RETRY_AFTER_SECONDS_MAX),
         *((0, wrong, PAUSES_SECONDS[0]) for wrong in ("soon", "-600", "6e2", "inf", "\u0666\u0660\u0660", "")),
-        *((0, f"Fri, 31 Dec {time}", PAUSES_SECONDS[0]) for time in ("9999 99:99:99 GMT", "0001 00:00:00 -0000")),
+        *(
+            (0, f"Fri, 31 Dec {time}", PAUSES_SECONDS[0])
+            for time in ("9999 99:99:99 GMT", f"{10**20} 00:00:00 GMT", "0001 00:00:00 -0000")
+        ),
     ],
     ids=str,
 )
