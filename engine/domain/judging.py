@@ -299,41 +299,46 @@ def _register_competitors(state: State, command: commands.RegisterCompetitors) -
 
 def register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
     """As `decide`, without the limit on the number of competitors."""
-    tags = _all_stripped(command.tags)
     faults = [
         *name_faults("name", command.name),
-        *tag_faults(tags),
+        *tag_faults(_all_stripped(command.tags)),
         *color_faults(command.color),
         *parent_faults(state, command.parent_id),
     ]
     refuse_if_any(faults)
     _refuse_taken(command.competitor_id, state.competitors)
-    return events.CompetitorRegistered(
-        competitor_id=command.competitor_id,
-        name=command.name.strip(),
-        tags=tags,
-        color=command.color or events.COLOR_DEFAULT,
-        parent_id=command.parent_id,
-    )
+    return naming(command)
 
 
 def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
     if existing(state.competitors, "competitor", command.competitor_id).erased:
         raise Conflict(f"Competitor {command.competitor_id} was erased, and cannot be changed.")
-    tags = UNSET if command.tags is UNSET else _all_stripped(command.tags or ())
     parent_id = None if command.parent_id is UNSET else command.parent_id
     faults = [
         *name_faults("name", command.name),
-        *tag_faults(() if tags is UNSET else tags),
+        *tag_faults(_all_stripped(command.tags or ())),
         *color_faults(command.color),
         *parent_faults(state, parent_id),
         *circle_faults(state, command.competitor_id, parent_id),
     ]
     refuse_if_any(faults)
+    return naming(command)
+
+
+def naming(command: commands.RegisterCompetitor | commands.ChangeCompetitor) -> events.Naming:
+    """The event that the command leads to if it is accepted."""
+    if isinstance(command, commands.RegisterCompetitor):
+        return events.CompetitorRegistered(
+            competitor_id=command.competitor_id,
+            name=command.name.strip(),
+            tags=_all_stripped(command.tags),
+            color=command.color or events.COLOR_DEFAULT,
+            parent_id=command.parent_id,
+        )
     return events.CompetitorChanged(
         competitor_id=command.competitor_id,
         name=_stripped(command.name),
-        tags=tags,
+        tags=UNSET if command.tags is UNSET else _all_stripped(command.tags or ()),
         color=_instead(events.COLOR_DEFAULT, command.color),
         parent_id=command.parent_id,
     )

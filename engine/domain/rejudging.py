@@ -17,13 +17,13 @@ from collections.abc import Sequence as Items
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event, Naming
-from engine.domain.judging import add_competition, decide, refuse_points, register_competitor
+from engine.domain.judging import add_competition, decide, naming, refuse_points, register_competitor
 from engine.domain.state import RankingState, State
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
 
@@ -67,9 +67,9 @@ def _may_have_made_one(command: Command, event: Event) -> bool:
         return False
     if not isinstance(event, Naming) or command.parent_id != event.parent_id:
         return False
-    if event.commitment is not UNSET or isinstance(command.name, UnsetType):
+    if event.commitment is not UNSET:
         return True
-    return command.name.strip() == event.name
+    return msgspec.structs.replace(naming(command), competitor_id=event.competitor_id) == event
 
 
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:

@@ -1,7 +1,7 @@
 """Events of a log are judged once more: what was made is found possible, what could not be made is not."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import pytest
@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain import events
-from engine.domain.events import Delta, Event, Recorded
-from engine.domain.rejudging import impossible
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
+from engine.domain.events import Delta, Event, Naming, Recorded
+from engine.domain.rejudging import impossible, may_have_made
 from engine.domain.terms import (
     COMPETITORS_MAX,
     EXCESS_MAX,
@@ -241,3 +242,43 @@ def wrongs(board: Board) -> Iterator[str]:
 def test_a_parent_given_below_a_circle_could_not_be_made(board: Board) -> None:
     fold_events(board, events.CompetitorChanged(competitor_id=ANN, parent_id=BOB))
     assert impossible(board, Sequence(8), events.CompetitorChanged(competitor_id=CY, parent_id=BOB))
+
+
+# ── What a repeated request may have made ───────────────────────────────────────────────────────────────
+
+
+def command_of(event: Naming) -> RegisterCompetitor | ChangeCompetitor:
+    """The command that led to the event, with a new id if it registers a competitor."""
+    named = {name: getattr(event, name) for name in ("competitor_id", "name", "tags", "color", "parent_id")}
+    if isinstance(event, events.CompetitorChanged):
+        return ChangeCompetitor(**named)
+    return RegisterCompetitor(**named | {"competitor_id": UNKNOWN})
+
+
+NAMINGS: Final = (
+    events.CompetitorRegistered(competitor_id=BOB, name="Dee", tags=("a", "b"), color="aabbcc", parent_id=ANN),
+    events.CompetitorChanged(competitor_id=BOB, name="Eve", tags=("c",), color="112233", parent_id=ANN),
+    events.CompetitorChanged(competitor_id=BOB, tags=()),
+)
+ERASED: Final = register(11, "", commitment="0" * 64)
+NOT_THESE: Final = {"name": "Other", "tags": ("other",), "color": "ffffff", "parent_id": CY}
+
+
+@pytest.mark.parametrize("event", NAMINGS)
+def test_next_to_an_erased_competitor_whatever_is_left_of_the_others_must_be_the_same(event: Naming) -> None:
+    def repeats(command: RegisterCompetitor | ChangeCompetitor) -> bool:
+        items = cast(Any, (RegisterCompetitor(competitor_id=UNKNOWN, name="Gone"), command))
+        return may_have_made(RegisterCompetitors(items=items), (ERASED, event))
+
+    command = command_of(event)
+    assert repeats(command)
+    if isinstance(command.name, str):
+        assert repeats(msgspec.structs.replace(command, name=f" {command.name} "))
+    for name, other in NOT_THESE.items():
+        assert not repeats(msgspec.structs.replace(command, **{name: other}))
+
+
+def test_what_was_erased_may_have_been_anything_but_of_another_parent() -> None:
+    for name, other in NOT_THESE.items():
+        command = RegisterCompetitor(competitor_id=UNKNOWN, **{"name": "Gone"} | {name: other})
+        assert may_have_made(command, (ERASED,)) is (name != "parent_id")
