@@ -332,13 +332,12 @@ def _take_in_others() -> None:
 
 class _OfLibraries(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger().log(
-            record.levelno,
-            "library_said",
-            logger=record.name,
-            message=record.getMessage(),
-            exc_info=record.exc_info,
-        )
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError, KeyError):  # its arguments do not fit it
+            message = str(record.msg)
+        level = min(record.levelno // 10 * 10, logging.CRITICAL)  # libraries may have levels in between
+        structlog.get_logger().log(level, "library_said", logger=record.name, message=message, exc_info=record.exc_info)
 
 
 def _log_exception(event: str, error: BaseException | None) -> None:

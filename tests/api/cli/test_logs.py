@@ -29,6 +29,8 @@ def fail():
 warnings.warn("of Python")
 logging.getLogger("a.library").warning("of a library%s", "\\n")
 logging.getLogger("a.library").info("of no importance")
+logging.getLogger("a.library").log(35, "of a level in between")
+logging.getLogger("a.library").error("of %d arguments", "wrong")
 Unraisable()
 thread = threading.Thread(target=fail)
 thread.start()
@@ -92,7 +94,13 @@ async def test_all_that_a_service_says_are_lines_of_its_log(
     lines = [json.loads(line) for line in service.err.splitlines()]
     said = [(line["level"], line["logger"], line["message"]) for line in lines if line["event"] == "library_said"]
     assert sorted(said) == sorted(
-        troubled * [("warning", "a.library", "of a library\n"), ("warning", "py.warnings", ANY)]
+        troubled
+        * [
+            ("error", "a.library", "of %d arguments"),
+            ("warning", "a.library", "of a level in between"),
+            ("warning", "a.library", "of a library\n"),
+            ("warning", "py.warnings", ANY),
+        ]
     )
     ignored = [line["exception"].splitlines()[-1] for line in lines if line["event"] == "exception_ignored"]
     assert sorted(ignored) == sorted(troubled * ["ValueError: of a destructor", "ValueError: of a thread"])
