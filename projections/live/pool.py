@@ -320,6 +320,8 @@ class LivePool:
             reads.fail(ShuttingDown())
 
     def _look_at_time_of(self, live: LiveTournament) -> None:
+        if live.dropped:
+            return
         self.expiring[live] = _EVER
         for node in self._nodes.values():
             node.ask = self.ask_with_time

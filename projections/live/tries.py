@@ -1,4 +1,4 @@
-"""What is read again because the tournament changed meanwhile, but never without end."""
+"""How often a read that changes of its tournament overtake is made."""
 
 from typing import Final
 

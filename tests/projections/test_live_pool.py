@@ -25,8 +25,9 @@ from engine.domain.errors import (
     TournamentDefect,
     TournamentStopped,
 )
-from engine.domain.events import PointsAdded, Recorded
-from engine.domain.terms import CompetitorId, Sequence, TournamentId
+from engine.domain.events import PointsAdded, Recorded, UnityAdded
+from engine.domain.expiry import ExpiresOn
+from engine.domain.terms import CompetitorId, Sequence, TournamentId, UnityId
 from engine.log.heads import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
@@ -837,3 +838,21 @@ async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(
                 monkeypatch.setattr(pool_module, "RELOADED_SECONDS", seconds)
                 assert isinstance(desk.live_pool.defective(live, ZeroDivisionError()), TournamentDefect)
                 assert live.dropped is dropped
+
+
+async def test_a_live_that_was_dropped_is_watched_no_more_even_if_a_task_that_still_has_it_asks_for_that(
+    dsn: str,
+) -> None:
+    async with desks_at(dsn, 1) as (desk,):
+        arena = await open_arena(desk.database)
+        expiring = UnityAdded(
+            ranking_id=arena.ranking_id, unity_id=UnityId(9), name="Form", lasts="P1W", expires_on=ExpiresOn.DAY
+        )
+        async with desk.database.connection() as connection:
+            await record(connection, arena.tournament_id, expiring)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            await desk.live_pool.make_current(live)
+            assert list(desk.live_pool.expiring) == [live]
+            desk.live_pool.drop(live)
+            live.forget_checked()  # the clock was put back
+            assert list(desk.live_pool.expiring) == []
