@@ -259,7 +259,8 @@ class TournamentVerification:
         cause = found.causes[-1] if found.causes else None
         match cause:
             case PointsAdded():
-                added = found.causes[-1 if cause.part is None else -cause.part[1] :]
+                request = found.causes[-1 if cause.part is None else -cause.part[1] :]
+                added = [points for points in request if isinstance(points, PointsAdded)]  # others are reported
                 return lines_at_once(board, cause.competition_id, added, boundary)
             case CompetitionChanged():
                 back = Redating(board, cause.competition_id, found.before, boundary)

@@ -6,6 +6,7 @@ Somebody with all rights on the database does the tampering, with the triggers o
 import asyncio
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -31,10 +32,12 @@ from engine.domain.events import (
     Delta,
     Event,
     PointsAdded,
+    PointsExpired,
     PointsReversed,
     RankingCreated,
     UnityAdded,
 )
+from engine.domain.expiry import ExpiresOn
 from engine.domain.terms import (
     OPERATOR,
     ActorId,
@@ -530,6 +533,30 @@ async def test_parts_of_a_request_that_no_request_has_are_found(
     for block in blocks:
         await record(owner, staged.tournament_id, *(added(*one) for one in block), key="k" if len(block) == 3 else None)
     assert named(await verified(database)) == {(LAST + 3 + number, "event.part") for number in expected}
+
+
+async def test_points_that_expire_at_once_with_too_few_parts_before_them_are_found(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arena = await a_duel(database, owner)
+    unity_id = UnityId(901)
+    added = UnityAdded(
+        ranking_id=arena.ranking_id, unity_id=unity_id, name="Form", lasts="P1W", expires_on=ExpiresOn.DAY
+    )
+    await record(owner, arena.tournament_id, added)
+    delta = Delta(arena.competitors[0], unity_id, 1)
+    await record(
+        owner,
+        arena.tournament_id,
+        CompetitorRegistered(competitor_id=CompetitorId(902), name="Cy"),
+        PointsAdded(ranking_id=arena.ranking_id, deltas=(delta,), competition_id=DUEL, part=(2, 2)),
+        PointsExpired(
+            ranking_id=arena.ranking_id,
+            boundary=datetime(2026, 1, 1, tzinfo=UTC),
+            deltas=(msgspec.structs.replace(delta, amount=-1),),
+        ),
+    )
+    assert named(await verified(database)) == {(11, "event.part"), (12, "event.boundary"), (12, "event.deltas")}
 
 
 async def test_an_event_inserted_in_the_middle_is_found(
