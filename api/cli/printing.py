@@ -192,7 +192,7 @@ def made(name: str, facts: object, *, as_json: bool) -> None:
 
 
 def announce(event: str, sentence: str, **facts: object) -> None:
-    """What a command that goes on says of itself: a sentence on a terminal, and elsewhere a line of its log."""
+    """Says what a long-running command does: in a sentence on a terminal, elsewhere in a line of its log."""
     if sys.stderr.isatty():
         say(sentence)
     else:

@@ -39,7 +39,7 @@ from projections.verification.witness import keep_noting
 
 NOTE_SECONDS: Final = 60.0
 DEMO: Final = "tallybook demo"
-"""How a demo calls its sessions, and its token, which takes the place of the one before."""
+"""The name of the sessions of a demo, and of its token, which replaces that of the demo before."""
 LIVE_PAUSE_SECONDS: Final = 4.0
 LIVE_CONNECTIONS_MAX: Final = 4
 MIB: Final = 1024 * 1024

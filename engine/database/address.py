@@ -62,7 +62,7 @@ _DEMANDED_BY: Final = {
     "min_protocol_version": "PGMINPROTOCOLVERSION",
     "target_session_attrs": "PGTARGETSESSIONATTRS",
 }
-"""The variables of the environment by which libpq demands what the address does not speak of."""
+"""The environment variables that libpq obeys where the address lacks a parameter."""
 _STRICTEST: Final = "verify-full"
 _SETTING: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))\s*", re.ASCII)
 _ANOTHER_HOST: Final = (
@@ -71,7 +71,7 @@ _ANOTHER_HOST: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
 )
-"""What one host of several may answer while another can be connected to."""
+"""The errors of one host after which the next one is tried."""
 _PLACE: Final = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+))(?::(\d+))?", re.ASCII)
 
 _logger = structlog.get_logger()
@@ -102,8 +102,8 @@ def in_drivers_terms(address: str) -> str:
 
 
 class Hosts:
-    """Connects to the hosts of an address, one after another, and begins with the one that was there last: one that
-    does not answer costs time only once."""
+    """Connects to the hosts of an address, one after another, starting with the one that answered last, so that an
+    unreachable host delays only one connection."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -115,8 +115,7 @@ class Hosts:
         if "host" in options or len(self._hosts) < 2:
             return await asyncpg.connect(self._dsn, timeout=timeout, **options)
         trouble: Exception | None = None
-        for _try in range(len(self._hosts)):
-            tried = self._hosts[0]
+        for tried in tuple(self._hosts):  # meanwhile, other connections may rotate them
             try:
                 return await asyncpg.connect(
                     self._dsn, host=tried[0], port=tried[1], timeout=timeout / len(self._hosts), **options
@@ -189,7 +188,7 @@ def _of_service(service: str, file: str | None) -> dict[str, str]:
 
 
 def _by_the_systems_certificates(sslmode: str) -> dict[str, str]:
-    """As libpq, where `sslrootcert=system` demands all of verification."""
+    """As in libpq, `sslrootcert=system` requires full verification. Raises StartupRefused."""
     if sslmode != _STRICTEST:
         raise StartupRefused("The database's address has sslrootcert=system, which needs sslmode=verify-full.")
     known = ssl.get_default_verify_paths()

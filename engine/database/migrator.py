@@ -29,7 +29,7 @@ from engine.domain.errors import StartupRefused
 CONNECT_SECONDS_MAX: Final = 5.0
 LOCK_SECONDS_MAX: Final = 60.0
 CLOSE_SECONDS_MAX: Final = 2.0
-"""How long a server has for taking leave. Then the connection is dropped: its work is done."""
+"""How long the server may take to close a connection. Then the connection is dropped: its work is done."""
 _LOCK_POLL_SECONDS: Final = 0.1
 _LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program uses for its locks
 _TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)

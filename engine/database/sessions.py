@@ -125,7 +125,7 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
     """Raises StartupRefused if a pooler shares sessions between transactions, or refuses this login a second one, and
     if a balancer sends reads to a standby.
 
-    `another` connects one more client. If PostgreSQL itself answers, nothing is checked: a pooler gives itself away by
+    `another` connects one more client. If PostgreSQL itself answers, this looks for no pooler: one gives itself away by
     the process numbers that it makes up for its clients to cancel statements by. A client that is alone with the pooler
     is sure to find out. Among many clients, or if several poolers share an address, each round has a chance to.
     """

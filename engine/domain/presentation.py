@@ -35,7 +35,7 @@ def zone_fault(zone: str) -> str | None:
 
 def in_zone(moment: datetime, zone: tzinfo) -> datetime:
     """The moment as clocks in `zone` show it. In the first and last hours of the calendar, whose year there may be 0 or
-    10000, it is in UTC, on the first or last day of all."""
+    10000, it is in UTC, on the first or last day of the calendar."""
     try:
         return moment.astimezone(zone)
     except OverflowError:

@@ -6,7 +6,7 @@ Log events (structlog, one JSON object a line, or on a terminal a line for peopl
 tokens)
 
     database_joined / database_ready / listening / keeping_tables / verifying / metrics_shown / no_difference_found
-                          what a command that goes on says to people on a terminal: address, directory
+                          what a long-running command says to people on a terminal: address, directory
     library_said          what a library logs or Python warns of: logger, message
     exception_ignored     an exception in a thread or in a destructor, with its traceback
     process_failed        an exception that ends a process, with its traceback

@@ -39,6 +39,7 @@ _RESULT_BITS: Final = RESULT_MAX.bit_length() + 1
 _LIST_MAX: Final = 1_000
 """The most results of one competitor that are kept as a list. Beyond it, they are kept in leaves."""
 _FEW: Final = 50
+"""Fewer results of one competitor than this are sorted again: that is faster than merging."""
 _RESULT_BYTES: Final = 390
 _COMPETITOR_BYTES: Final = 200
 

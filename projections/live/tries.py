@@ -9,7 +9,7 @@ READS_MAX: Final = 2
 
 class Tries:
     """The tries of one read. If even the last one was overtaken, read a board that does not change
-    (`RecallContext.at_rest` in `api/interface/declarations.py`)."""
+    (`View.at_rest` in `projections/answers/view.py`)."""
 
     def __init__(self) -> None:
         self._made = 0
