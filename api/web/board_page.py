@@ -379,7 +379,7 @@ def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) 
     ways = [("CSV", "/table.csv"), (words("large_screen"), "/tv")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
     of_ranking = {name: query[name] for name in ("ranking", "unity") if name in query}
-    links.append(element("a", words("leaders"), href=site.address(of_ranking, "/leaders")))
+    links.append(element("a", words("leaders"), class_="timeless", href=site.address(of_ranking, "/leaders")))
     compared = None if table.since is None else f"{words('arrows_last')} "
     if "since" in query:
         compared = f"{words('arrows_since')} "
