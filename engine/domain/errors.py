@@ -15,7 +15,7 @@
     │   ├── QueueFull
     │   ├── ListenersFull          too many clients are listening
     │   ├── TooMuchWork            the answer would exceed its limit of work
-    │   ├── Overtaken              judged several times, and overtaken each time
+    │   ├── Overtaken              judged or read several times, and overtaken each time
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
     │   ├── HistoryReplaced        the log is not the one read before; it is read again
