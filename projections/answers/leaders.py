@@ -5,11 +5,11 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
+from projections.answers.windows import refuse_several
 from projections.past import folds
 from projections.past.leaders import ClockDifference, Reign, TimeAtTop, differences, times_at_top
 from projections.past.moments import AtSequence, AtTime, Moment
@@ -60,9 +60,7 @@ class LeadersQuestion(Question[Leaders], frozen=True, kw_only=True):
     limit: int = REIGNS_DEFAULT
 
     def __post_init__(self) -> None:
-        if self.at_sequence is not None and self.at_time is not None:
-            faults = [Fault(name, "is one moment too many") for name in ("at_sequence", "at_time")]
-            raise Unreadable("The query names more than one moment; send at_sequence or at_time.", faults)
+        refuse_several(self, "The query names more than one moment", ("at_sequence", "at_time"))
 
     @property
     def _moment(self) -> Moment | None:

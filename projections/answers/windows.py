@@ -127,9 +127,9 @@ class PastWindow(Window, frozen=True, kw_only=True):
         return self.version if self.at_time is None else AtTime(self.at_time)
 
 
-def refuse_several(question: PastWindow, said: str, names: tuple[str, str, str]) -> None:
+def refuse_several(question: Struct, said: str, names: tuple[str, ...]) -> None:
     """Raises Unreadable if the question has more than one of these fields."""
     named = [name for name in names if getattr(question, name) is not None]
     if len(named) > 1:
         faults = [Fault(name, "is one moment too many") for name in named]
-        raise Unreadable(f"{said}; send {names[0]}, {names[1]} or {names[2]}.", faults)
+        raise Unreadable(f"{said}; send {', '.join(names[:-1])} or {names[-1]}.", faults)
