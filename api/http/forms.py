@@ -45,7 +45,7 @@ def parse_form(body: bytes, lists: frozenset[str] = frozenset()) -> dict[str, st
     if body.count(b"&") >= FORM_FIELDS_MAX:  # counted before anything is split, so a flood of fields costs one scan
         raise Unreadable(f"The form has more than {FORM_FIELDS_MAX} fields; send fewer.")
     form: dict[str, str] = {}
-    repeated = []
+    repeated: list[tuple[str, str]] = []
     for pair in body.split(b"&"):
         encoded_name, equals, value = pair.partition(b"=")
         if not encoded_name or not equals:
@@ -53,13 +53,25 @@ def parse_form(body: bytes, lists: frozenset[str] = frozenset()) -> dict[str, st
         name = _decoded(encoded_name)
         if name not in form:
             form[name] = _decoded(value)
-        elif name in lists or name.endswith("[]"):  # that is no field, and should be refused as one
-            form[name] += f",{_decoded(value)}"
         else:
-            repeated.append(Fault(shortened(name), "is sent more than once"))
+            repeated.append((name, _decoded(value)))
     if repeated:
-        raise unacceptable(repeated)
+        _join(form, repeated, lists)
     return form
+
+
+def _join(form: dict[str, str], repeated: list[tuple[str, str]], lists: frozenset[str]) -> None:
+    """Adds the repeated fields to those in the form. Raises Unacceptable."""
+    texts: dict[str, list[str]] = {}
+    faults = []
+    for name, text in repeated:
+        if name in lists or name.endswith("[]"):  # that is no field, and should be refused as one
+            texts.setdefault(name, [form[name]]).append(text)
+        else:
+            faults.append(Fault(shortened(name), "is sent more than once"))
+    if faults:
+        raise unacceptable(faults)
+    form |= {name: ",".join(its) for name, its in texts.items()}
 
 
 class JsonObjects:

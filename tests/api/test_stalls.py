@@ -96,6 +96,11 @@ def requests(watched: Watched) -> dict[str, bytes]:
         "one long name": ("POST", "competitors.json", "a" * (BODY_BYTES_MAX - 1) + "="),
         "one long value": ("POST", "competitors.json", "name=" + "%41" * (BODY_BYTES_MAX // 3 - 2)),
         "tags": ("POST", "competitors.json", "name=a&tags=" + "a," * 500_000),
+        "tags sent several times": (
+            "POST",
+            "competitors.json",
+            "tags=%F0%9F%8F%86" + "1" * (BODY_BYTES_MAX - 20_000) + "&tags=1" * 2_000,
+        ),
         "unknown participants": ("POST", "rankings.json", new + ",".join(str(10**15 + n) for n in range(10_000))),
         "repeated participants": ("POST", "rankings.json", new + ",".join([str(ids[0])] * 10_000)),
         "participants that are none": ("POST", "rankings.json", new + ",".join(f"x{n}" for n in range(10_000))),
