@@ -20,7 +20,7 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 from asyncpg import Connection
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from engine.database.pool import DATABASE_TROUBLE
 from engine.domain.counting import declared_date, now_of, of_lines, signed
@@ -262,7 +262,7 @@ class TournamentVerification:
                 request = found.causes[-1 if cause.part is None else -cause.part[1] :]
                 added = [points for points in request if isinstance(points, PointsAdded)]  # others are reported
                 return lines_at_once(board, cause.competition_id, added, boundary)
-            case CompetitionChanged():
+            case CompetitionChanged() if cause.started_at is not UNSET:
                 back = Redating(board, cause.competition_id, found.before, boundary)
                 async for recorded in reading.points_of(self._connection, tournament_id, cause.competition_id, upto):
                     if isinstance(recorded.event, PointsAdded):

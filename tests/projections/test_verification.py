@@ -22,6 +22,7 @@ from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.events import (
     ClassificationDeclared,
     CompetitionAdded,
+    CompetitionChanged,
     CompetitionUnvoided,
     CompetitionVoided,
     CompetitorErased,
@@ -539,24 +540,42 @@ async def test_points_that_expire_at_once_with_too_few_parts_before_them_are_fou
     database: Database, owner: asyncpg.Connection
 ) -> None:
     arena = await a_duel(database, owner)
-    unity_id = UnityId(901)
-    added = UnityAdded(
-        ranking_id=arena.ranking_id, unity_id=unity_id, name="Form", lasts="P1W", expires_on=ExpiresOn.DAY
-    )
-    await record(owner, arena.tournament_id, added)
-    delta = Delta(arena.competitors[0], unity_id, 1)
-    await record(
-        owner,
-        arena.tournament_id,
-        CompetitorRegistered(competitor_id=CompetitorId(902), name="Cy"),
-        PointsAdded(ranking_id=arena.ranking_id, deltas=(delta,), competition_id=DUEL, part=(2, 2)),
-        PointsExpired(
-            ranking_id=arena.ranking_id,
-            boundary=datetime(2026, 1, 1, tzinfo=UTC),
-            deltas=(msgspec.structs.replace(delta, amount=-1),),
-        ),
-    )
+    await record(owner, arena.tournament_id, expiring_unity(arena))
+    given = given_in_form(arena, part=(2, 2))
+    registered = CompetitorRegistered(competitor_id=CompetitorId(902), name="Cy")
+    await record(owner, arena.tournament_id, registered, given, expiry_of(given))
     assert named(await verified(database)) == {(11, "event.part"), (12, "event.boundary"), (12, "event.deltas")}
+
+
+async def test_an_expiry_with_a_change_of_a_competition_that_leaves_its_date_is_found(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(database)
+    added = CompetitionAdded(competition_id=DUEL, group_id=1, started_at=datetime(2020, 1, 1, tzinfo=UTC))
+    await record(owner, arena.tournament_id, expiring_unity(arena), added)
+    given = given_in_form(arena)
+    await record(owner, arena.tournament_id, given, expiry_of(given))
+    moved = CompetitionChanged(competition_id=DUEL, location="elsewhere")
+    await record(owner, arena.tournament_id, moved, expiry_of(given))
+    by_the_wrong_boundary = {(8, "event.boundary"), (10, "event.boundary")}
+    assert named(await verified(database)) - by_the_wrong_boundary == {(10, "event.deltas"), (None, "event.deltas")}
+
+
+def expiring_unity(arena: Arena) -> UnityAdded:
+    return UnityAdded(
+        ranking_id=arena.ranking_id, unity_id=UnityId(901), name="Form", lasts="P1W", expires_on=ExpiresOn.DAY
+    )
+
+
+def given_in_form(arena: Arena, **fields: Any) -> PointsAdded:
+    delta = Delta(arena.competitors[0], UnityId(901), 1)
+    return PointsAdded(ranking_id=arena.ranking_id, deltas=(delta,), competition_id=DUEL, **fields)
+
+
+def expiry_of(given: PointsAdded) -> PointsExpired:
+    (delta,) = given.deltas
+    deltas = (msgspec.structs.replace(delta, amount=-delta.amount),)
+    return PointsExpired(ranking_id=given.ranking_id, boundary=datetime(2026, 1, 1, tzinfo=UTC), deltas=deltas)
 
 
 async def test_an_event_inserted_in_the_middle_is_found(
