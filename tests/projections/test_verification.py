@@ -849,7 +849,10 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
             tuple([msgspec.structs.replace(of_duel(a, 1), part=(part, 2)) for part in (1, 2)]),
             (undo(a, 10, -1),),
         ],
-        {(11, "event.reverses"): "event 10 is reversed without event 9 of the same request"},
+        {
+            (10, "event.part"): "is 2 of 2, which does not follow what is before it",  # in the same ranking
+            (11, "event.reverses"): "event 10 is reversed without event 9 of the same request",
+        },
     ),
 }
 """What follows event 8, and the differences that are to be found."""
