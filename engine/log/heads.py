@@ -17,13 +17,18 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import digest
 
 # The head is the last block. The view `head` would find it by way of another table. That a standby answers shows in the
-# same statement, because a balancer may send each to another server.
+# same statement, because a balancer may send each to another server. Asked next to the tournament, it would be asked of
+# each of its blocks, which are then sorted, where the plan is of a time when there were few.
 _HEAD: Final = """
     SELECT last_sequence, digest
-    FROM block
-    WHERE tournament_id = $1 AND NOT pg_is_in_recovery()
-    ORDER BY last_sequence DESC
-    LIMIT 1
+    FROM (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = $1
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS head
+    WHERE NOT pg_is_in_recovery()
 """
 _HEADS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest, pg_is_in_recovery()

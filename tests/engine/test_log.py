@@ -1407,6 +1407,21 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
 
 
 @pytest.mark.one_postgresql(PLANS_OF_NODES)
+@pytest.mark.parametrize("statement", [heads._HEAD, heads._HEADS])
+async def test_a_head_is_found_by_its_index_even_if_that_was_planned_when_there_were_few_blocks(
+    owner: asyncpg.Connection, tournament_id: TournamentId, statement: str
+) -> None:
+    """A session keeps its plan until the blocks are counted again, and a sort of them all would grow with them."""
+    await owner.execute("SET plan_cache_mode = force_generic_plan")
+    arguments = [tournament_id] if statement == heads._HEAD else [[tournament_id, tournament_id + 1]]
+    nodes = list(
+        flattened(json.loads(await owner.fetchval(f"EXPLAIN (FORMAT JSON) {statement}", *arguments))[0]["Plan"])
+    )
+    assert "block_pkey" in {node.get("Index Name") for node in nodes}
+    assert "Sort" not in {node["Node Type"] for node in nodes}
+
+
+@pytest.mark.one_postgresql(PLANS_OF_NODES)
 async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statistics_say(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
