@@ -2,7 +2,7 @@
 
 The driver takes some of these parameters itself, and would send all others to the server. So an address is put into the
 driver's terms first: a parameter is kept, or left out, or refused where leaving it out would make a connection less
-safe. `docs/HOSTED.md` lists them.
+safe, as `docs/HOSTED.md` says.
 """
 
 import asyncio

@@ -64,7 +64,7 @@ INTRODUCTION: Final = """\
 [RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is tested and how, and lists the invariants I1 to I12.
 
 - *ok/no/unknown* counts the clients' attempts by outcome, as the contract defines it.
-- *Held* covers only the invariants that a case names, and what it states beside them.
+- *Held* covers only the invariants and statements of a case.
 - *Not shown*: nothing looked at was wrong, but what the case is for was not injected, or fell short.
 - N runs without a failure show only a failure rate below 3/N.
 - A case describes its full size, 1. A smaller run has that share of all counts and times.
