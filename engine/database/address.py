@@ -64,6 +64,7 @@ _DEMANDED_BY: Final = {
 }
 """The environment variables that libpq obeys where the address lacks a parameter."""
 _STRICTEST: Final = "verify-full"
+_NAME: Final = re.compile("[a-z_]+")
 _SETTING: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))\s*", re.ASCII)
 _ANOTHER_HOST: Final = (
     OSError,
@@ -156,9 +157,12 @@ def _parameters(query: str) -> dict[str, str]:
     found = {}
     for pair in filter(None, query.split("&")):
         name, has_value, value = pair.partition("=")
-        if not has_value:
-            raise StartupRefused(f"The database's address has the parameter {name!r} without a value.")
-        found[unquote(name)] = unquote(value)
+        if not has_value or not _NAME.fullmatch(name):  # it may be a part of a password, so it is not shown
+            raise StartupRefused(
+                "The database's address has a parameter without a value, or without a proper name; "
+                "write ? and & in a password as %3F and %26."
+            )
+        found[name] = unquote(value)
     if "database" in found:
         found["dbname"] = found.pop("database")
     return found

@@ -115,6 +115,13 @@ def test_an_address_that_asks_for_a_standby_or_for_what_libpq_does_not_know_is_r
     assert "without a value" in refused("postgresql://db/x?sslmode")
 
 
+@pytest.mark.parametrize("rest", ["", "/x", "/x?sslmode=require", "&c@db/x"])
+def test_a_sentence_about_an_address_never_shows_a_part_of_a_password(rest: str) -> None:
+    sentence = refused(f"postgresql://me:very?s3cret@db{rest}")
+    assert "s3cret" not in sentence
+    assert "%3F" in sentence
+
+
 def test_an_address_keeps_its_characters() -> None:
     assert taken("postgresql://me:a%2Fb@db/x?options=-c%20geqo=off&user=a+b") == (
         "postgresql://me:a%2Fb@db/x?options=-c%20geqo%3Doff&user=a%2Bb",
