@@ -118,7 +118,7 @@ async def test_a_board_is_shown_while_competitions_change(
     assert 0 < meanwhile.made < CHANGES_MAX
 
 
-async def test_a_name_that_changes_makes_nothing_be_read_again(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_read_again_because_a_name_changes(season: Season, monkeypatch: pytest.MonkeyPatch) -> None:
     path, _ = await make_ranking(season, **EXPIRING)
 
     async def rename(number: int) -> None:

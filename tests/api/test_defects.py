@@ -339,7 +339,7 @@ async def test_an_exception_in_an_answer_is_that_of_its_request_alone(
         assert (await pair.ask(ask, pair.planted)).status == 200
 
 
-async def test_whatever_read_or_page_fails_the_tournament_goes_on(
+async def test_the_tournament_continues_whichever_read_or_page_fails(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
 ) -> None:
     season = await with_points(pair.planted)

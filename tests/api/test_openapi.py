@@ -248,7 +248,7 @@ async def test_a_default_that_is_sent_changes_nothing(season: Season, name: str)
         assert (answer.status, answer.body) == (with_defaults.status, with_defaults.body)
 
 
-async def test_a_list_is_taken_with_commas_and_repeated_in_forms_and_queries(season: Season) -> None:
+async def test_forms_and_queries_take_lists_with_commas_and_as_repeated_fields(season: Season) -> None:
     one, two, _ = season.ids
     for body in (f"group_id=1&participants={one},{two}", f"group_id=1&participants={one}&participants={two}"):
         made = await season.client.post("competitions.json", body.encode())

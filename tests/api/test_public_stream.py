@@ -222,7 +222,7 @@ async def test_who_listens_starts_over_when_a_ranking_is_hidden_or_shown(
         await change(season.client, **({"freeze": "now"} if hidden == "true" else {"reveal": "all"}))
 
 
-async def test_nothing_tells_of_a_competition_that_gave_points_in_a_hidden_ranking_alone(
+async def test_nothing_reveals_a_competition_that_gave_points_only_in_a_hidden_ranking(
     service: Service, season: Season, board: Board
 ) -> None:
     client, competition = season.client, season.competition_id

@@ -54,7 +54,7 @@ def refused(address: str) -> str:
     return refusal.value.message
 
 
-def test_every_parameter_of_libpq_is_known_and_may_say_what_goes_without_saying() -> None:
+def test_every_parameter_of_libpq_is_known_and_may_have_its_default() -> None:
     known = {option.keyword.decode(): (option.compiled or b"").decode() for option in options_of_libpq()}
     assert len(known) > 45
     for name, usual in known.items():
@@ -88,7 +88,7 @@ _IRRELEVANT: Final = {
         "oauth_client_secret=s3cret",
     ],
 )
-def test_what_would_be_less_safe_without_is_refused(demand: str) -> None:
+def test_a_parameter_without_which_connections_are_less_safe_is_refused(demand: str) -> None:
     name = demand.partition("=")[0]
     sentence = refused(f"postgresql://db/x?{demand}")
     assert name in sentence

@@ -344,7 +344,7 @@ async def test_a_node_that_falls_silent_takes_no_connection_that_another_needs(d
 
 
 @pytest.mark.one_postgresql(ONE_IS_ENOUGH)
-async def test_a_process_whose_own_node_is_dead_goes_on_by_another_of_its_address(dsn: str) -> None:
+async def test_a_process_whose_own_node_is_dead_continues_by_another_of_its_address(dsn: str) -> None:
     async with two_nodes(dsn, or_second=True) as nodes, appending(nodes.database) as appender:
         ids = [await open_new_tournament(nodes.database, actor=OPERATOR) for _ in range(4)]
         await run([Queue(appender, tournament_id, registered()) for tournament_id in ids])

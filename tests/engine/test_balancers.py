@@ -52,7 +52,7 @@ async def test_a_balancer_that_sends_reads_to_a_standby_is_refused(pair: tuple[C
         await assert_refused(between.dsn)
 
 
-async def test_nothing_that_a_standby_says_is_believed_when_reads_begin_to_go_there(
+async def test_no_answer_comes_from_a_standby_once_reads_are_sent_there(
     pair: tuple[Cluster, Cluster],
 ) -> None:
     """As pgpool-II does statement by statement, or when a standby has caught up."""

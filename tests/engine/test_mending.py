@@ -45,7 +45,7 @@ async def never_closing(dsn: str) -> AsyncIterator[str]:
             yield urlunsplit(urlsplit(dsn)._replace(query=f"host={quote(folder)}&port={port}"))
 
 
-async def test_work_that_is_done_ends_also_where_the_server_never_closes(
+async def test_a_finished_command_ends_even_if_the_server_never_closes(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (migrator_module, pool_module):
@@ -94,7 +94,7 @@ async def test_ids_that_exist_are_named_with_the_command_that_moves_their_sequen
             assert (await visitor.sign_in(token)).status == 303
 
 
-async def test_ids_are_skipped_as_operators_read_also_where_no_sequence_was_ever_asked(
+async def test_the_statement_for_operators_skips_ids_even_of_sequences_never_used(
     dsn: str, owner: asyncpg.Connection, request: pytest.FixtureRequest
 ) -> None:
     text = (request.config.rootpath / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")

@@ -452,7 +452,7 @@ def test_a_competition_of_no_known_time_started_when_it_was_recorded() -> None:
     assert (race.started_at, race.created_at) == (noon, at(1))
 
 
-def test_a_date_that_is_the_moment_of_creation_is_declared_as_any_other() -> None:
+def test_a_declared_date_may_be_the_moment_of_creation() -> None:
     added = events.CompetitionAdded(competition_id=RACE, group_id=7, started_at=at(1))
     changed = events.CompetitionChanged(competition_id=RACE, started_at=None)
     assert board_after(added).competitions[RACE].date == at(1)

@@ -840,7 +840,7 @@ async def test_a_defect_drops_the_board_unless_it_was_only_just_loaded(
                 assert live.dropped is dropped
 
 
-async def test_a_live_that_was_dropped_is_watched_no_more_even_if_a_task_that_still_has_it_asks_for_that(
+async def test_a_dropped_live_is_not_watched_even_if_a_task_that_holds_it_asks(
     dsn: str,
 ) -> None:
     async with desks_at(dsn, 1) as (desk,):

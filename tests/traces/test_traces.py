@@ -177,7 +177,7 @@ def untruths_accepted(trace: Trace, count: int) -> list[str]:
     return [one.told for one in Random(1).sample(untrue, count) if not misfit(one.changed)]
 
 
-async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_a_line_untrue(
+async def test_the_model_accepts_what_killed_processes_did_and_refuses_it_with_an_untrue_line(
     trial: Callable[[float], Trial],
 ) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[Fault.KILLED, Fault.CUT_OFF]):
@@ -194,7 +194,7 @@ def test_keys_that_a_process_refused_together_before_it_died_are_all_refused() -
 
 
 @pytest.mark.parametrize("fault", [Fault.RESTORED, pytest.param(Fault.LAGGED, marks=pytest.mark.long)])
-async def test_the_model_accepts_what_processes_did_whose_log_was_replaced_and_refuses_it_with_a_line_untrue(
+async def test_the_model_accepts_what_processes_with_a_replaced_log_did_and_refuses_an_untrue_line(
     trial: Callable[[float], Trial], fault: Fault
 ) -> None:
     for trace in await traces(trial(1), tournaments=2, clients=3, requests=4, faults=[fault]):
@@ -278,7 +278,7 @@ def test_one_of_the_faults_at_most_loses_something() -> None:
         ),
     ],
 )
-def test_of_a_rare_trace_the_model_accepts_the_legal_changes_and_no_other(
+def test_the_model_accepts_only_the_legal_changes_of_a_rare_trace(
     trace: Trace, legal: dict[int, tuple[str, ...]]
 ) -> None:
     """By line, the changes that leave a trace which processes could have left as well:

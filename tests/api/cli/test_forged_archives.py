@@ -33,7 +33,7 @@ class _Taken(Exception):
 
 
 @every(40)
-async def test_whatever_one_value_is_an_archive_is_taken_or_refused_with_its_line(
+async def test_an_archive_with_any_value_replaced_is_imported_or_refused_with_its_line(
     service: Service, season: Season, clients_tournament: TournamentId, other_owner: asyncpg.Connection, step: int
 ) -> None:
     await _play(season)

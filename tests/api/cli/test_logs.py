@@ -82,7 +82,7 @@ async def test_a_service_logs_from_its_level_on(dsn: str, tmp_path: Path, how: s
         ("verify --forever --metrics-port 0", "verifying", 0),
     ],
 )
-async def test_all_that_a_service_says_are_lines_of_its_log(
+async def test_everything_that_a_service_writes_is_a_line_of_its_log(
     dsn: str, tmp_path: Path, command: str, ready: str, troubled: int
 ) -> None:
     (tmp_path / "opentelemetry.py").write_text(TROUBLE)

@@ -856,7 +856,7 @@ async def test_an_import_that_was_voided_by_hand_can_be_undone_and_imported_agai
     assert "1 would be imported." in words((await visitor.fill(page, corrected)).body.decode())
 
 
-async def test_of_too_many_participants_a_form_takes_the_performances_as_json(
+async def test_a_form_takes_the_performances_of_many_participants_as_json(
     visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "CHOSEN_MAX", 2)
