@@ -58,7 +58,7 @@ campaign: $(VENV)/.installed-dev
 stalls: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.stalls $(if $(ONLY),--only "$(ONLY)") $(if $(SCALE),--scale $(SCALE))
 
-# Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
+# Requests made up from the OpenAPI document, with all checks of schemathesis: EXAMPLES for each operation; and all
 # examples of hostile text in every field.
 fuzz: $(VENV)/.installed-dev
 	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m "" tests/api/test_fuzz.py tests/api/test_openapi.py \

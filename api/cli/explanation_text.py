@@ -223,7 +223,7 @@ class ExplanationText:
         competition = self._board.competitions.get(competition_id)
         if competition is None:
             return f"competition {competition_id}"
-        voided = "" if competition.voided_at is None else ", voided by now"
+        voided = "" if competition.voided_at is None else ", since voided"
         return f"{result_text(self._board, competition)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:

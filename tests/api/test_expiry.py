@@ -417,7 +417,7 @@ async def differences(database: Database) -> list[Difference]:
 
 
 def expiry(*lines: tuple[CompetitorId, UnityId, int], minutes: int = 0, ranking: RankingId = RANKING) -> Event:
-    """At a boundary so many minutes after the beginning of the forgeries' hour."""
+    """At a boundary this many minutes after the beginning of the forgeries' hour."""
     boundary = MONDAY + timedelta(hours=12, minutes=minutes)
     deltas = tuple([Delta(*line) for line in lines if line[1] != PEAK])
     totals = tuple([Total(who, unity, None) for who, unity, _ in lines if unity == PEAK])

@@ -196,7 +196,7 @@ async def test_an_id_of_another_log_is_answered_by_reset_alone(
             spectator = await heard(service, season.client, query, media_type, **headers)
             assert [name for name, _ in spectator.told] == ["reset"]
             assert spectator.told[0][1]["head"] == head["sequence"]
-            # A browser comes back by itself: to the same address, with the id that came last.
+            # A browser reconnects automatically: to the same address, with the last id that it received.
             again = await heard(service, season.client, query, media_type, Last_Event_ID=str(spectator.last_id))
             assert again.count("reset") == 0
             assert again.standings() == await standings(season.client)

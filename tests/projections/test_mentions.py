@@ -129,7 +129,7 @@ def test_the_cases_of_every_letter_have_the_same_key() -> None:
 
 
 def test_others_get_their_turn_between_two_places_where_a_name_might_be() -> None:
-    """`ß` has the key of `s`, but is no case of it; patterns for so many long names took half a second to make."""
+    """`ß` has the key of `s`, but is no case of it; patterns for that many long names took half a second to make."""
     wanted = sought(["s" * 200 + f"{n}" for n in range(NAMES_MAX)])
     assert wanted is not None
     told = event({"reason": "ß" * 200 + "7" + "s" * 200 + "9"})

@@ -1,4 +1,4 @@
-"""Random commands for a tournament whose points expire; the model is told of those that are accepted."""
+"""Random commands for a tournament whose points expire; the model receives those that are accepted."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Sequence as Items

@@ -28,7 +28,7 @@ STEPS = 36
 async def test_every_door_shows_what_counts(
     dsn: str, owner: asyncpg.Connection, database: Database, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    """Nothing happens by itself, so that a seed is the same tournament each time."""
+    """Nothing happens unasked, so that a seed is the same tournament each time."""
     for name in ("EXPIRY_WATCH_SECONDS", "EXPIRY_SWEEP_SECONDS"):
         monkeypatch.setattr(desk, name, 1e6)
     clock = await told_clock(owner, monkeypatch)

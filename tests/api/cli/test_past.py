@@ -420,7 +420,7 @@ async def test_voided_points_and_lists_are_explained_too(tallybook: Tallybook, p
     await played.client.put(f"{played.path}.json", form | {"participants": listed(played.ids)})
     pair = await tallybook.done("explain", *of(played), str(played.ids[2]))
     assert "Pair left the list." in pair
-    assert re.search(r"-5 because event \d+, by Competition of 3, group 2, voided by now, was reversed\.", pair)
+    assert re.search(r"-5 because event \d+, by Competition of 3, group 2, since voided, was reversed\.", pair)
     assert "Total 5 → 0, not in the list." in pair
     assert "Pair came into the list: 3rd with 0." in pair
     ada = await tallybook.done("explain", *of(played), str(played.ids[0]))

@@ -44,7 +44,7 @@ def _openapi_generator(kind: str, *properties: str) -> tuple[str, ...]:
 
 class Generator(Struct, frozen=True):
     """`commands` generate, compile and make the round trip. `places`: where to find what was generated, for Python.
-    `remarks`: what it does wrong by itself, or what is not tried."""
+    `remarks`: its own mistakes, or what is not tried."""
 
     commands: tuple[tuple[str, ...], ...]
     places: str = ""
