@@ -186,13 +186,19 @@ class Stage:
         return Caller(lambda: self.front[service].port, self.token)
 
     async def figures(self, service: int) -> dict[str, float]:
-        """What a service's /metrics says, by name and labels as they are written there; up to a second old."""
+        """What a service's /metrics says, by name and labels as they are written there; up to a second old. A service
+        that refuses requests, because too many wait, is asked again."""
         caller = self.caller(service)
+
+        async def said() -> str | None:
+            answer = await caller.ask("GET", "/metrics")
+            return answer.body.decode() if answer.status == 200 else None
+
         try:
-            said = (await caller.ask("GET", "/metrics")).body.decode()
+            text = await until(said)
         finally:
             caller.close()
-        lines = [line.rpartition(" ") for line in said.splitlines() if not line.startswith("#")]
+        lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
         return {name: float(value) for name, _, value in lines}
 
     def client(self, *, direct: bool = False, **attributes: object) -> Client:
