@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 from api.cli import printing
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
-from api.http.times import timestamp
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
 from engine.domain.errors import LogDisproved, Unacceptable, Unreadable
 from engine.domain.terms import Sequence
+from engine.domain.times import timestamp
 from engine.process.telemetry import log_to
 from projections.verification import all_tournaments, proof, stored_log, witness
 from projections.verification.all_tournaments import ALWAYS_UNCHECKED, PARALLEL_MAX, Plan, Report

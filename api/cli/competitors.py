@@ -16,7 +16,6 @@ from api.cli.progress import progress
 from api.cli.void import DryRun
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
-from api.http.forms import parse_id
 from api.interface.names import Names
 from api.interface.rendering import encode
 from api.interface.resources.competitor_erasures import mention_shapes, rankings_keeping
@@ -24,6 +23,7 @@ from api.interface.resources.competitor_exports import competitor_json, exported
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped
+from engine.domain.ids import parse_id
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from engine.process.time_slices import TimeSlices

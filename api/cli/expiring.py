@@ -10,10 +10,10 @@ from api.cli.lines import AroundText, TopLines, view_of, window_of
 from api.cli.names import RankingText, UnityText
 from api.cli.times import end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.http.times import timestamp
 from api.interface.names import Names
 from api.interface.shapes import shaped
 from engine.domain.terms import RankingId
+from engine.domain.times import timestamp
 from projections.answers.expiring import Expiring, ExpiringQuestion
 from projections.answers.view import ask
 from projections.board.board import Board

@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from api.http.times import timestamp
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.times import timestamp
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import criteria_of, criterion_text
 from projections.answers.explanation import Explanation

@@ -11,7 +11,6 @@ from api.cli import printing
 from api.cli.names import RankingText
 from api.cli.where import HERE, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
-from api.http.times import timestamp
 from api.interface.names import Names
 from api.interface.resources.stream import first_after, parse_start
 from api.stream.followers import NEWS_SECONDS
@@ -19,6 +18,7 @@ from api.stream.frames import SET_ASIDE, Frame, StreamFormat, Wanted
 from api.stream.pace import SPEED_MAX, Pace
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import Sequence
+from engine.domain.times import timestamp
 from engine.log import undecoded
 from engine.log.heads import Head
 from projections.answers.lookup import ranking_of

@@ -14,13 +14,13 @@ from rich.cells import cell_len, set_cell_size
 
 from api.cli.explanation_text import criteria_text, signed
 from api.cli.names import cut_apart
-from api.http.times import timestamp
 from api.interface.cells import csv_text, harmless
 from api.interface.competition_names import shown_name
 from api.interface.direction import isolated
 from api.interface.shapes import shaped
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.times import timestamp
 from projections.answers.history import entry_of
 from projections.board.board import Board
 from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal

@@ -29,7 +29,7 @@ from msgspec import Struct
 from api.cli.files import STDIN, read_text
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.http.forms import fingerprint
+from api.desk.fingerprints import fingerprint
 from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded, chunks
 from api.interface.cells import csv_rows
 from engine.domain.commands import RegisterCompetitor

@@ -8,11 +8,11 @@ from api.cli.lines import sequence_of, view_of
 from api.cli.names import RankingText, UnityText
 from api.cli.past import PastSequence, PastTime, Until
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.http.times import timestamp
 from api.interface.direction import isolated
 from api.interface.names import Names
 from api.interface.shapes import shaped
 from engine.domain.terms import CompetitorId
+from engine.domain.times import timestamp
 from projections.answers.leaders import REIGNS_MAX, ClockName, Leaders, LeadersQuestion
 from projections.answers.names import NamesById
 from projections.answers.view import ask

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from api.http.times import instant, timestamp
 from api.interface.direction import END_OF_ISOLATE, ISOLATE, isolated
 from engine.domain.errors import Refusal, TallybookError
+from engine.domain.times import instant, timestamp
 
 PIPED_COLUMNS: Final = 200
 """Width of a table that does not go to a terminal."""

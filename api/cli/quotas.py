@@ -6,10 +6,10 @@ import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from api.access import auth
 from api.cli import printing
 from api.cli.where import HERE, Json, Slug, Where, database_at, known, writing_to
 from api.desk.quotas import shares
-from api.http import auth
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from slugify import slugify
 
+from api.access.auth import Scope
 from api.cli import demo as six_nations
 from api.cli import printing
 from api.cli.lines import standings_of
@@ -20,10 +21,9 @@ from api.cli.tokens import replace_token
 from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Json, Where, address, find, located
 from api.desk.desk import Desk, open_desk
-from api.http.auth import Scope
-from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
+from api.service.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN, PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
 from api.service.supervisor import PROCESSES_MAX, SideTask, refuse_unless_free, run_service
 from api.service.worker_process import work
 from engine.database import migrator

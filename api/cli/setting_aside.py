@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, database_at, known
-from api.http.times import instant, timestamp
 from engine.domain.terms import Sequence
+from engine.domain.times import instant, timestamp
 from projections.verification.setting_aside import Findings, Unfoldable, set_aside
 
 SHOWN_MAX: Final = 2_000

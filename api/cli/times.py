@@ -5,8 +5,8 @@ from datetime import datetime
 
 from cyclopts import Token
 
-from api.http.times import timestamp
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time, end_of_time
+from engine.domain.times import timestamp
 
 
 def plain(answered: datetime | str) -> str:

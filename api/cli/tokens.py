@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from api.access import auth
+from api.access.auth import Scope, Token
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, known, writing_to
-from api.http import auth
-from api.http.auth import Scope, Token
-from api.http.times import instant_or_none
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
+from engine.domain.times import instant_or_none
 from engine.log import registry
 
 

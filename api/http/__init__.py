@@ -1,1 +1,1 @@
-"""HTTP: connections, requests and answers, bodies, tokens, limits. Knows nothing of rankings."""
+"""HTTP: connections, requests and answers, bodies, limits. Knows nothing of rankings."""

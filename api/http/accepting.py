@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from api.http.settings import UNACCEPTED_MAX
+from api.http.limits import UNACCEPTED_MAX
 from engine.process.background import background
 
 ACCEPTED_AT_ONCE_MAX: Final = 128

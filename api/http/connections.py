@@ -18,9 +18,9 @@ from aiohttp.http_exceptions import LineTooLong
 
 from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_c
 from api.http.errors import HeadTooLarge, HeadTooSlow, TargetTooLong
+from api.http.limits import CLIENT_CONNECTIONS_MAX
 from api.http.outgoing import Outgoing
 from api.http.request import HttpRequest
-from api.http.settings import CLIENT_CONNECTIONS_MAX
 from engine.domain.errors import StartupRefused, TallybookError, Unreadable
 from engine.process import collector
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED, by_kind

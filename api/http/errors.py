@@ -9,7 +9,6 @@ Refusal
 │   ├── MediaTypeUnsupported
 │   └── TargetTooLong
 ├── TooManyRequests            from one client or token; it should wait
-├── Unauthenticated            no token, or an invalid one
 ├── MethodNotAllowed
 └── NotAcceptable              no media type of the answer that the client takes
 """
@@ -60,10 +59,6 @@ class TooManyRequests(Refusal):
     def __init__(self, message: str, retry_after_seconds: int) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
-
-
-class Unauthenticated(Refusal):
-    code = "unauthenticated"
 
 
 class MethodNotAllowed(Refusal):

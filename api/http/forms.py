@@ -5,19 +5,17 @@ fields may have, and the form text that each JSON value stands for (`api/interfa
 """
 
 import re
-import struct
 from binascii import a2b_qp
 from collections.abc import Iterable, Mapping
 from functools import cache
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
 from api.http.errors import BodyTooLarge
 from engine.domain.errors import Fault, NotFound, Unreadable
-from engine.domain.faults import unacceptable
-from engine.domain.terms import ID_MAX, OPERATION_BYTES
+from engine.domain.faults import shortened, unacceptable
+from engine.domain.ids import parse_id
 
 PathIds = Mapping[str, Any]
 
@@ -154,46 +152,6 @@ _SCALAR: Final = re.compile(rb"%b|[^\s,}{\[]++" % _STRING)
 _END: Final = re.compile(rb"\s*+[,}]")
 
 
-def fingerprint(method: str, path: str, form: Form) -> bytes:
-    """32 bytes that distinguish requests with the same idempotency key. They must never change.
-
-    SHA-256 of method, path, and the names and values of the fields in the order of their names. Each is UTF-8 after its
-    length in bytes as a big-endian int32. The first OPERATION_BYTES are those of the SHA-256 of method and path alone,
-    because they stay when somebody whom the fields name is erased.
-    """
-    parts = [method, path]
-    for name in sorted(form):
-        parts += name, form[name]
-    # "surrogatepass": a path may contain text that is not UTF-8, and this function need not refuse it.
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    texts = [struct.pack(">i", len(part)) + part for part in encoded]
-    operation, whole = sha256(b"".join(texts[:2])), sha256(b"".join(texts))
-    return operation.digest()[:OPERATION_BYTES] + whole.digest()[OPERATION_BYTES:]
-
-
-def _pattern_up_to(most: int) -> str:
-    """Of the whole numbers from 1 to `most` in digits; its first one is not 1."""
-    digits = str(most)
-    smaller = [
-        f"{digits[:place]}[{0 if place else 1}-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
-        for place, digit in enumerate(digits)
-        if digit != "0"
-    ]
-    return f"(?:[1-9][0-9]{{0,{len(digits) - 2}}}|{'|'.join(smaller)}|{digits})"
-
-
-ID_PATTERN: Final = _pattern_up_to(ID_MAX)
-"""Of an id in a text."""
-
-
-def parse_id(text: str) -> int | None:
-    """`text` as an id, or None. An id has one spelling: ASCII digits without a leading zero."""
-    if not 0 < len(text) <= _ID_DIGITS_MAX or not text.isascii() or not text.isdigit() or text[0] == "0":
-        return None
-    number = int(text)
-    return number if number <= ID_MAX else None
-
-
 def path_ids(parameters: Mapping[str, str]) -> PathIds:
     """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
     ids: dict[str, int] = {}
@@ -207,9 +165,6 @@ def path_ids(parameters: Mapping[str, str]) -> PathIds:
 
 
 # ── Text ────────────────────────────────────────────────────────────────────────────────────────────────
-
-_ID_DIGITS_MAX: Final = len(str(ID_MAX))
-
 
 # Quoted-printable (RFC 2045) has = for %, and its decoder is in C: some 15 times as fast as `urllib.parse`. There, =
 # and line breaks have a meaning that they do not have here, so they become U+0000, which is looked for anyway.
@@ -233,16 +188,3 @@ def _decoded(encoded: bytes) -> str:
             raise Unreadable("The form cannot be read; it must not hold the character U+0000.")
         return _decoded(escaped)
     return text
-
-
-_SHOWN_CHARACTERS_MAX: Final = 80
-
-
-def shortened(text: str) -> str:
-    """`text` as an answer may repeat it: never long."""
-    return text if len(text) <= _SHOWN_CHARACTERS_MAX else text[:_SHOWN_CHARACTERS_MAX] + "…"
-
-
-def cited(value: int | str) -> str:
-    """`value` as an answer may repeat it in a sentence: quoted if it is text, never long."""
-    return repr(shortened(value)) if isinstance(value, str) else shortened(str(value))

@@ -21,7 +21,7 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     http_errors.HeadTooLarge: 431,
     http_errors.HeadTooSlow: 408,
     http_errors.TooManyRequests: 429,
-    http_errors.Unauthenticated: 401,
+    errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
     http_errors.MethodNotAllowed: 405,
@@ -73,7 +73,7 @@ def body(status: int, message: str, faults: tuple[Fault, ...] = ()) -> bytes:
 def headers(error: TallybookError) -> str:
     """The header lines that tell a client what to do about `error`; empty for most errors."""
     match error:
-        case http_errors.Unauthenticated():
+        case errors.Unauthenticated():
             return header("WWW-Authenticate", 'Bearer realm="tallybook"')
         case http_errors.MethodNotAllowed():
             return header("Allow", ", ".join(error.allowed))

@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
-from api.http.forms import fingerprint
+from api.desk.fingerprints import fingerprint
 from api.imports.competition_files import Line, Played, Reader
 from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, as_if_recorded, chunks
 from engine.domain.commands import AddCompetition, AddPoints

@@ -6,18 +6,17 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
 
+from api.access.auth import LOOKUPS_AT_ONCE_MAX, Guard, Scope, Token, good_token
+from api.access.sessions import Opener, Session, open_session
 from api.desk.remembered import Slugs
-from api.http.auth import LOOKUPS_AT_ONCE_MAX, Guard, Scope, Token, good_token
 from api.http.cookies import refuse_foreign, session_text
-from api.http.errors import Unauthenticated
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
-from api.http.sessions import Opener, Session, open_session
 from api.http.throttle import Throttle, address_of
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from api.stream.tickets import use_ticket
 from engine.database.pool import Database
-from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound
+from engine.domain.errors import NO_TOURNAMENT, Forbidden, NotFound, Unauthenticated
 from engine.domain.terms import TournamentId
 from projections.live.pool import in_time
 

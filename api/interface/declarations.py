@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.http.outgoing import Later, Long
 from api.interface.fields import SCHEMAS, Field, Fields, fields_of, items_field
 from api.interface.rendering import Answer, BoardNow, TaggedBody

@@ -25,10 +25,11 @@ from typing import Any, Final, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Struct
 
-from api.http.forms import ID_PATTERN, Form, JsonFields, JsonObjects, cited, parse_id, shortened
+from api.http.forms import Form, JsonFields, JsonObjects
 from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.expiry import LASTS_PATTERN, ExpiresOn
-from engine.domain.faults import unacceptable
+from engine.domain.faults import cited, shortened, unacceptable
+from engine.domain.ids import ID_PATTERN, parse_id
 from engine.domain.terms import (
     COLOR_PATTERN,
     DESCRIPTION_CHARACTERS_MAX,

@@ -19,13 +19,14 @@ from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
 
+from api.access.auth import Scope, Token
 from api.desk.conditions import parse_if_match
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.http.auth import Scope, Token
+from api.desk.fingerprints import fingerprint
 from api.http.body import Bodies, form_here
 from api.http.compression import Compression
-from api.http.forms import Form, fingerprint
+from api.http.forms import Form
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import STREAMED, Reply, header

@@ -14,9 +14,9 @@ from functools import cached_property
 from heapq import nlargest
 from typing import Final, TypeVar
 
-from api.http.forms import parse_id
 from api.interface.competition_names import BETWEEN, competition_name
 from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.ids import parse_id
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.answers.lookup import ranking_of

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from api.http.forms import ID_PATTERN
 from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, parsed_type
+from engine.domain.ids import ID_PATTERN
 from engine.domain.terms import UnityId
 from projections.past.moments import AtVersion
 

@@ -15,9 +15,9 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import FieldInfo
 
-from api.http.times import instant
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from engine.domain.terms import NOT_PUBLIC
+from engine.domain.times import instant
 from projections.answers.view import Question, View, ask
 
 _Shaping = Callable[[Any], Any]

@@ -16,10 +16,10 @@ import structlog
 
 from api.desk.desk import open_desk
 from api.http.connections import refuse_lax_parser
-from api.http.settings import Settings
 from api.service import figures
 from api.service.app import make_front, serving
 from api.service.lifecycle import lifeline, run, say_ready, start_log
+from api.service.settings import Settings
 from engine.database.pool import open_database
 from engine.process import collector, failpoints, tracing
 from engine.process.background import background

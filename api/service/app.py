@@ -16,13 +16,14 @@ from api.http.body import BODY_SECONDS_MAX
 from api.http.compression import Compression
 from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
 from api.http.front import Front, TracedFront
+from api.http.limits import CLIENT_CONNECTIONS_MAX
 from api.http.outgoing import Outgoing
 from api.http.router import Router
-from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
 from api.interface.access import Access
 from api.interface.handlers import Handlers
 from api.interface.public import reads, stream
 from api.service import health
+from api.service.settings import Settings
 from api.stream.followers import LISTENERS_SHARE, Streams
 from api.web.board import BoardHandlers
 from api.web.console.answering import Console

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from api.access.auth import Scope
 from api.desk.quotas import Quotas
-from api.http.auth import Scope
 from api.http.compression import Compression
 from api.http.reply import REVALIDATED, Reply
 from api.http.router import IncomingRequest, Router

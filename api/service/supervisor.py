@@ -18,9 +18,10 @@ import msgspec
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
-from api.http.settings import UNACCEPTED_MAX, Settings
+from api.http.limits import UNACCEPTED_MAX
 from api.service import systemd
 from api.service.lifecycle import DSN_VARIABLE, LOG_LEVEL_VARIABLE, READY
+from api.service.settings import Settings
 from engine.domain.errors import StartupRefused
 from engine.process.telemetry import LogLevel
 

@@ -28,7 +28,7 @@ from typing import Final, Literal, Protocol
 from asyncpg import PostgresError
 from msgspec import Struct
 
-from api.http.sessions import Opener, good_openers
+from api.access.sessions import Opener, good_openers
 from api.stream.frames import Frame, Reached, StreamedLog, StreamFormat, Wanted, chunk, joined
 from engine.database.pool import Database
 from engine.domain.errors import (
@@ -85,7 +85,7 @@ SWEEP_SECONDS: Final = 1.0
 """Time between two checks of all listeners."""
 TOKENS_SECONDS: Final = 0.5
 """Time between two checks of the tokens that opened the streams. A token may have been looked up KEPT_SECONDS_MAX
-before its stream began (`api/http/auth.py`), so a revocation takes effect within less than 5 seconds in total."""
+before its stream began (`api/access/auth.py`), so a revocation takes effect within less than 5 seconds in total."""
 UNCONFIRMED_SECONDS_MAX: Final = 3.5
 """The streams end if their tokens could not be checked for this time."""
 

@@ -29,10 +29,10 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from api.http.forms import ID_PATTERN
-from api.http.times import instant
 from engine.domain.events import EventSetAside
+from engine.domain.ids import ID_PATTERN
 from engine.domain.terms import CompetitorId, RankingId, Sequence
+from engine.domain.times import instant
 from engine.log.heads import Head
 from engine.log.undecoded import Stored
 from projections.board.publication import Publication

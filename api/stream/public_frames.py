@@ -16,10 +16,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from api.http.times import instant
 from engine.domain import events
 from engine.domain.options import MainUnityOptions, UnityOptions
 from engine.domain.terms import RankingId, Sequence
+from engine.domain.times import instant
 from engine.log.digest import microseconds
 from engine.log.heads import Head
 from engine.log.undecoded import Stored

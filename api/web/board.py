@@ -28,7 +28,6 @@ from msgspec.structs import replace
 from api.http import problems
 from api.http.compression import Compression
 from api.http.cookies import came_by_tls
-from api.http.forms import parse_id
 from api.http.preferences import accepted_language
 from api.http.reply import JSON, REVALIDATED, Reply, header
 from api.http.request import HttpRequest
@@ -63,6 +62,7 @@ from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
 from api.web.words import Words, words_for
 from engine.domain.errors import Fault, NotFound, Refusal, Unacceptable, Unreadable
+from engine.domain.ids import parse_id
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices

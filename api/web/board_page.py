@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.times import instant
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
@@ -24,6 +23,7 @@ from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine, TableState
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
+from engine.domain.times import instant
 from projections.past.folds import TIMELINE_EVENTS_MAX
 
 TV_LINES: Final = 12

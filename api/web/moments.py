@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from api.http.times import instant
 from api.interface.competition_names import short_text
 from api.interface.declarations import RecallContext
 from api.interface.rendering import encode
@@ -34,6 +33,7 @@ from engine.domain.events import Points
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.times import instant
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.answers.lookup import unity_of
 from projections.board.board import Board, Ranking

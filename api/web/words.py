@@ -14,10 +14,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.http.times import timestamp
 from api.web.html import Child, Html, element, joined
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
+from engine.domain.times import timestamp
 from projections.answers.zones import zone_of
 from projections.board.publication import Presentation
 

@@ -19,10 +19,10 @@ from typing import Final, get_args
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from api.http.times import instant
 from api.stream.frames import SET_ASIDE, id_of
 from engine.domain.events import Delta, Points, Total, changed_by
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.times import instant
 from engine.log import codec
 from engine.log.undecoded import Stored
 

@@ -24,9 +24,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
+from api.access import auth
+from api.access.auth import Scope
 from api.desk.desk import open_desk
-from api.http import auth
-from api.http.auth import Scope
 from api.service.app import make_front, serving
 from benchmarks import load, traffic, world
 from benchmarks.world import Field

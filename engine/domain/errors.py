@@ -3,6 +3,7 @@
     TallybookError
     ├── Refusal                    refused because of its content or the current state
     │   ├── Unreadable             it could not be read
+    │   ├── Unauthenticated        no token, or an invalid one
     │   ├── Forbidden              the token's scope is too small
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── Conflict               the current state forbids it: a closed ranking
@@ -77,6 +78,10 @@ class Refusal(TallybookError):
 
 class Unreadable(Refusal):
     code = "unreadable"
+
+
+class Unauthenticated(Refusal):
+    code = "unauthenticated"
 
 
 class Forbidden(Refusal):

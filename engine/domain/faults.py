@@ -33,6 +33,7 @@ CIRCLE_SHOWN_MAX: Final = 500
 _H = TypeVar("_H", bound=Hashable)
 
 _COLOR: Final = re.compile(COLOR_PATTERN)
+_SHOWN_CHARACTERS_MAX: Final = 80
 
 
 def refuse_if_any(faults: list[Fault]) -> None:
@@ -191,3 +192,13 @@ def _is_object(text: str) -> bool:
 def repeated(items: Iterable[_H]) -> list[_H]:
     """The items that occur more than once in `items`, each once."""
     return [item for item, count in Counter(items).items() if count > 1]
+
+
+def shortened(text: str) -> str:
+    """`text` as an answer may repeat it: never long."""
+    return text if len(text) <= _SHOWN_CHARACTERS_MAX else text[:_SHOWN_CHARACTERS_MAX] + "…"
+
+
+def cited(value: int | str) -> str:
+    """`value` as an answer may repeat it in a sentence: quoted if it is text, never long."""
+    return repr(shortened(value)) if isinstance(value, str) else shortened(str(value))

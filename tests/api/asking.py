@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 
-from api.http import auth
+from api.access import auth
 from api.interface.declarations import Read, Write
 from tests.api.rendered import BY_NAME
 from tests.api.service import (

@@ -5,7 +5,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.declarations import Action, Operation, Stream, Write, method_of, scope_of
 from api.interface.fields import Fields
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS

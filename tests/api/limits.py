@@ -4,23 +4,13 @@ import re
 from pathlib import Path
 from typing import Final
 
+from api.access import auth, sessions
 from api.cli import charts, explanation_text, imports, lines
 from api.cli import setting_aside as setting_aside_cli
 from api.desk import conditions, desk, docket, opening
 from api.desk import quotas as desk_quotas
-from api.http import (
-    auth,
-    body,
-    compression,
-    connections,
-    forms,
-    outgoing,
-    reply,
-    sessions,
-    settings,
-    throttle,
-    turned_away,
-)
+from api.http import body, compression, connections, forms, outgoing, reply, throttle, turned_away
+from api.http import limits as http_limits
 from api.imports import competition_files, outcomes
 from api.interface import names, paging
 from api.interface.public import view
@@ -31,7 +21,7 @@ from api.interface.resources import (
     voiding,
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
-from api.service import app, health, supervisor
+from api.service import app, health, settings, supervisor
 from api.stream import followers, listeners, pace, tickets
 from api.web import board, board_page, competitions, explanation_page, moments, picture, search, table, table_lines
 from api.web.console import (
@@ -190,12 +180,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "Connections": (
             (
                 "connections of a process",
-                f"{settings.CLIENT_CONNECTIONS_MAX:,}, and its open files less 128",
+                f"{http_limits.CLIENT_CONNECTIONS_MAX:,}, and its open files less 128",
                 "one that asked nothing gives way, else the new one",
             ),
             (
                 "connections not yet accepted",
-                f"{settings.UNACCEPTED_MAX:,}, and `net.core.somaxconn` (128 before Linux 5.4)",
+                f"{http_limits.UNACCEPTED_MAX:,}, and `net.core.somaxconn` (128 before Linux 5.4)",
                 "the client's system retries after a second",
             ),
             (

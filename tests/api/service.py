@@ -20,11 +20,11 @@ from aiohttp import ClientSession, DummyCookieJar, TCPConnector
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from api.access import auth
+from api.access.auth import Scope
 from api.desk.desk import Desk, open_desk
-from api.http import auth
-from api.http.auth import Scope
-from api.http.settings import Settings
 from api.service.app import make_front, serving
+from api.service.settings import Settings
 from engine.database.pool import Database, open_database
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import Lines

@@ -14,15 +14,15 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 
-from api.http import auth
-from api.http.auth import Scope
-from api.http.errors import Unauthenticated
+from api.access import auth
+from api.access.auth import Scope
 from api.interface.declarations import TOURNAMENT, Recall
 from api.interface.fields import ID, IDS
 from api.interface.operations import ACTIONS, OPERATIONS, STREAMS
 from api.interface.public.reads import PUBLIC, PUBLIC_READS
 from api.service.app import make_front
 from engine.database.pool import Database
+from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
 from projections.live import pool

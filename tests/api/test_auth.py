@@ -13,11 +13,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from api.http import auth
-from api.http.auth import BASE62, KEPT_SECONDS_MAX, RENEWED_SECONDS, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
-from api.http.errors import Unauthenticated
+from api.access import auth
+from api.access.auth import (
+    BASE62,
+    KEPT_SECONDS_MAX,
+    RENEWED_SECONDS,
+    SECRET_CHARACTERS,
+    Guard,
+    Scope,
+    Token,
+    well_formed,
+)
 from engine.database.pool import Database
-from engine.domain.errors import DatabaseUnavailable, Unacceptable
+from engine.domain.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
 from engine.domain.terms import ActorId, TournamentId
 from tests.clock import Clock
 

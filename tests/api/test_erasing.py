@@ -17,7 +17,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from api.cli.imports import Imported, register_competitors
-from api.http.forms import fingerprint
+from api.desk.fingerprints import fingerprint
 from api.webhooks import deliverer
 from api.webhooks.webhooks import add_webhook
 from engine.database.embedded import embedded_postgres

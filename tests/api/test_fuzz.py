@@ -21,7 +21,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from api.http import auth
+from api.access import auth
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
 from projections.tables.worker import Worker

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
-from api.http.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN
 from api.service.api_process import connections_with
+from api.service.settings import MEMORY_MIB_MAX, MEMORY_MIB_MIN
 from engine.database.pool import POOL_CONNECTIONS_MAX, Database
 from engine.domain.events import CompetitorRegistered, RankingCreated
 from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId

@@ -53,7 +53,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.selections: LOOKED_AGAIN_MAX
         projections.tables.worker: KNOWN_MAX OUTDATED_MAX
         api.desk.remembered: SLUGS_MAX REFUSALS_MAX
-        api.http.auth: TOKENS_KEPT_MAX
+        api.access.auth: TOKENS_KEPT_MAX
         api.http.preferences: ENCODINGS_KEPT_MAX ENCODINGS_KEPT_CHARACTERS_MAX
         api.http.router: PATHS_KEPT_MAX PATH_KEPT_CHARACTERS_MAX
         api.http.throttle: THROTTLE_KEYS_MAX
@@ -69,7 +69,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.tables.rebuild: CLAIMS_MAX
         api.desk.opening: SLUG_ATTEMPTS_MAX
         api.desk.remembered: DRAW_SECONDS_MAX
-        api.http.auth: LOOKUPS_AT_ONCE_MAX
+        api.access.auth: LOOKUPS_AT_ONCE_MAX
         projections.live.tries: READS_MAX""",
     "pace of the service's own looks and pauses, within the times that the pages name": """
         engine.database.distribution: COPIES_LOOKS_MAX COPIES_PAUSE_SECONDS
@@ -87,7 +87,7 @@ INTERNAL: Final[dict[str, str]] = {
         api.desk.desk: EXPIRY_WATCH_SECONDS EXPIRY_SWEEP_SECONDS
         api.desk.docket: READ_AGAIN_SECONDS
         api.http.accepting: ACCEPT_AGAIN_SECONDS
-        api.http.auth: RENEWED_SECONDS
+        api.access.auth: RENEWED_SECONDS
         api.http.connections: CONNECTION_WATCH_SECONDS
         api.http.outgoing: STUCK_SECONDS _LOOK_SECONDS
         api.http.throttle: _ROUNDING_SECONDS
@@ -106,7 +106,7 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.codec: _CAUSE_CHARACTERS_MAX
         engine.log.registry: TOURNAMENT_ID_MAX
         api.cli.telemetry: PORT_MAX
-        api.http.forms: _ID_DIGITS_MAX
+        engine.domain.ids: _ID_DIGITS_MAX
         api.interface.resources.points: _DELTA_DIGITS_MAX _DELTA_CHARACTERS_MAX
         api.service.api_process: DESCRIPTORS_KEPT
         api.web.console.console: _SESSION_SECONDS
@@ -126,7 +126,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.tables.defects: REASON_CHARACTERS_MAX
         api.cli.charts: LABEL_CELLS_MAX CONTRAST_MIN DAYS_MIN
         api.cli.history_text: NAME_CELLS_MAX
-        api.http.forms: _SHOWN_CHARACTERS_MAX
+        engine.domain.faults: _SHOWN_CHARACTERS_MAX
         projections.answers.zones: _COMPARED_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
         api.web.competitions: _SIDES_LOOKED_AT_MAX

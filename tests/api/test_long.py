@@ -19,13 +19,13 @@ from yarl import URL
 from api.desk.desk import open_desk
 from api.http import outgoing
 from api.http.outgoing import CHUNK_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
-from api.http.settings import Settings
 from api.interface.paging import PageQuestion
 from api.interface.rendering import TaggedBody, whole
 from api.interface.resources import standings, voiding
 from api.interface.resources.rankings import RankingQuestion, RankingsQuestion
 from api.interface.resources.voiding import answer_preview
 from api.service.app import make_front, serving
+from api.service.settings import Settings
 from benchmarks.machine import rss_bytes
 from engine.database.pool import open_database
 from engine.domain.commands import VoidCompetition

@@ -17,9 +17,10 @@ import asyncpg
 import pytest
 from msgspec import structs
 
+from api.access import auth
+from api.access.auth import Scope
 from api.desk import desk
-from api.http import auth, body
-from api.http.auth import Scope
+from api.http import body
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX
 from api.interface import operations, resources
 from api.interface.declarations import TOURNAMENT, Write, name_of

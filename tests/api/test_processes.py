@@ -25,10 +25,10 @@ import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
-from api.http.settings import FAILURES_AT_ONCE_MAX, Settings
 from api.service import supervisor
 from api.service.figures import FIGURES_DIRECTORY
 from api.service.lifecycle import DSN_VARIABLE, READY
+from api.service.settings import FAILURES_AT_ONCE_MAX, Settings
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.database.pool import Database, open_database

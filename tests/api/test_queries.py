@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.forms import shortened
 from api.interface.declarations import Recall
 from api.interface.fields import begin_of_time, end_of_time, read_query
 from engine.domain.errors import Unreadable
+from engine.domain.faults import shortened
 from engine.domain.terms import ID_MAX, Sequence, UnityId
 from projections.answers.explanation import STEPS_DEFAULT, STEPS_MAX
 from projections.answers.history import LINES_DEFAULT, LINES_MAX

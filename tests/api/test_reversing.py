@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from tests.api.service import Answer, Client, Season, Service, create_ranking, deltas, make_token, rankings_deltas
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http import sessions
-from api.http.auth import Scope, Token
+from api.access import sessions
+from api.access.auth import Scope, Token
 from api.http.cookies import COOKIE
 from api.web.console.access_pages import reaches
 from engine.domain.terms import OPERATOR, ActorId, TournamentId

@@ -14,7 +14,7 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
-from api.http import auth
+from api.access import auth
 from api.interface.operations import OPERATIONS
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped

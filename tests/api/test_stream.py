@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from api.access.auth import LOOKUPS_AT_ONCE_MAX, Scope
 from api.desk.desk import Desk
 from api.http import connections
-from api.http.auth import LOOKUPS_AT_ONCE_MAX, Scope
 from api.stream import followers, frames, listeners, pace, tickets
 from api.stream.public_frames import PUBLIC_LOG
 from engine.domain.errors import ShuttingDown

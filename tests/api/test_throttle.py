@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http import auth, shared_times, throttle
-from api.http.auth import Scope
+from api.access import auth
+from api.access.auth import Scope
+from api.http import shared_times, throttle
 from api.http.errors import TooManyRequests
-from api.http.settings import FAILURES_AT_ONCE_MAX
 from api.http.shared_times import SharedTimes
 from api.http.throttle import WAIT_SECONDS_MAX, Throttle, Times, address_of
+from api.service.settings import FAILURES_AT_ONCE_MAX
 from tests.api.service import Client, Season, make_token, serve
 from tests.clock import Clock
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.times import instant, timestamp
+from engine.domain.times import instant, timestamp
 
 
 @given(st.datetimes(timezones=st.just(UTC)))

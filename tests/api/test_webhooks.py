@@ -26,7 +26,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.webhooks import deliverer, sending, totals, webhooks
 from api.webhooks.addresses import URL_CHARACTERS_MAX, is_public, public_socket, url_fault

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
+from api.access import auth, sessions
 from api.cli.tournaments import open_tournament
-from api.http import auth, sessions
 from engine.database.distribution import DatabaseForm, form_of, is_coordinator, is_distributed, nodes_of
 from engine.database.migrator import as_owner, migrate, migrate_and_distribute, status
 from engine.database.pool import open_database

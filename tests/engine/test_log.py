@@ -1306,7 +1306,7 @@ def test_the_statements_of_every_module_are_found() -> None:
         "engine.database.migrator",
         "projections.tables.tables",
         "projections.tables.wakeup",
-        "api.http.auth",
+        "api.access.auth",
     }
     assert expected <= by_module
     assert len(statements()) > 50

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+from api.access import auth
 from api.desk.desk import SUBMIT_SECONDS_MAX
-from api.http import auth
 from benchmarks.load import Load, loaded
 from benchmarks.machine import rss_bytes
 from benchmarks.traffic import REQUESTS, adds, get, store

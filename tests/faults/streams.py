@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from api.http import auth
-from api.http.auth import Scope
+from api.access import auth
+from api.access.auth import Scope
 from api.webhooks import webhooks
 from engine.database.pool import open_database
 from engine.domain.terms import Sequence, TournamentId

@@ -10,11 +10,11 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Raw, Struct
 
-from api.http.times import instant
 from api.interface.rendering import Answer, Instant, encode
 from api.interface.shapes import declared, is_private, shape_of, shaped
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from engine.domain.times import instant
 from engine.process.time_slices import in_time_slices
 from projections.answers.view import Question, View, ask
 from projections.board.board import Board, Competition

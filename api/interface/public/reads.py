@@ -15,7 +15,6 @@ from api.http.compression import Compression
 from api.http.reply import REVALIDATED, Reply
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
-from api.http.times import instant, instant_or_none
 from api.interface.declarations import Enveloped, NoQuestion, Operation, Recall, RecallContext
 from api.interface.fields import Fields, read_query
 from api.interface.public.named import (
@@ -32,6 +31,7 @@ from api.interface.resources.standings import PastRankingShape, StandingShape
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from engine.domain.options import UnityOptions
 from engine.domain.terms import RankingId
+from engine.domain.times import instant, instant_or_none
 from projections.answers.classification import Classification, ClassificationQuestion
 from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.expiring import Expiring, ExpiringQuestion

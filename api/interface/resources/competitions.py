@@ -8,7 +8,6 @@ from typing import Final, Protocol
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, regrouped
-from api.http.times import timestamp, timestamp_or_none
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
@@ -32,6 +31,7 @@ from api.interface.resources.competitors import CompetitorPieces, RawCompetitor,
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from engine.domain.times import timestamp, timestamp_or_none
 from engine.process.time_slices import TimeSlices
 from projections.answers.lookup import competition_of, named
 from projections.answers.zones import Day, with_days

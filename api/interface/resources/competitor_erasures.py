@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.declarations import Operation, Recall, RecallContext, Write
 from api.interface.rendering import Answer, TaggedBody, encode, tagged_body
 from api.interface.resources.competitor_exports import competitor_json

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from msgspec import Raw, Struct
 
-from api.http.auth import Scope
-from api.http.times import instant
+from api.access.auth import Scope
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, Field, count
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
@@ -18,6 +17,7 @@ from api.interface.resources.competitor_standings import (
 )
 from api.interface.resources.competitors import RawCompetitor, competitor_pieces
 from engine.domain.terms import CompetitorId, Sequence
+from engine.domain.times import instant
 from projections.answers.lookup import competitor_of
 from projections.live.tournament import LiveTournament
 from projections.past import searches

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Protocol
 from msgspec import Meta, Raw, Struct
 
 from api.http.outgoing import Later, Part, joined
-from api.http.times import timestamp
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
@@ -29,6 +28,7 @@ from api.interface.rendering import (
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
+from engine.domain.times import timestamp
 from engine.process.time_slices import TimeSlices
 from projections.answers.lookup import competitor_of, named
 from projections.board.board import Competitor, Ranking

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from api.http.forms import ID_PATTERN
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, count, parsed_type
 from api.interface.rendering import Answer, TaggedBody, encode, tagged_body
 from api.interface.shapes import answer_of, answered, shape_of, shaped
+from engine.domain.ids import ID_PATTERN
 from engine.domain.terms import Sequence
 from projections.answers.explanation import STEPS_DEFAULT, STEPS_MAX, ExplainQuestion, Explanation
 from projections.answers.history import LINES_DEFAULT, LINES_MAX, HistoryLine, HistoryQuestion

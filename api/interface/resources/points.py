@@ -11,8 +11,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from api.http.auth import Scope
-from api.http.forms import cited, shortened
+from api.access.auth import Scope
 from api.interface.declarations import Operation, Preview, Write
 from api.interface.fields import FROM_1, ID, SHORT, Field, FieldMisread, Schema, json_text
 from api.interface.rendering import Answer, BoardNow, encode
@@ -21,6 +20,7 @@ from api.interface.resources.voiding import COMPARED
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.events import Delta, PointsAdded, changed_by
+from engine.domain.faults import cited, shortened
 from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, RESULT_MAX, CompetitorId, RankingId, UnityId
 
 _T = TypeVar("_T")

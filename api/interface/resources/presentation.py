@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, one_of, text_type
 from api.interface.rendering import Answer, BoardNow, encode, tagged_body

@@ -10,9 +10,8 @@ from typing import Annotated, Final, Literal, Protocol
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
-from api.http.times import timestamp_or_none
 from api.interface import options
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import BOOLEAN, DESCRIPTION, IDS, NAME, SORT, Field, one_of
@@ -48,6 +47,7 @@ from engine.domain.commands import (
 )
 from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
+from engine.domain.times import timestamp_or_none
 from projections.answers.lookup import ranking_of
 from projections.board.board import Ranking, Unity
 from projections.live.held import HeldUnity

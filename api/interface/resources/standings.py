@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.outgoing import Later, Long, Made, MadePerAnswer, Part, Taken, etag_of, joined
-from api.http.times import instant, timestamp_or_none
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.questions import TABLE_FIELDS
 from api.interface.rendering import (
@@ -39,6 +38,7 @@ from api.interface.windows import WINDOW_FIELDS
 from engine.domain.marks import BEYOND
 from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.times import instant, timestamp_or_none
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.answers.lookup import unity_of

@@ -8,7 +8,6 @@ from msgspec import Struct
 from api.http.errors import NotAcceptable
 from api.http.preferences import accepted_type
 from api.http.request import HttpRequest
-from api.http.times import instant
 from api.interface.declarations import Action, Stream
 from api.interface.fields import ID, Field, FieldMisread, FieldType, misread, parsed_type
 from api.interface.rendering import Answer, Instant
@@ -28,6 +27,7 @@ from api.stream.tickets import TICKET_SECONDS, create_ticket
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, Unreadable
 from engine.domain.terms import ActorId, RankingId, Sequence, TournamentId
+from engine.domain.times import instant
 from engine.log import codec, heads, reading
 from projections.answers.lookup import ranking_of
 from projections.live.tournament import LiveTournament

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.access.auth import Scope
 from api.desk.remembered import Slugs
-from api.http.auth import Scope
 from api.interface.declarations import Operation, Write
 from api.interface.fields import NAME, Field
 from api.interface.rendering import Answer, BoardNow, encode

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.http.outgoing import Long, Taken
 from api.interface.declarations import Operation, Preview, Write
 from api.interface.fields import IDS, Field

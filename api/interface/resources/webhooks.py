@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.declarations import Action
 from api.interface.rendering import Answer
 from api.webhooks import sending

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence as Items
 
-from api.http import auth
-from api.http.auth import Scope, Token
-from api.http.forms import parse_id
+from api.access import auth
+from api.access.auth import Scope, Token
+from api.access.sessions import SessionId, end_session, open_sessions
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
-from api.http.sessions import SessionId, end_session, open_sessions
 from api.interface.access import refuse_beyond_scope
 from api.web.console.access_pages import (
     asked_token,
@@ -24,6 +23,7 @@ from api.web.console.answering import Console, page_reply, problem_reply, refuse
 from api.web.console.frame import CONSOLE, Viewer
 from api.web.console.inputs import KEY, Filling, new_key
 from engine.domain.errors import Fault, NotFound, Unacceptable
+from engine.domain.ids import parse_id
 from engine.domain.terms import ActorId, TournamentId
 from engine.log import registry
 

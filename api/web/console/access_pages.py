@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.http.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
+from api.access.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
+from api.access.sessions import Session
 from api.http.forms import Form
-from api.http.sessions import Session
 from api.interface.direction import isolated
 from api.interface.fields import FROM_1, SHORT, Field, one_of
 from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways

@@ -6,7 +6,7 @@ from typing import Any, Final, NoReturn
 from api.desk.desk import Desk
 from api.http import problems
 from api.http.body import Bodies
-from api.http.errors import MediaTypeUnsupported, TooManyRequests, Unauthenticated
+from api.http.errors import MediaTypeUnsupported, TooManyRequests
 from api.http.forms import Form, path_ids
 from api.http.reply import Reply, header
 from api.http.router import IncomingRequest
@@ -26,6 +26,7 @@ from engine.domain.errors import (
     PreconditionFailed,
     Refusal,
     TallybookError,
+    Unauthenticated,
     Unavailable,
     Unreadable,
 )

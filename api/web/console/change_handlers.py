@@ -6,7 +6,8 @@ from typing import Any, Final, cast
 from msgspec import json
 from msgspec.structs import asdict, replace
 
-from api.http.forms import Form, cited, fingerprint, path_ids
+from api.desk.fingerprints import fingerprint
+from api.http.forms import Form, path_ids
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.templates import TEMPLATES, Kind, create_ranking
@@ -33,7 +34,7 @@ from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.ranking_page import DELTAS_NAME, ENTRY, points_page
 from api.web.table import TableAsked, table_of
 from engine.domain.errors import Fault, Overtaken, TallybookError, Unacceptable, Unreadable
-from engine.domain.faults import unacceptable
+from engine.domain.faults import cited, unacceptable
 from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId
 from projections.answers.lookup import ranking_of, unity_of

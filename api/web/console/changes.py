@@ -12,10 +12,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api.access.auth import Scope
 from api.desk.conditions import own_tag
-from api.http.auth import Scope
 from api.http.forms import Form, PathIds
-from api.http.times import timestamp
 from api.imports.templates import Kind
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of
@@ -27,6 +26,7 @@ from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
+from engine.domain.times import timestamp
 from projections.answers.lookup import competition_of, competitor_of, ranking_of
 from projections.board.board import Board
 

@@ -8,13 +8,14 @@ from typing import Any, Final
 from msgspec import json
 
 from api.desk.conditions import own_tag
-from api.http.forms import Form, parse_id
+from api.http.forms import Form
 from api.web.console.changes import DECLARE
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.inputs import Filling, Option, complaint, form
 from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Criterion
+from engine.domain.ids import parse_id
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, RankingId
 from projections.board.board import Board, Ranking
 

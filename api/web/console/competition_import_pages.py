@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Final, get_args
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.imports.competition_files import Scoring
 from api.imports.competition_imports import Judged
 from api.imports.templates import TEMPLATES, Kind

@@ -20,15 +20,14 @@ from functools import partial
 from hashlib import sha256
 from typing import Final
 
+from api.access.auth import Scope
+from api.access.sessions import SESSION_HOURS, create_session, end_session, open_session
+from api.desk.fingerprints import fingerprint
 from api.desk.opening import open_tournament
 from api.http import problems
-from api.http.auth import Scope
 from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
-from api.http.errors import Unauthenticated
-from api.http.forms import fingerprint
 from api.http.reply import Reply
 from api.http.router import Handler, IncomingRequest, Router
-from api.http.sessions import SESSION_HOURS, create_session, end_session, open_session
 from api.interface.access import refuse_beyond_scope
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, FROM_1, SHORT, Field, Fields, FormReader, read_query
@@ -60,7 +59,7 @@ from api.web.console.tournaments_page import (
 )
 from api.web.leaders_page import CLOCK_FIELD
 from engine.domain.commands import ChangePresentation
-from engine.domain.errors import Conflict, Forbidden, Overtaken, TallybookError, Unacceptable
+from engine.domain.errors import Conflict, Forbidden, Overtaken, TallybookError, Unacceptable, Unauthenticated
 from engine.domain.terms import TournamentId
 from engine.log import registry
 from engine.log.registry import TOURNAMENT_ID_MAX

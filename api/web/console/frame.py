@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from api.http.auth import Scope, Token
+from api.access.auth import Scope, Token
+from api.access.sessions import Session
 from api.http.reply import header
-from api.http.sessions import Session
 from api.web.files import StaticFiles
 from api.web.html import Child, Html, document, element, joined
 from api.web.page import PAGE_HEADERS, Query, head_of

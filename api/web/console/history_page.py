@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
 from api.web.html import Child, Html, element, joined

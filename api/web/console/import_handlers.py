@@ -3,7 +3,7 @@
 import asyncio
 from functools import partial
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.http.forms import Form, path_ids
 from api.http.reply import Reply
 from api.http.router import IncomingRequest

@@ -3,7 +3,7 @@
 from collections.abc import Sequence as Items
 from typing import Final
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.access.auth import Scope
 from api.desk.quotas import Share
-from api.http.auth import Scope
 from api.interface.direction import isolated
 from api.web.console.frame import (
     Venue,

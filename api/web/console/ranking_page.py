@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.changes import ADD_POINTS

@@ -21,10 +21,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from api.access import auth
 from api.cli.main import app
 from api.desk.desk import Desk
 from api.desk.opening import STEM_CHARACTERS_MAX
-from api.http import auth
 from engine.database.migrator import _CREATE_REGISTER, shipped
 from engine.database.pool import Database
 from engine.domain.terms import NAME_CHARACTERS_MAX, TournamentId
@@ -490,7 +490,7 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
     assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "rich.markdown", "structlog", "uvloop"}
     assert {name for name in imported if name.startswith("api.")} == {
         *("api.cli", "api.cli.main", "api.cli.printing"),
-        *("api.http", "api.http.times"),  # small
+        *("api.http", "engine.domain.times"),  # small
         *("api.interface", "api.interface.direction"),  # likewise
     }
     assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}

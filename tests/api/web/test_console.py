@@ -13,9 +13,9 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
+from api.access import auth
+from api.access.auth import Scope
 from api.desk import desk
-from api.http import auth
-from api.http.auth import Scope
 from api.imports import competition_files
 from api.interface.cells import csv_rows
 from api.interface.declarations import name_of

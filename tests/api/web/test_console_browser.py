@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
-from api.http.auth import Scope
+from api.access.auth import Scope
 from api.interface.competition_names import BETWEEN
 from api.stream import followers
 from tests.api.service import make_token

@@ -22,9 +22,8 @@ from typing import Any, Final
 from asyncpg import Connection
 from msgspec import Struct
 
-from api.http.errors import Unauthenticated
 from engine.database.pool import Database, unavailable
-from engine.domain.errors import Fault, Unacceptable
+from engine.domain.errors import Fault, Unacceptable, Unauthenticated
 from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
 from engine.process.background import SharedTasks
 

@@ -17,7 +17,7 @@ from typing import Final, NewType
 from asyncpg import Connection
 from msgspec import Struct
 
-from api.http.auth import Token, good_among, good_token
+from api.access.auth import Token, good_among, good_token
 from engine.domain.terms import ID_MAX, ActorId
 
 SessionId = NewType("SessionId", int)

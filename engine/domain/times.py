@@ -1,4 +1,4 @@
-"""Times in UTC, as answers, streams, messages to webhooks and commands write them."""
+"""Times in UTC, as answers, streams, messages to webhooks and commands write them. Pure."""
 
 from datetime import datetime
 from typing import Final

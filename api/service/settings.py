@@ -1,18 +1,13 @@
-"""An operator's settings of the HTTP front, and its limits. Imports no HTTP, so the command line starts faster."""
+"""An operator's settings of the HTTP front. Imports no HTTP, so the command line starts faster."""
 
 from typing import Final
 
 from msgspec import Struct
 
+from api.http.limits import CLIENT_CONNECTIONS_MAX
 from api.http.outgoing import UNSENT_BYTES_MAX
 from projections.tables.sizes import MEMORY_BYTES
 
-CLIENT_CONNECTIONS_MAX: Final = 12_000
-"""Connections of one process, if its file descriptors suffice. Beyond them, a silent client is disconnected for a new
-one."""
-UNACCEPTED_MAX: Final = 4_096
-"""Connections that may wait until a process accepts them. Linux has the same limit by default (net.core.somaxconn), and
-lets all others try again after a second."""
 FAILURES_AT_ONCE_MAX: Final = 60
 """Failed authentications by one address before it has to wait."""
 REQUESTS_PER_SECOND_MAX: Final = 1_000_000

@@ -1,0 +1,1 @@
+"""Who may do what: tokens, their rights, and the sessions of the console that are signed in with them."""
