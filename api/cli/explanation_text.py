@@ -20,6 +20,7 @@ from engine.domain.times import timestamp
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import criteria_of, criterion_text
 from projections.answers.explanation import Explanation
+from projections.answers.names import NamesById
 from projections.board.board import Board, Ranking
 from projections.board.classification import value_notations
 from projections.past.explaining import ExplanationPlace
@@ -224,7 +225,7 @@ class ExplanationText:
         if competition is None:
             return f"competition {competition_id}"
         voided = "" if competition.voided_at is None else ", since voided"
-        return f"{result_text(self._board, competition)}, group {competition.group_id}{voided}"
+        return f"{result_text(NamesById(self._board), competition)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)

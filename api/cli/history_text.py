@@ -22,6 +22,7 @@ from engine.domain.notation import Notation
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.domain.times import timestamp
 from projections.answers.history import entry_of
+from projections.answers.names import NamesById
 from projections.board.board import Board
 from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
 
@@ -149,7 +150,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     @lru_cache(maxsize=64)
     def cause(competition_id: CompetitionId) -> str:
         competition = board.competitions.get(competition_id)
-        name = "" if competition is None else shown_name(board, competition)
+        name = "" if competition is None else shown_name(NamesById(board), competition)
         return name or f"competition {competition_id}"
 
     def row(line: AnyLine) -> str:

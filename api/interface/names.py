@@ -20,6 +20,7 @@ from engine.domain.ids import parse_id
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.answers.lookup import ranking_of
+from projections.answers.names import NamesById
 from projections.board.board import Board
 
 IDS_LISTED_MAX: Final = 20
@@ -100,7 +101,7 @@ class Names:
         return _ids_by_name(
             (i, _with_dashes(name))
             for i, c in self._board.competitions.items()
-            if (name := competition_name(self._board, c))
+            if (name := competition_name(NamesById(self._board), c))
         )
 
     def _meant(

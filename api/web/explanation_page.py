@@ -14,6 +14,7 @@ from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from projections.answers.explanation import Explanation
+from projections.answers.names import NamesById
 from projections.board.board import Board, Unity
 from projections.past.explaining import ExplanationPlace
 from projections.past.explanation import Cause, ExplanationStep, Overtaking
@@ -164,7 +165,9 @@ def _competition(words: Words, board: Board, competition_id: CompetitionId) -> s
     if competition is None:
         return words("competition_number", number=competition_id)
     return words(
-        "group", competition=result_text(board, competition, words("competition_of")), number=competition.group_id
+        "group",
+        competition=result_text(NamesById(board), competition, words("competition_of")),
+        number=competition.group_id,
     )
 
 

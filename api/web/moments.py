@@ -36,6 +36,7 @@ from engine.domain.terms import RESULT_MAX, CompetitorId, RankingId, Sequence, U
 from engine.domain.times import instant
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.answers.lookup import unity_of
+from projections.answers.names import NamesById
 from projections.board.board import Board, Ranking
 from projections.board.classification import by_totals_alone, in_force
 from projections.past import folds, moments
@@ -267,7 +268,7 @@ def _what(words: Words, board: Board, step: TimelineStep) -> str:
     if not found:
         return words("no_competition")
     more = words("and_more", number=len(found) - 1) if len(found) > 1 else ""
-    return short_text(board, found[0], words("competition_of")) + more
+    return short_text(NamesById(board), found[0], words("competition_of")) + more
 
 
 def _criteria(ranking: Ranking) -> list[int] | None:

@@ -27,6 +27,7 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.classification import lines_then, shown_values
 from projections.answers.expiring import CountingLines
 from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.names import NamesById
 from projections.answers.tables import moved
 from projections.board.board import Board, Ranking
 from projections.board.classification import Classified, compares_totals, in_force, value_notations
@@ -396,7 +397,7 @@ def _dated(words: Words, board: Board, competition_id: CompetitionId) -> DatedCo
     competition = board.competitions.get(competition_id)
     if competition is None or competition.date is None:
         return None
-    return DatedCompetition(short_text(board, competition, words("competition_of")), competition.date)
+    return DatedCompetition(short_text(NamesById(board), competition, words("competition_of")), competition.date)
 
 
 async def _last_date(

@@ -28,6 +28,7 @@ from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
 from projections.answers.lookup import competition_of, competitor_of, ranking_of
+from projections.answers.names import NamesById
 from projections.board.board import Board
 
 
@@ -121,7 +122,7 @@ def _competition(board: Board, ids: PathIds) -> Beginning:
         else:
             fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in names]
     return Beginning(
-        about=competition_text(board, found),
+        about=competition_text(NamesById(board), found),
         given=given,
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
@@ -130,7 +131,7 @@ def _competition(board: Board, ids: PathIds) -> Beginning:
 
 
 def _named_competition(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=competition_text(board, competition_of(board, ids["competition_id"])))
+    return Beginning(about=competition_text(NamesById(board), competition_of(board, ids["competition_id"])))
 
 
 def _to_strike(board: Board, ids: PathIds) -> Beginning:
@@ -148,7 +149,7 @@ def _to_unstrike(board: Board, ids: PathIds) -> Beginning:
 def _of_some(board: Board, ids: PathIds, some: Iterable[CompetitorId], chosen: Iterable[CompetitorId]) -> Beginning:
     boxes = {f"competitor[{one}]": board.competitors[one].name for one in some}
     given = {f"competitor[{one}]": "on" for one in chosen}
-    about = competition_text(board, competition_of(board, ids["competition_id"]))
+    about = competition_text(NamesById(board), competition_of(board, ids["competition_id"]))
     return Beginning(about=about, given=given, fields=(), boxes=boxes)
 
 

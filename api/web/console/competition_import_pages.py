@@ -21,6 +21,7 @@ from engine.domain.events import Result
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId
 from engine.log.import_runs import Run
+from projections.answers.names import NamesById
 from projections.board.board import Board
 
 PASTED_COMPETITIONS_MAX: Final = 1_000
@@ -211,7 +212,9 @@ def _count(number: int, what: str) -> str:
 def _listed(said: str, board: Board, competitions: Items[CompetitionId]) -> Html | None:
     if not competitions:
         return None
-    shown = [element("li", competition_text(board, board.competitions[one])) for one in competitions[:ROWS_SHOWN]]
+    shown = [
+        element("li", competition_text(NamesById(board), board.competitions[one])) for one in competitions[:ROWS_SHOWN]
+    ]
     return element(
         "details", element("summary", f"{said}: {number_text(len(competitions))}"), element("ul", *shown), class_="ids"
     )

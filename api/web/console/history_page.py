@@ -9,6 +9,7 @@ from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
+from projections.answers.names import NamesById
 from projections.board.board import Board, Ranking
 from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
 from projections.past.moments import Span
@@ -137,7 +138,7 @@ def _what_for(board: Board, line: DeltaLine) -> Html:
 
 def _competition(board: Board, competition_id: CompetitionId) -> str:
     found = board.competitions.get(competition_id)
-    return f"competition {competition_id}" if found is None else competition_text(board, found)
+    return f"competition {competition_id}" if found is None else competition_text(NamesById(board), found)
 
 
 def _actor(actor: ActorId) -> str:

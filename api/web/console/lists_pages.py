@@ -10,6 +10,7 @@ from api.web.console.frame import Venue, Viewer, console_page, data_table, done_
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from engine.domain.terms import CompetitionId, CompetitorId
+from projections.answers.names import NamesById
 from projections.board.board import Board, Competition, Competitor
 
 ITEMS_SHOWN: Final = 100
@@ -84,7 +85,7 @@ def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, q
 def _competition(
     viewer: Viewer, venue: Venue, board: Board, competition_id: CompetitionId, found: Competition
 ) -> list[Child]:
-    what = competition_text(board, found)
+    what = competition_text(NamesById(board), found)
     voided = None if found.voided_at is None else element("span", "voided", class_="badge")
     struck = element("span", f"{len(found.struck)} struck", class_="badge") if found.struck else None
     row: list[Child] = [

@@ -20,6 +20,7 @@ from api.web.page import Query, dot, name_text, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId, UnityId
+from projections.answers.names import NamesById
 from projections.board.board import Board
 
 _ADDED: Final = "added"
@@ -160,7 +161,7 @@ def _newest(board: Board) -> list[Option]:
     """The newest competitions, which most points are for."""
     last = len(board.competitions)
     run = board.competitions.run(last - COMPETITIONS_SUGGESTED + 1, last)
-    return [Option(str(one), competition_text(board, found)) for one, found in run][::-1]
+    return [Option(str(one), competition_text(NamesById(board), found)) for one, found in run][::-1]
 
 
 class _Line(Struct, frozen=True):
