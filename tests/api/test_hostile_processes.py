@@ -5,7 +5,7 @@ import os
 import resource
 import socket
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,15 +21,27 @@ from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import registry
 from tests.api.served import FIGURE
 from tests.api.service import Client, make_token, register, slug_of
-from tests.desks import GUARD_SECONDS, holding, open_arena, record, until
+from tests.desks import GUARD_SECONDS, open_arena, record, until
+from tests.proxy import Proxy, proxy
 from tests.running import Running, said, started
 
 DESCRIPTORS: Final = 250
+READINESS: Final = "SELECT count(*) FROM stopped"
+"""The first statement of `/readyz`."""
+IDLE: Final = 4
+"""Connections to the database that a process has besides that of its appends: one more than tasks of its own may use
+at the same time."""
 
 
 @pytest.fixture
-async def running(dsn: str, tmp_path: Path) -> AsyncIterator[Running]:
-    with started(tmp_path, "serve", "--port", "0", "--no-worker", TALLYBOOK_DATABASE_URL=dsn) as running:
+async def between(dsn: str) -> AsyncIterator[Proxy]:
+    async with proxy(dsn) as between:
+        yield between
+
+
+@pytest.fixture
+async def running(between: Proxy, tmp_path: Path) -> AsyncIterator[Running]:
+    with started(tmp_path, "serve", "--port", "0", "--no-worker", TALLYBOOK_DATABASE_URL=between.dsn) as running:
         await running.address()
         yield running
 
@@ -79,20 +91,29 @@ async def test_a_service_keeps_descriptors_for_its_database(
         assert running.pids("api") == [api]
 
 
-async def test_a_service_out_of_descriptors_continues(dsn: str, running: Running, client: Client) -> None:
+async def test_a_service_out_of_descriptors_continues(between: Proxy, running: Running, client: Client) -> None:
     """Its limit is lowered while it runs, and it does not know. A request that needs one more connection to the
-    database cannot be answered. While a lock holds up those that have one, each of the others needs one."""
+    database cannot be answered. While the answers to those that have one are kept back, each of the others needs
+    one."""
     await register(client, "Ada")
     url = URL(await running.address())
     (api,) = await running.started_pids("api")
     await at_once(client, "/healthz")
+    async with AsyncExitStack() as stack, asyncio.timeout(GUARD_SECONDS):
+        held = [await stack.enter_async_context(between.holding_answers(READINESS)) for _ in range(IDLE)]
+        asked = [asyncio.create_task(client.send("GET", "/readyz")) for _ in held]
+        for one in held:
+            await one.wait()
+    assert {answer.status for answer in await asyncio.gather(*asked)} == {200}
     resource.prlimit(api, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     with ExitStack() as stack:
         flood(url, stack, 800)
         await until(lambda: len(os.listdir(f"/proc/{api}/fd")) == DESCRIPTORS)
-        async with holding(dsn, "LOCK TABLE stopped IN ACCESS EXCLUSIVE MODE"):
+        async with between.holding_answers(READINESS, number=POOL_CONNECTIONS_MAX) as answered:
             asked = [asyncio.create_task(client.send("GET", "/readyz")) for _ in range(POOL_CONNECTIONS_MAX)]
             await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            async with asyncio.timeout(GUARD_SECONDS):
+                await answered.wait()
         assert {answer.status for answer in await asyncio.gather(*asked)} == {200, 503}
     async with asyncio.timeout(GUARD_SECONDS):
         while set(await at_once(client, "/readyz")) != {200}:
