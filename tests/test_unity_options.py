@@ -18,12 +18,12 @@ from api.interface.declarations import Write
 from api.interface.options import UNITY_OPTIONS
 from api.interface.public.reads import PublicUnityShape
 from api.interface.resources import rankings
-from api.interface.resources.rankings import unity_shape
 from api.stream import public_frames
 from engine.domain import events
 from engine.domain.expiry import ExpiresOn
 from engine.domain.options import MAIN_UNITY, OPTIONS, MainUnityOptions, UnityOptions, as_main_unity, options_of
 from engine.domain.terms import ActorId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from projections.answers.rankings import listed_unity
 from projections.board import parts
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.live.held import HeldBoard, HeldUnity
@@ -118,7 +118,7 @@ def test_what_is_held_for_a_long_answer_has_every_option_and_what_is_made_of_the
 
 
 def test_an_answer_shows_every_option_to_the_public_too(board: Board) -> None:
-    shown = unity_shape(OTHER, board.rankings[RANKING].unities[OTHER])
+    shown = listed_unity(OTHER, board.rankings[RANKING].unities[OTHER])
     assert given_to(shown)
     assert given_to(msgspec.convert(shown, PublicUnityShape, from_attributes=True))
 

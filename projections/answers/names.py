@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.domain.terms import CompetitorId, RankingId, UnityId
-from projections.board.board import Board, Competitor
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board.board import Board, Competition, Competitor
 
 
 class NamesById:
@@ -15,6 +15,10 @@ class NamesById:
 
     def competitor(self, competitor_id: CompetitorId) -> Competitor:
         return self._board.competitors[competitor_id]
+
+    def competition(self, competition_id: CompetitionId) -> Competition | None:
+        """None: the event that added it was set aside."""
+        return self._board.competitions.get(competition_id)
 
     def ranking(self, ranking_id: RankingId) -> str:
         return self._board.rankings[ranking_id].name

@@ -5,18 +5,21 @@ nothing of HTTP, pages or JSON. The doors make the question from what they are s
 """
 
 from datetime import datetime, tzinfo
+from itertools import islice
 from typing import Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from engine.domain.errors import NotFound, Overtaken
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
+from projections.answers.lookup import competition_of, competitor_of
 from projections.answers.names import NamesById
+from projections.answers.rankings import ListedRanking, listed_ranking
 from projections.answers.zones import with_days, zone_of
-from projections.board.board import give_sums
+from projections.board.board import Competition, Competitor, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
@@ -55,6 +58,22 @@ class View(Struct):
     def names(self) -> NamesById:
         """As they are now."""
         return NamesById(self.live.board)
+
+    def competitor(self, competitor_id: CompetitorId) -> Competitor:
+        """Raises NotFound."""
+        return competitor_of(self.live.board, competitor_id)
+
+    def competition(self, competition_id: CompetitionId) -> Competition:
+        """Raises NotFound."""
+        return competition_of(self.live.board, competition_id)
+
+    def ranking(self, ranking_id: RankingId) -> ListedRanking:
+        """Raises NotFound."""
+        return listed_ranking(self.live.board, ranking_id)
+
+    def rankings(self, limit: int | None = None) -> list[ListedRanking]:
+        """The first `limit` rankings, in their order; None: all."""
+        return [listed_ranking(self.live.board, ranking_id) for ranking_id in islice(self.live.board.rankings, limit)]
 
     async def names_after(self, sequence: Sequence) -> NamesById:
         """As they were after this event. Raises as `moments.board_after`."""

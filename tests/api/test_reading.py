@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
+from api.desk.fingerprints import fingerprint
 from api.http import forms
 from api.http.errors import BodyTooLarge
 from api.http.forms import Form
@@ -291,7 +292,7 @@ def test_a_value_is_read_as_its_definition_says(value: bytes) -> None:
 
 def test_a_fingerprint_is_for_ever() -> None:
     """It is kept as long as the log: a changed one would turn retries into refusals."""
-    digest = forms.fingerprint("PUT", "/tournament/cup/rankings/7/add.json", {"b": "é", "a": ""})
+    digest = fingerprint("PUT", "/tournament/cup/rankings/7/add.json", {"b": "é", "a": ""})
     assert digest.hex() == "a782cfb59e7f0ebf38cd37dd1d67b3ba4bf85a392cf0ebd4022cb85a4fddf1b1"
 
 
@@ -299,7 +300,7 @@ def test_a_fingerprint_is_for_ever() -> None:
 def test_the_order_of_fields_makes_no_other_fingerprint(form: dict[str, str], random: Any) -> None:
     reordered = list(form.items())
     random.shuffle(reordered)
-    assert forms.fingerprint("POST", "/", dict(reordered)) == forms.fingerprint("POST", "/", form)
+    assert fingerprint("POST", "/", dict(reordered)) == fingerprint("POST", "/", form)
 
 
 requests = st.tuples(st.sampled_from(["PUT", "POST"]), texts, st.dictionaries(texts, texts))
@@ -307,7 +308,7 @@ requests = st.tuples(st.sampled_from(["PUT", "POST"]), texts, st.dictionaries(te
 
 @given(requests, requests)
 def test_other_requests_have_other_fingerprints(one: tuple[str, str, Form], other: tuple[str, str, Form]) -> None:
-    assert (forms.fingerprint(*one) == forms.fingerprint(*other)) == (one == other)
+    assert (fingerprint(*one) == fingerprint(*other)) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +322,7 @@ def test_other_requests_have_other_fingerprints(one: tuple[str, str, Form], othe
     ],
 )
 def test_fields_that_flow_together_keep_their_fingerprints_apart(one: Any, other: Any) -> None:
-    assert forms.fingerprint(*one) != forms.fingerprint(*other)
+    assert fingerprint(*one) != fingerprint(*other)
 
 
 # ── Queries and path ids ────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,8 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, cast
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from api.interface.paging import ListPart, PageQuestion
+from engine.database.pool import Database
 from engine.domain.events import (
     CompetitionAdded,
     CompetitionChanged,
@@ -24,11 +26,14 @@ from engine.domain.events import (
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
+from projections.answers.competitions import CompetitionListQuestion
+from projections.answers.view import View, ask
 from projections.board import selection as selection_module
 from projections.board.board import Board, Revisions, fold
 from projections.board.selection import CHANGES, CompetitionFilter, CompetitorFilter, ListFilter, Selection
 from projections.live import selections as selections_module
 from projections.live.tournament import LiveTournament
+from projections.past.past import Past
 from tests.api.crowds import go_on, recorded
 from tests.histories import unhurried
 
@@ -353,6 +358,20 @@ async def test_what_was_found_for_a_client_that_went_away_stays(monkeypatch: pyt
     taken = time_slices.taken
     assert len(await live.selections.of(BEGINS_WITH_C, time_slices)) == 500
     assert time_slices.taken - taken <= 61  # of a hundred, and one to find that there is no more
+
+
+@pytest.mark.parametrize("group_id", [None, 1])
+@pytest.mark.parametrize("newest_first", [False, True])
+async def test_lists_are_cut_out_of_whatever_meets_their_conditions(newest_first: bool, group_id: int | None) -> None:
+    ids = [CompetitionId(1_000 - n) for n in range(7)]
+    live = live_of(*[CompetitionAdded(competition_id=one, group_id=one % 2) for one in ids])
+    view = View(live, Past(cast(Database, None), TimeSlices()), TimeSlices())
+    those = [one for one in ids if group_id is None or one % 2 == group_id]
+    expected = those[::-1] if newest_first else those
+    for offset, limit in product(range(9), (1, 3, None)):
+        question = CompetitionListQuestion(group_id=group_id, newest_first=newest_first, offset=offset, limit=limit)
+        found = await ask(view, question)
+        assert (found.total, [*found.competitions]) == (len(those), expected[offset:][:limit])
 
 
 def changing(live: LiveTournament, times: int) -> Callable[[], None]:

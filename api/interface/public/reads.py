@@ -26,7 +26,6 @@ from api.interface.public.named import (
 from api.interface.public.view import PublicViews
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources import classifications, expiring, history, leaders, recent_results, standings
-from api.interface.resources.rankings import unity_shape
 from api.interface.resources.standings import PastRankingShape, StandingShape
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from engine.domain.options import UnityOptions
@@ -40,6 +39,7 @@ from projections.answers.form import CompetitorForms, FormQuestion
 from projections.answers.history import History, HistoryQuestion
 from projections.answers.leaders import Leaders, LeadersQuestion
 from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.rankings import listed_unity
 from projections.answers.tables import TableQuestion
 from projections.answers.windows import WINDOW_LINES_MAX
 from projections.answers.zones import with_days
@@ -125,7 +125,7 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
         closed_at=instant_or_none(ranking.closed_at),
         lines=len(ranking.participants),
         unities=[
-            msgspec.convert(unity_shape(unity_id, unity), PublicUnityShape, from_attributes=True)
+            msgspec.convert(listed_unity(unity_id, unity), PublicUnityShape, from_attributes=True)
             for unity_id, unity in ranking.unities.items()
         ],
         criteria=criteria_shape(in_force(ranking)),

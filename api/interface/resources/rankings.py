@@ -45,24 +45,13 @@ from engine.domain.commands import (
     OrderRankings,
     ReopenRanking,
 )
-from engine.domain.options import UnityOptions, options_of
 from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from engine.domain.times import timestamp_or_none
 from projections.answers.lookup import ranking_of
-from projections.board.board import Ranking, Unity
-from projections.live.held import HeldUnity
+from projections.answers.rankings import ListedUnity, listed_unity
+from projections.board.board import Ranking
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class ListedUnityShape(UnityOptions, frozen=True):
-    """Options that it was not given are absent; `addUnity` explains them."""
-
-    id: int
-    name: str
-    position: int
-    general: bool
-    sort: str
 
 
 class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
@@ -74,7 +63,7 @@ class BriefRankingShape(Struct, kw_only=True, omit_defaults=True):
     closed_at: Timestamp | None
     general: bool
     position: str
-    unities: list[ListedUnityShape]
+    unities: list[ListedUnity]
     hidden: bool = False
 
 
@@ -205,7 +194,7 @@ def render_ranking(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Lat
 
 def render_unity(view: BoardNow, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
-    return answer.body(encode(unity_shape(of.unity_id, unity)))
+    return answer.body(encode(listed_unity(of.unity_id, unity)))
 
 
 def render_brief(view: BoardNow, answer: Answer, of: OfRanking) -> bytes:
@@ -232,7 +221,7 @@ def _listed(brief: BriefRankingShape, competitors: Raw) -> ListedRankingShape:
 
 
 def _brief(
-    ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape], hidden: Container[RankingId]
+    ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnity], hidden: Container[RankingId]
 ) -> BriefRankingShape:
     return BriefRankingShape(
         id=ranking_id,
@@ -246,19 +235,8 @@ def _brief(
     )
 
 
-def _unities(ranking: Ranking) -> list[ListedUnityShape]:
-    return [unity_shape(unity_id, unity) for unity_id, unity in ranking.unities.items()]
-
-
-def unity_shape(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
-    return ListedUnityShape(
-        id=unity_id,
-        name=unity.name,
-        position=unity.number,
-        general=unity.number == 1,
-        sort=unity.sort.value,
-        **options_of(unity),
-    )
+def _unities(ranking: Ranking) -> list[ListedUnity]:
+    return [listed_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()]
 
 
 def _take(
@@ -271,7 +249,7 @@ def _take(
 
     def one(ranking_id: RankingId) -> Iterator[bytes]:
         held = pieces.held.ranking(ranking_id)
-        unities = [unity_shape(unity_id, unity) for unity_id, unity in held.unities.items()]
+        unities = [listed_unity(unity_id, unity) for unity_id, unity in held.unities.items()]
         shape = _brief(ranking_id, held.ranking, unities, hidden)
         if brief:
             yield encode(shape)
@@ -381,7 +359,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Add a unity to a ranking",
         operation_id="addUnity",
         command=AddUnity,
-        answer=Answer("unity", ListedUnityShape, "added"),
+        answer=Answer("unity", ListedUnity, "added"),
         render=render_unity,
         fields=(
             Field("name", NAME, "unique in the ranking", required=True),
@@ -396,7 +374,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Change the name or the sort of a unity, also of the main one; what is absent stays",
         operation_id="changeUnity",
         command=ChangeUnity,
-        answer=Answer("unity", ListedUnityShape),
+        answer=Answer("unity", ListedUnity),
         render=render_unity,
         fields=(
             Field("name", NAME, "unique in the ranking"),
