@@ -427,7 +427,14 @@ async def open_desk(
 ) -> AsyncIterator[Desk]:
     """A desk with its background tasks. On leaving, accepted commands are settled. Quotas bound its commands only
     `with_quotas`: the operator's commands on the command line have no bound."""
-    async with open_live_pool(database, bytes_max=live_bytes_max) as live_pool, background() as tasks:
+
+    async def expire_points(live: LiveTournament, now: datetime) -> None:
+        await desk.expire_points(live, now)
+
+    async with (
+        open_live_pool(database, bytes_max=live_bytes_max, expire_points=expire_points) as live_pool,
+        background() as tasks,
+    ):
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
         means = Means(
@@ -440,7 +447,6 @@ async def open_desk(
             refusals=Refusals(database),
         )
         desk = Desk(means)
-        live_pool.expire_points = desk.expire_points
         running += [tasks.create_task(one) for one in (desk.watch(), desk.watch_expiry(), desk.sweep_expiry())]
         if with_quotas:
             await desk.read_quotas()

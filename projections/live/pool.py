@@ -16,7 +16,7 @@ event loop. A new read that would wait too long is refused.
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -26,7 +26,6 @@ from typing import Final
 
 import structlog
 from asyncpg import Connection, PostgresError
-from msgspec import Struct
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, NODE_TASK, Database, unavailable
 from engine.domain.commands import NamedEvent
@@ -82,15 +81,8 @@ NOTED_SECONDS: Final = 5.0
 NOTED_MAX: Final = 1_000
 
 
-class _TimedHead(Struct, frozen=True):
-    """The head of a log in which points expire, and the time of the database. It equals no other head, because points
-    that are due by that time must expire first."""
-
-    head: Head
-    now: datetime
-
-
-_Ask = Callable[[Connection, list[TournamentId]], Awaitable[Mapping[TournamentId, Head | _TimedHead]]]
+ExpirePoints = Callable[[LiveTournament, datetime], Awaitable[None]]
+"""Expires the points of a live that are due by a time. Raises the errors of a command."""
 _Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
 """The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
 in."""
@@ -105,13 +97,15 @@ _ID: Final = attrgetter("tournament_id")
 class LivePool:
     """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that the pool or a
     docket lets continue. `bytes_max`: the estimated bytes of all lives; pinned ones and the last one used stay even
-    beyond it. `expire_points` expires the points of a live that are due by a time. `expiring`: the lives in which
-    points expire, each with a boundary before which nothing is due."""
+    beyond it. `expire_points`: what reads wait for where points are due; None: they do not wait. `expiring`: the lives
+    in which points expire, each with a boundary before which nothing is due."""
 
-    def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
+    def __init__(
+        self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int, expire_points: ExpirePoints | None
+    ) -> None:
         self.rounds = Rounds()
         self.expiring: dict[LiveTournament, datetime] = {}
-        self.expire_points: Callable[[LiveTournament, datetime], Awaitable[None]] | None = None
+        self._expire_points = expire_points
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
@@ -273,8 +267,8 @@ class LivePool:
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read also QueueFull, if
         it would wait too long.
         """
-        if read_at is not None and live in self._reads and (seconds := self._reads[live].late_seconds()):
-            raise QueueFull(seconds, self._reads[live].late_seconds)
+        if self._reads and read_at is not None and live in self._reads:
+            self._reads[live].refuse_late()
         if node is None:
             node = self._only
             if node is None:
@@ -320,22 +314,8 @@ class LivePool:
             reads.fail(ShuttingDown())
 
     def _look_at_time_of(self, live: LiveTournament) -> None:
-        if live.dropped:
-            return
-        self.expiring[live] = _EVER
-        for node in self._nodes.values():
-            node.ask = self.ask_with_time
-
-    async def ask_with_time(
-        self, connection: Connection, tournament_ids: list[TournamentId]
-    ) -> dict[TournamentId, Head | _TimedHead]:
-        """As `heads.current`; if points expire, with the time."""
-        found: dict[TournamentId, Head | _TimedHead] = {**await heads.current(connection, tournament_ids)}
-        now = await heads.now(connection)
-        for tournament_id, head in found.items():
-            if self._tournaments.get(tournament_id) in self.expiring and isinstance(head, Head):
-                found[tournament_id] = _TimedHead(head, now)
-        return found
+        if not live.dropped:
+            self.expiring[live] = _EVER
 
     def due(self, now: datetime) -> list[LiveTournament]:
         """The lives in which points may be due by `now`."""
@@ -347,27 +327,25 @@ class LivePool:
                     found.append(live)
         return found
 
-    async def _reach_expiring(self, live: LiveTournament, stood_at: Head, seen: _TimedHead, waiters: _Waiters) -> None:
-        """As `_reach`, for a live in which points expire: first expires the points that are due."""
+    async def _reach_expiring(
+        self, live: LiveTournament, stood_at: Head, head: Head, now: datetime, waiters: _Waiters
+    ) -> None:
+        """As `_reach`, for a live in which points expire: then expires the points that are due by `now`."""
         at_once, reads = waiters
         current: asyncio.Future[None] = self._loop.create_future()
-        await self._reach(live, stood_at, seen.head, ([*at_once, current], {}))
+        self._late.update(reads)
+        await self._reach(live, stood_at, head, ([*at_once, current], {}))
         try:
             await current
-            if reads and self.expire_points is not None and live.boundaries[1] <= seen.now:
-                await self.expire_points(live, seen.now)
+            if reads and self._expire_points is not None and live.boundaries[1] <= now:
+                await self._expire_points(live, now)
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(([], reads), error)
         else:
             self._release(live, ([], reads))
 
-    async def _reach(
-        self, live: LiveTournament, stood_at: Head, head: Head | _TimedHead | None, waiters: _Waiters
-    ) -> None:
+    async def _reach(self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: _Waiters) -> None:
         self._late.update(waiters[1])
-        if isinstance(head, _TimedHead):
-            await self._reach_expiring(live, stood_at, head, waiters)
-            return
         expired = live.expires
         try:
             with self._watched(live):
@@ -398,13 +376,14 @@ class LivePool:
         at_once, reads = waiters
         if at_once:
             _wake(at_once)
-        if live not in self._reads and len(reads) <= WOKEN_AT_ONCE:
+        if self._reads and live in self._reads:
+            self._reads[live].put(reads)
+        elif len(reads) <= WOKEN_AT_ONCE:
             _wake(reads)
-            return
-        if live not in self._reads:
-            self._reads[live] = _Reads()
-            self._tasks.create_task(self._wake_in_rounds(live, self._reads[live]))
-        self._reads[live].put(reads)
+        else:
+            self._reads[live] = queued = _Reads()
+            queued.put(reads)
+            self._tasks.create_task(self._wake_in_rounds(live, queued))
 
     async def _wake_in_rounds(self, live: LiveTournament, reads: "_Reads") -> None:
         while reads.some_wait:
@@ -607,10 +586,12 @@ async def in_time(read_at: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def open_live_pool(database: Database, *, bytes_max: int = MEMORY_BYTES) -> AsyncIterator[LivePool]:
+async def open_live_pool(
+    database: Database, *, bytes_max: int = MEMORY_BYTES, expire_points: ExpirePoints | None = None
+) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
-        pool = LivePool(database, tasks, bytes_max=bytes_max)
+        pool = LivePool(database, tasks, bytes_max=bytes_max, expire_points=expire_points)
         yield pool
         pool.close()
 
@@ -626,8 +607,8 @@ class _Node:
         self.waiting: dict[LiveTournament, _Waiters] = {}
         self.asked: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.ask: _Ask = pool.ask_with_time if pool.expiring else heads.current
         self._pool = pool
+        self._expiring = pool.expiring
         self._kept = database.kept()
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
 
@@ -638,20 +619,22 @@ class _Node:
                 if not self.waiting:
                     self.resting = loop.create_future()
                     await self.resting
-                self.asked, self.waiting = self.waiting, {}
-                await self._barrier(self.asked)
+                await self._barrier()
         finally:
             self._pool.close()
             for waiters in (*self.asked.values(), *self.waiting.values()):
                 _fail(waiters, ShuttingDown())
             await self._kept.close()
 
-    async def _barrier(self, waiting: dict[LiveTournament, _Waiters]) -> None:
+    async def _barrier(self) -> None:
+        waiting = self.asked = self.waiting
+        self.waiting = {}
         began_at = perf_counter()
         stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                found = await self.ask(connection, list(map(_ID, waiting)))
+                found = await heads.current(connection, list(map(_ID, waiting)))
+                now = await heads.now(connection) if self._expiring else None
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble
             if isinstance(trouble, DATABASE_TROUBLE):
@@ -666,7 +649,9 @@ class _Node:
             _observe_seconds(perf_counter() - began_at)
         for (live, waiters), before in zip(waiting.items(), stood_at, strict=True):
             head = found.get(live.tournament_id)
-            if head == before or (head is not None and head == live.head):
+            if now is not None and live in self._expiring and head is not None:
+                self._pool._tasks.create_task(self._pool._reach_expiring(live, before, head, now, waiters))
+            elif head == before or (head is not None and head == live.head):
                 self._pool._release(live, waiters)
             else:
                 self._pool._tasks.create_task(self._pool._reach(live, before, head, waiters))
@@ -711,6 +696,11 @@ class _Reads:
         if woken:
             self._pace.took(now - self._woken_at, woken)
             self._woken_at = now
+
+    def refuse_late(self) -> None:
+        """Raises QueueFull if another read would wait too long."""
+        if seconds := self.late_seconds():
+            raise QueueFull(seconds, self.late_seconds)
 
     def late_seconds(self) -> float:
         """How long another read would wait, in seconds, if that is too long; otherwise 0."""
