@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
+
+from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.explanation_text import criteria_text
@@ -16,19 +18,19 @@ from api.cli.lines import (
     TopLines,
     board_after,
     sequence_of,
-    view_of,
     window_of,
 )
 from api.cli.names import RankingText
 from api.cli.past import PastSequence, PastTime
 from api.cli.standings_text import columns_of_place, place, say_moment, text_or_none
+from api.cli.verbs import THE_RANKING, Done, several, verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.names import Names
 from api.interface.shapes import shaped
 from engine.domain.commands import DeclareClassification
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
-from engine.domain.terms import OPERATOR, RankingId
+from engine.domain.terms import RankingId
 from projections.answers.classification import Classification, ClassificationQuestion
 from projections.answers.criteria import criterion_text
 from projections.answers.lookup import ranking_of
@@ -36,6 +38,15 @@ from projections.answers.tables import TableQuestion
 from projections.answers.view import ask
 from projections.board.board import Board
 from projections.board.classification import in_force, value_notations
+
+CriterionTexts = Annotated[
+    str,
+    Parameter(
+        help="The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if "
+        "only the N best competitions count, by :among=tied if only points among the tied count, or by :first if the "
+        "competitor who reached that total first is ahead. Without any, the declaration is removed."
+    ),
+]
 
 
 async def show_classification(
@@ -63,10 +74,10 @@ async def show_classification(
     at_time
         As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        ranking_of(live.board, ranking_id)
+        ranking_of(view.live.board, ranking_id)
         question = ClassificationQuestion(
             ranking_id=ranking_id,
             tag=tag,
@@ -78,8 +89,8 @@ async def show_classification(
             since_on=since_on,
             **window_of(names, top, around),
         )
-        found = await ask(view_of(desk, live), question)
-        board = live.board if json else await board_after(desk, live, found.sequence)
+        found = await ask(view, question)
+        board = view.live.board if json else await board_after(desk, view.live, found.sequence)
     if json:
         printing.json(shaped(found))
         return
@@ -105,24 +116,21 @@ def _print(board: Board, question: TableQuestion, found: Classification) -> None
     printing.table([*columns_of_place(question), "competitor", *names, "decided by"], lines, title=ranking.name)
 
 
-async def declare_classification(
-    slug: Slug, ranking: RankingText, /, *criteria: str, json: Json = False, where: Where = HERE
-) -> None:
-    """
-    Parameters
-    ----------
-    criteria
-        The criteria, in the order in which they decide. Each is a unity's name or id, followed by :best=N if only the
-        N best competitions count, by :among=tied if only points among the tied count, or by :first if the competitor
-        who reached that total first is ahead. Without any, the declaration is removed.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        ranking_id = names.ranking(ranking)
-        chain = criteria_of(names, ranking_id, criteria)
-        receipt = await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=chain), actor=OPERATOR)
-        said = criteria_text(live.board.rankings[ranking_id], chain)
-    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is classified by {said}")
+def _classified(done: Done) -> str:
+    ranking_id, criteria = done.command.ranking_id, done.command.criteria
+    return f"ranking {ranking_id} is classified by {criteria_text(done.view.live.board.rankings[ranking_id], criteria)}"
+
+
+declare_classification = verb(
+    DeclareClassification,
+    THE_RANKING,
+    several(
+        "criteria",
+        CriterionTexts,
+        read=lambda reading, texts: criteria_of(reading.names, reading.fields["ranking_id"], texts),
+    ),
+    says=_classified,
+)
 
 
 _BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied)|(first))\Z")

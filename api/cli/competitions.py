@@ -3,17 +3,17 @@
 import json as stdlib_json
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.changes import changed
 from api.cli.files import read_text
 from api.cli.interruptions import interruptible
-from api.cli.names import CompetitionText, CompetitorTexts, RankingText
+from api.cli.names import CompetitorTexts, RankingText
 from api.cli.progress import progress
 from api.cli.times import begin
+from api.cli.verbs import THE_COMPETITION, Reading, option, positional, several, verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.competition_files import Reader, Scoring, read
 from api.imports.competition_imports import play_competitions
@@ -23,56 +23,101 @@ from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
-from engine.domain.terms import OPERATOR, SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from engine.domain.terms import OPERATOR, SCORE_PARTICIPANTS_MAX, CompetitionId
 from projections.answers.lookup import competitor_of
-from projections.answers.zones import with_days
 from projections.board.board import Board, Competition
 from projections.board.selection import CompetitionFilter
 
 StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+ResultText = Annotated[
+    str,
+    Parameter(
+        help="The score; with more than two participants, a JSON object of performances by id or name: "
+        '\'{"Ann": "1:02.3", "Bob": "1:03.0"}\'. Empty: there is none any more.'
+    ),
+]
 CompetitionsFile = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
 
 
-async def add_competition(
-    slug: Slug,
-    /,
-    *participants: CompetitorTexts,
-    group: int = 1,
-    started_at: StartedAt = None,
-    location: str | None = None,
-    result: str | None = None,
-    winner: str | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    group
-        Number of the group of competitions that it belongs to, such as a round.
-    started_at
-        When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Without it, now.
-    location
-        Where it takes place.
-    result
-        The score; with more than two participants, as `competition result` takes it.
-    winner
-        Id or name of the participant that won.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        competitors = names.competitors(participants)
-        command = AddCompetition(
-            competition_id=CompetitionId(await desk.new_id()),
-            group_id=group,
-            started_at=started_at,
-            location=location,
-            participants=competitors,
-            result=None if result is None else _result(names, result, competitors),
-            winner_id=None if winner is None else names.competitor(winner),
-        )
-        await desk.submit(live, with_days(live.board, command), actor=OPERATOR)
-    printing.made(str(command.competition_id), {"id": command.competition_id}, as_json=json)
+def _result(reading: Reading, text: str) -> Result:
+    """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
+    found = reading.view.live.board.competitions.get(reading.fields["competition_id"])
+    participants = reading.fields.get("participants", () if found is None else found.participants)
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return text
+    try:
+        pairs = stdlib_json.loads(text, object_pairs_hook=tuple)  # keeps a key that is there twice; an array is a list
+    except (ValueError, RecursionError):
+        pairs = None
+    if not isinstance(pairs, tuple) or not all(isinstance(performance, str) for _, performance in pairs):
+        raise _misread('must be a JSON object of performances by id or name: {"Ann": "1:02.3", "Bob": "1:03.0"}')
+    result = {reading.names.competitor(name): performance for name, performance in pairs}
+    if len(result) < len(pairs):
+        raise _misread("names a competitor more than once")
+    return result
+
+
+def _time(_reading: Reading, text: str) -> datetime:
+    try:
+        return begin_of_time(text)
+    except FieldMisread:
+        raise Unacceptable("The time cannot be read.", [Fault("started_at", f"must be {FORM_OF_TIMES}")]) from None
+
+
+def _misread(reason: str) -> Unacceptable:
+    return Unacceptable("The result cannot be read.", [Fault("result", reason)])
+
+
+_LOCATION: Final = option("location", about="Where it takes place.")
+_WINNER: Final = option("winner", "winner_id", about="Id or name of the participant that won.")
+_RESULT: Final = option(
+    "result",
+    about="The score; with more than two participants, as `competition result` takes it.",
+    read=_result,
+)
+
+add_competition = verb(
+    AddCompetition,
+    several("participants", CompetitorTexts),
+    option(
+        "group",
+        "group_id",
+        int,
+        default=1,
+        about="Number of the group of competitions that it belongs to, such as a round.",
+    ),
+    option(
+        "started_at",
+        kind=StartedAt,
+        about="When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Without it, now.",
+    ),
+    _LOCATION,
+    _RESULT,
+    _WINNER,
+    makes="competition_id",
+)
+change_competition = verb(
+    ChangeCompetition,
+    THE_COMPETITION,
+    option(
+        "started_at",
+        about="When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Empty: when it was added.",
+        read=_time,
+    ),
+    _LOCATION,
+    _RESULT,
+    _WINNER,
+)
+record_result = verb(
+    ChangeCompetition,
+    THE_COMPETITION,
+    positional("result", ResultText, read=_result),
+    option(
+        "winner",
+        "winner_id",
+        about="Id or name of the participant that won. Empty: none did. Without it, the winner stays.",
+    ),
+)
 
 
 async def import_competitions(
@@ -137,14 +182,14 @@ async def import_competitions(
     given = {name: value for name, value in options.items() if value is not None}
     scoring = Scoring(**((TEMPLATES[like].scoring if like else {}) | given))
     with interruptible("imported anything") as listen:
-        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-            ranking_id = Names(live.board).ranking(ranking)
+        async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+            ranking_id = Names(view.live.board).ranking(ranking)
             columns, lines = read(read_text(file))
-            reader = Reader(live.board, ranking_id, columns, scoring)
+            reader = Reader(view.live.board, ranking_id, columns, scoring)
             stop = listen()
             with progress("importing") as advance:
                 imported = await play_competitions(
-                    desk, live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=advance
+                    desk, view.live, ranking_id, reader, lines, actor=OPERATOR, stop=stop, progress=advance
                 )
     if json:
         printing.json(imported)
@@ -177,8 +222,8 @@ async def list_competitions(
     has_result
         Only those with a result, or only those without.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        board = live.board
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        board = view.live.board
         competitor_id = None if competitor is None else Names(board).competitor(competitor)
         if competitor_id is not None:
             competitor_of(board, competitor_id)
@@ -186,68 +231,6 @@ async def list_competitions(
         rows = [_row(board, i, c) for i, c in board.competitions.items() if wanted.lets_through(c)]
     columns = ("id", "group_id", "started_at", "location", "participants", "result", "winner", "voided_at")
     printing.rows(rows, columns, as_json=json)
-
-
-async def change_competition(
-    slug: Slug,
-    competition: CompetitionText,
-    /,
-    *,
-    started_at: str | None = None,
-    location: str | None = None,
-    result: str | None = None,
-    winner: str | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    started_at
-        When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Empty: when it was added.
-    location
-        Where it takes place.
-    result
-        The score; with more than two participants, as `competition result` takes it.
-    winner
-        Id or name of the participant that won.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
-        competition_id = names.competition(competition)
-        found = live.board.competitions.get(competition_id)
-        participants = found.participants if found else ()
-        command = ChangeCompetition(
-            competition_id=competition_id,
-            started_at=changed(started_at, _time),
-            location=changed(location, str),
-            result=changed(result, lambda text: _result(names, text, participants)),
-            winner_id=changed(winner, names.competitor),
-        )
-        receipt = await desk.submit(live, with_days(live.board, command), actor=OPERATOR)
-    printing.recorded(receipt.sequence, as_json=json)
-
-
-async def record_result(
-    slug: Slug,
-    competition: CompetitionText,
-    result: str,
-    /,
-    *,
-    winner: str | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    result
-        The score; with more than two participants, a JSON object of performances by id or name:
-        '{"Ann": "1:02.3", "Bob": "1:03.0"}'. Empty: there is none any more.
-    winner
-        Id or name of the participant that won. Empty: none did. Without it, the winner stays.
-    """
-    await change_competition(slug, competition, result=result, winner=winner, json=json, where=where)
 
 
 def _row(board: Board, competition_id: CompetitionId, competition: Competition) -> dict[str, object]:
@@ -261,30 +244,3 @@ def _row(board: Board, competition_id: CompetitionId, competition: Competition) 
         "winner": competition.winner_id,
         "voided_at": competition.voided_at,
     }
-
-
-def _result(names: Names, text: str, participants: tuple[CompetitorId, ...]) -> Result:
-    """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
-    if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return text
-    try:
-        pairs = stdlib_json.loads(text, object_pairs_hook=tuple)  # keeps a key that is there twice; an array is a list
-    except (ValueError, RecursionError):
-        pairs = None
-    if not isinstance(pairs, tuple) or not all(isinstance(performance, str) for _, performance in pairs):
-        raise _misread('must be a JSON object of performances by id or name: {"Ann": "1:02.3", "Bob": "1:03.0"}')
-    result = {names.competitor(name): performance for name, performance in pairs}
-    if len(result) < len(pairs):
-        raise _misread("names a competitor more than once")
-    return result
-
-
-def _time(text: str) -> datetime:
-    try:
-        return begin_of_time(text)
-    except FieldMisread:
-        raise Unacceptable("The time cannot be read.", [Fault("started_at", f"must be {FORM_OF_TIMES}")]) from None
-
-
-def _misread(reason: str) -> Unacceptable:
-    return Unacceptable("The result cannot be read.", [Fault("result", reason)])

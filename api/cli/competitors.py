@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
-from msgspec import UNSET
 
 from api.cli import printing
-from api.cli.changes import changed, record
 from api.cli.imports import register_competitors
 from api.cli.interruptions import interruptible
 from api.cli.names import CompetitorText
+from api.cli.previews import DryRun
 from api.cli.progress import progress
-from api.cli.void import DryRun
+from api.cli.verbs import THE_COMPETITOR, Argument, option, positional, verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
@@ -38,79 +37,31 @@ CompetitorsFile = Annotated[
 ]
 
 
-async def add_competitor(
-    slug: Slug,
-    name: str,
-    /,
-    *,
-    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
-    color: str | None = None,
-    parent: str | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    tag
-        A tag; may be given several times.
-    color
-        Six hexadecimal digits, without #.
-    parent
-        Id or name of the competitor above this one in the hierarchy.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        competitor_id = CompetitorId(await desk.new_id())
-        await desk.submit(
-            live,
-            RegisterCompetitor(
-                competitor_id=competitor_id,
-                name=name,
-                tags=tuple(tag or ()),
-                color=color,
-                parent_id=None if parent is None else Names(live.board).competitor(parent),
-            ),
-            actor=OPERATOR,
-        )
-    printing.made(str(competitor_id), {"id": competitor_id, "name": name.strip()}, as_json=json)
+_COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
+_PARENT: Final = option("parent", "parent_id", about="Id or name of the competitor above this one in the hierarchy.")
 
 
-async def change_competitor(
-    slug: Slug,
-    competitor: CompetitorText,
-    /,
-    *,
-    name: str | None = None,
-    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
-    color: str | None = None,
-    parent: str | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    name
-        Its new name.
-    tag
-        A tag; may be given several times. They replace all earlier tags.
-    color
-        Six hexadecimal digits, without #.
-    parent
-        Id or name of the competitor above this one in the hierarchy.
-    """
-    await record(
-        slug,
-        where,
-        lambda names: ChangeCompetitor(
-            competitor_id=names.competitor(competitor),
-            name=UNSET if name is None else name,
-            tags=UNSET if tag is None else None if tag == [""] else tuple(tag),
-            color=changed(color, str),
-            parent_id=changed(parent, names.competitor),
-        ),
-        json=json,
-    )
+def _tag(about: str) -> Argument:
+    return option("tag", "tags", Annotated[list[str] | None, Parameter(negative="")], about=about)
+
+
+add_competitor = verb(
+    RegisterCompetitor,
+    positional("name", str),
+    _tag("A tag; may be given several times."),
+    _COLOR,
+    _PARENT,
+    makes="competitor_id",
+    shows=("name",),
+)
+change_competitor = verb(
+    ChangeCompetitor,
+    THE_COMPETITOR,
+    option("name", about="Its new name."),
+    _tag("A tag; may be given several times. They replace all earlier tags."),
+    _COLOR,
+    _PARENT,
+)
 
 
 async def erase_competitor(
@@ -124,15 +75,15 @@ async def erase_competitor(
 ) -> None:
     async with desk_at(where) as desk:
         try:
-            async with tournament_at(desk, slug) as live:
-                competitor_id = Names(live.board).competitor(competitor)
+            async with tournament_at(desk, slug) as view:
+                competitor_id = Names(view.live.board).competitor(competitor)
                 command = EraseCompetitor(competitor_id=competitor_id)
-                decide(live.board, command)
-                kept = rankings_keeping(live.board, competitor_id)
+                decide(view.live.board, command)
+                kept = rankings_keeping(view.live.board, competitor_id)
                 mentions = await searches.mentions(
-                    Past(desk.database), live.tournament_id, competitor_id, live.head.sequence
+                    Past(desk.database), view.live.tournament_id, competitor_id, view.live.head.sequence
                 )
-                sequence = None if dry_run else (await desk.submit(live, command, actor=OPERATOR)).sequence
+                sequence = None if dry_run else (await desk.submit(view.live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
             if dry_run or (number := parse_id(competitor)) is None:
                 raise
@@ -168,14 +119,14 @@ async def export_competitor(
     output
         File to write to instead of standard output.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        competitor_id = Names(live.board).competitor(competitor)
-        span = Span(Sequence(1), live.head.sequence)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        competitor_id = Names(view.live.board).competitor(competitor)
+        span = Span(Sequence(1), view.live.head.sequence)
         with written_to(output) as write:
-            write(f'{{"competitor":{_text(await competitor_json(live, competitor_id))},"standings":[')
+            write(f'{{"competitor":{_text(await competitor_json(view.live, competitor_id))},"standings":[')
             question, comma = CompetitorStandingsQuestion(competitor_id), ""
             while True:
-                shown = await find_competitor_standings(live, TimeSlices(), question)
+                shown = await find_competitor_standings(view.live, TimeSlices(), question)
                 comma = _write_items(write, comma, shown.ranking)
                 if shown.next is None:
                     break
@@ -183,7 +134,9 @@ async def export_competitor(
             write('],"events":[')
             comma = ""
             with progress("reading", total=span.last, data_there=output is None) as advance:
-                touches = searches.touches(Past(desk.database), live.board, live.tournament_id, competitor_id, span)
+                touches = searches.touches(
+                    Past(desk.database), view.live.board, view.live.tournament_id, competitor_id, span
+                )
                 async for reached, found in touches:
                     comma = _write_items(write, comma, map(exported, found))
                     advance(reached)
@@ -204,10 +157,10 @@ def _text(value: object) -> str:
 
 async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:
     with interruptible("registered anybody") as listen:
-        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        async with desk_at(where) as desk, tournament_at(desk, slug) as view:
             stop = listen()
             with progress("importing") as advance:
-                imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
+                imported = await register_competitors(desk, view.live, file, stop=stop, progress=advance)
     if json:
         printing.json(imported)
     else:
@@ -215,10 +168,10 @@ async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json
 
 
 async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         rows: list[dict[str, object]] = [
             {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
-            for i, c in live.board.competitors.items()
+            for i, c in view.live.board.competitors.items()
         ]
     printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.void import DryRun
+from api.cli.previews import DryRun
 from api.cli.where import HERE, Json, Where, database_at
 from engine.domain.errors import Unacceptable, Unreadable
 from projections.verification import erasures, witness

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.lines import AroundText, TopLines, view_of, window_of
+from api.cli.lines import AroundText, TopLines, window_of
 from api.cli.names import RankingText, UnityText
 from api.cli.times import end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
@@ -37,8 +37,8 @@ async def expiring(
     until
         Up to this day or time.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
         question = ExpiringQuestion(
             ranking_id=ranking_id,
@@ -46,11 +46,11 @@ async def expiring(
             unity_id=names.unity_or_main(ranking_id, unity),
             **window_of(names, top, around),
         )
-        found = await ask(view_of(desk, live), question)
+        found = await ask(view, question)
     if json:
         printing.json(shaped(found))
     else:
-        _print(live.board, ranking_id, found)
+        _print(view.live.board, ranking_id, found)
 
 
 def _print(board: Board, ranking_id: RankingId, found: Expiring) -> None:

@@ -22,7 +22,7 @@ from engine.domain.times import timestamp
 from engine.log import undecoded
 from engine.log.heads import Head
 from projections.answers.lookup import ranking_of
-from projections.live.tournament import LiveTournament
+from projections.answers.view import View
 
 _SPEED: Final = Number(gt=0, lte=SPEED_MAX)
 Speed = Annotated[float | None, Parameter(validator=_SPEED)]
@@ -53,23 +53,23 @@ async def follow(
     json
         Print each event as the stream has it over HTTP, one JSON object a line.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         wanted = Wanted()
         if ranking is not None:
-            ranking_id = Names(live.board).ranking(ranking)
-            ranking_of(live.board, ranking_id)
+            ranking_id = Names(view.live.board).ranking(ranking)
+            ranking_of(view.live.board, ranking_id)
             wanted = Wanted(ranking_id)
         last = None if until is None else Sequence(until)
-        async for frame in _frames(desk, live, await _start(desk, live, after), Pace(speed), last):
+        async for frame in _frames(desk, view, await _start(desk, view, after), Pace(speed), last):
             if wanted.lets_through(frame):
                 printing.write(frame.sent_as(StreamFormat.NDJSON).decode() if json else _line(frame))
 
 
-async def _start(desk: Desk, live: LiveTournament, after: str | None) -> Head:
+async def _start(desk: Desk, view: View, after: str | None) -> Head:
     start = None if after is None else parse_start(after)
     if after is not None and start is None:
         raise Unacceptable('--after takes the id of an event, a sequence, or "head".')
-    first = await first_after(desk.database, live, start, live.head.sequence)
+    first = await first_after(desk.database, view.live, start, view.live.head.sequence)
     if first is None:
         raise Conflict(
             "The log is not the one that this id is of, or means something else now; follow it without --after."
@@ -77,16 +77,14 @@ async def _start(desk: Desk, live: LiveTournament, after: str | None) -> Head:
     return first
 
 
-async def _frames(
-    desk: Desk, live: LiveTournament, after: Head, pace: Pace, last: Sequence | None
-) -> AsyncIterator[Frame]:
+async def _frames(desk: Desk, view: View, after: Head, pace: Pace, last: Sequence | None) -> AsyncIterator[Frame]:
     """The events that follow, as they are committed, up to `last`. Raises as `LivePool.make_current`, and LogForked."""
     clock = asyncio.get_running_loop().time
     while True:
-        while after.sequence < live.head.sequence:
+        while after.sequence < view.live.head.sequence:
             async with desk.database.connection() as connection:
-                span = undecoded.EventSpan(after, live.head.sequence, live.head)
-                events = await undecoded.stored(connection, live.tournament_id, span)
+                span = undecoded.EventSpan(after, view.live.head.sequence, view.live.head)
+                events = await undecoded.stored(connection, view.live.tournament_id, span)
             for stored in events:
                 if (seconds := pace.pause_before(stored.recorded_at, clock())) > 0:
                     await asyncio.sleep(seconds)
@@ -97,7 +95,7 @@ async def _frames(
         if last is not None and after.sequence >= last:
             return
         await asyncio.sleep(NEWS_SECONDS)
-        await desk.live_pool.make_current(live)
+        await desk.live_pool.make_current(view.live)
 
 
 def _line(frame: Frame) -> str:

@@ -7,8 +7,8 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.interruptions import interruptible
+from api.cli.previews import DryRun, show_comparison
 from api.cli.progress import progress
-from api.cli.void import DryRun, show_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.undoing import plan_undoing, undo_import
 from api.interface.resources.voiding import compared, foreseen_comparisons
@@ -19,8 +19,8 @@ from projections.past.past import Past
 
 
 async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live, desk.database.connection() as connection:
-        runs = await import_runs.runs(connection, live.tournament_id)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view, desk.database.connection() as connection:
+        runs = await import_runs.runs(connection, view.live.tournament_id)
     rows: list[dict[str, object]] = [
         {
             "name": run.name,
@@ -45,16 +45,16 @@ async def undo(
     where: Where = HERE,
 ) -> None:
     with interruptible("undid anything") as listen:
-        async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-            planned = await plan_undoing(desk, live, name)
+        async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+            planned = await plan_undoing(desk, view.live, name)
             if dry_run:
-                read = partial(folds.competition_sums, Past(desk.database), live.tournament_id)
-                comparisons = await foreseen_comparisons(live, planned.events, read)
-                show_comparison(live.board, compared(live.board, comparisons), json=json)
+                read = partial(folds.competition_sums, Past(desk.database), view.live.tournament_id)
+                comparisons = await foreseen_comparisons(view.live, planned.events, read)
+                show_comparison(view, compared(view.live.board, comparisons), json=json)
                 return
             stop = listen()
             with progress("undoing") as advance:
-                await undo_import(desk, live, planned, actor=OPERATOR, stop=stop, progress=advance)
+                await undo_import(desk, view.live, planned, actor=OPERATOR, stop=stop, progress=advance)
     if json:
         printing.json({"voided": planned.voided, "kept": planned.kept, "points": planned.points})
         return

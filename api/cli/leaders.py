@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from api.cli import printing
-from api.cli.lines import sequence_of, view_of
+from api.cli.lines import sequence_of
 from api.cli.names import RankingText, UnityText
 from api.cli.past import PastSequence, PastTime, Until
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
@@ -43,10 +43,9 @@ async def leaders(
     at_time
         As known at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        view = view_of(desk, live)
         question = LeadersQuestion(
             ranking_id=ranking_id,
             unity_id=names.unity_or_main(ranking_id, unity),

@@ -16,7 +16,6 @@ from api.interface.resources.standings import PastRankingShape, answer_standings
 from engine.domain.terms import ENROLLED_MAX, Sequence
 from engine.process.time_slices import TimeSlices
 from projections.answers.tables import TableQuestion
-from projections.answers.view import View
 from projections.answers.zones import with_days
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
@@ -97,10 +96,6 @@ def window_of(names: Names, top: int | None, around: str | None) -> dict[str, An
 
 def sequence_of(number: int | None) -> Sequence | None:
     return None if number is None else Sequence(number)
-
-
-def view_of(desk: Desk, live: LiveTournament) -> View:
-    return View(live, Past(desk.database), TimeSlices())
 
 
 async def standings_of(desk: Desk, live: LiveTournament, question: TableQuestion) -> PastRankingShape:

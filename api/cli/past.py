@@ -25,7 +25,6 @@ from api.cli.lines import (
     board_after,
     sequence_of,
     standings_of,
-    view_of,
     window_of,
 )
 from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
@@ -98,10 +97,10 @@ async def standings(
     at_time
         As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        ranking_of(live.board, ranking_id)
+        ranking_of(view.live.board, ranking_id)
         is_window = (unity, tag, top, around) != (None, None, None, None)
         question = TableQuestion(
             ranking_id=ranking_id,
@@ -115,12 +114,12 @@ async def standings(
             since_on=since_on,
             **(window_of(names, top, around) if is_window else {}),
         )
-        shown = await standings_of(desk, live, question)
+        shown = await standings_of(desk, view.live, question)
     if json:
         printing.json(shown)
         return
     say_moment(question, shown)
-    print_standings(live.board, shown, question)
+    print_standings(view.live.board, shown, question)
 
 
 async def form(
@@ -148,8 +147,8 @@ async def form(
     at_time
         As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
         question = FormQuestion(
             ranking_id=ranking_id,
@@ -160,9 +159,8 @@ async def form(
             on=on,
             **window_of(names, top, around),
         )
-        view = view_of(desk, live)
         found = await ask(view, question)
-        board = live.board if json else await board_after(desk, live, found.sequence)
+        board = view.live.board if json else await board_after(desk, view.live, found.sequence)
     if json:
         printing.json(shaped(found))
         return
@@ -224,34 +222,34 @@ async def history(
     output
         File to write to instead of standard output.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        ranking_of(live.board, ranking_id)
+        ranking_of(view.live.board, ranking_id)
         asked = Filter(
             unity_id=None if unity is None else names.unity(ranking_id, unity),
             competitor_id=None if competitor is None else names.competitor(competitor),
             competition_id=None if competition is None else names.competition(competition),
             actor=None if actor is None else ActorId(actor),
         )
-        refuse_unknown(live.board, ranking_id, asked)
+        refuse_unknown(view.live.board, ranking_id, asked)
         bounds = Range(
             first=None if from_sequence is None else Sequence(from_sequence),
             last=None if to_sequence is None else Sequence(to_sequence),
             since=from_time,
             until=to_time,
         )
-        bounds = with_days(live.board, bounds)
-        past, head = Past(desk.database), live.head.sequence
-        span = await moments.span(past, live.tournament_id, head, bounds)
-        text = history_text("ndjson" if json else format, live.board, ranking_id, head)
+        bounds = with_days(view.live.board, bounds)
+        past, head = Past(desk.database), view.live.head.sequence
+        span = await moments.span(past, view.live.tournament_id, head, bounds)
+        text = history_text("ndjson" if json else format, view.live.board, ranking_id, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
             progress("reading", total=total, data_there=on_terminal) as advance,
         ):
             write(text.header)
-            async for reached, lines in pages.lines(past, live.tournament_id, ranking_id, span, asked):
+            async for reached, lines in pages.lines(past, view.live.tournament_id, ranking_id, span, asked):
                 if lines:
                     write(text.rows(lines))
                 advance(reached - span.first + 1)
@@ -280,12 +278,12 @@ async def explain(
     to
         End after the event with this sequence. Without it, after the last.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names, head = Names(live.board), live.head.sequence
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names, head = Names(view.live.board), view.live.head.sequence
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
         competitor_id = names.competitor(competitor)
-        refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
+        refuse_unknown(view.live.board, ranking_id, Filter(competitor_id=competitor_id))
         last = head if to is None else Sequence(to)
         if from_ > last:
             raise NotFound(
@@ -293,7 +291,6 @@ async def explain(
             )
         if on is not None and from_:
             raise Unacceptable("With --on, steps are in order of time; leave out --from.")
-        view = view_of(desk, live)
         explanation = await ask(
             view,
             ExplainQuestion(
@@ -315,14 +312,14 @@ async def explain(
                 on=on,
                 **window_of(names, top, around),
             )
-            shown = await standings_of(desk, live, at_end)
+            shown = await standings_of(desk, view.live, at_end)
             others = {line.competitor_id for line in shown.unities[0].competitors_ranking}
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
         printing.json(shaped(explanation))
     else:
-        text = ExplanationText(live.board, ranking_id, unity_id, competitor_id)
+        text = ExplanationText(view.live.board, ranking_id, unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))
 
 
@@ -350,32 +347,34 @@ async def chart(
         charts = importlib.import_module("api.cli.charts")
     except ModuleNotFoundError as error:
         raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        names = Names(live.board)
+    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
+        names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
-        drawn = ranking_of(live.board, ranking_id)
+        drawn = ranking_of(view.live.board, ranking_id)
         title, notation = f"{drawn.name}: {drawn.unities[unity_id].name}", drawn.unities[unity_id].notation
         window = window_of(names, top or CHART_LINES_MAX, around)
         question = TableQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
-        shown = await standings_of(desk, live, question)
+        shown = await standings_of(desk, view.live, question)
         only = [CompetitorId(line.competitor_id) for line in shown.unities[0].competitors_ranking]
         if len(only) < len(drawn.participants):
             which = f"the first {len(only)}" if around is None else f"{len(only)}"
             title += f" ({which} of {len(drawn.participants):,})"
-        head, past = live.head.sequence, Past(desk.database)
-        by_date = await folds.series_by_date(past, live.tournament_id, ranking_id, unity_id, head, only)
+        head, past = view.live.head.sequence, Past(desk.database)
+        by_date = await folds.series_by_date(past, view.live.tournament_id, ranking_id, unity_id, head, only)
         points = by_date or []
         if by_date is None:
             with progress("reading", total=head) as advance:
-                async for reached, series in folds.series(past, live.tournament_id, ranking_id, unity_id, head, only):
+                async for reached, series in folds.series(
+                    past, view.live.tournament_id, ranking_id, unity_id, head, only
+                ):
                     points = series.points if reached == head else []
                     advance(reached)
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
-    zone = zone_of(live.board.publication.presentation.zone)
+    zone = zone_of(view.live.board.publication.presentation.zone)
     try:
-        charts.draw(title, points, live.board.competitors, notation, zone, output)
+        charts.draw(title, points, view.live.board.competitors, notation, zone, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
     facts = {"file": str(output), "competitors": len(points[-1].lines)}

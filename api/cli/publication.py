@@ -1,14 +1,14 @@
 """Commands about what the public sees of a tournament."""
 
-from typing import Annotated, Final, Literal
+from functools import partial
+from typing import Annotated, Final
 
 from cyclopts import ArgumentCollection, Group, Parameter
 from cyclopts.validators import Number
 
-from api.cli import printing
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.verbs import Done, option, verb
 from engine.domain.commands import ChangePublication
-from engine.domain.terms import OPERATOR, Sequence
+from engine.domain.terms import Sequence
 
 
 def _one_of_them(given: ArgumentCollection) -> None:
@@ -18,60 +18,45 @@ def _one_of_them(given: ArgumentCollection) -> None:
 
 
 _UP_TO: Final = Group("Up to", validator=_one_of_them)
-_EventNumber = Annotated[int | None, Parameter(validator=Number(gte=1))]
+_Step = Annotated[bool, Parameter(group=_UP_TO, negative="")]
 
 
-async def publish_tournament(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
-    await _change(ChangePublication(published=True), slug, json=json, where=where)
+def _public_end(done: Done) -> Sequence | None:
+    return done.view.live.board.publication.public_end(done.view.live.head.sequence)
 
 
-async def unpublish_tournament(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
-    await _change(ChangePublication(published=False), slug, json=json, where=where)
+def _seen(done: Done) -> str:
+    public_end = _public_end(done)
+    if public_end is None:
+        return "the public sees nothing of it"
+    return f"the public sees it up to event {public_end}; its board is at /board/{done.slug}"
 
 
-async def freeze(slug: Slug, /, *, at: _EventNumber = None, json: Json = False, where: Where = HERE) -> None:
-    """
-    Parameters
-    ----------
-    at
-        Hold it after the event with this sequence. Only what the public has not seen yet can be held back.
-    """
-    await _change(ChangePublication(freeze="now" if at is None else Sequence(at)), slug, json=json, where=where)
+def _revealed(to: Sequence | None = None, **given: bool) -> ChangePublication:
+    return ChangePublication(reveal=to or ("next" if given["next"] else "all"))
 
 
-async def reveal(
-    slug: Slug,
-    /,
-    *,
-    to: Annotated[int | None, Parameter(group=_UP_TO, validator=Number(gte=1))] = None,
-    next: Annotated[bool, Parameter(group=_UP_TO, negative="")] = False,  # noqa: A002 - as the option is named
-    all: Annotated[bool, Parameter(group=_UP_TO, negative="")] = False,  # noqa: A002
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    to
-        Up to the event with this sequence.
-    next
-        Through the points of the next competition that gave any.
-    all
-        Everything, and new events at once: nothing is held back any longer.
-    """
-    step: Sequence | Literal["next", "all"] | None = None if to is None else Sequence(to)
-    if next or all:
-        step = "next" if next else "all"
-    await _change(ChangePublication(reveal=step), slug, json=json, where=where)
-
-
-async def _change(command: ChangePublication, slug: str, *, json: bool, where: Where) -> None:
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        receipt = await desk.submit(live, command, actor=OPERATOR)
-        public_end = live.board.publication.public_end(live.head.sequence)
-    if json:
-        printing.json({"sequence": receipt.sequence, "public_end": public_end})
-    elif public_end is None:
-        printing.say("the public sees nothing of it")
-    else:
-        printing.say(f"the public sees it up to event {public_end}; its board is at /board/{slug}")
+_change: Final = partial(verb, ChangePublication, says=_seen, facts=lambda done: {"public_end": _public_end(done)})
+publish_tournament = _change(fixed={"published": True})
+unpublish_tournament = _change(fixed={"published": False})
+freeze = _change(
+    option(
+        "at",
+        "freeze",
+        Annotated[int | None, Parameter(validator=Number(gte=1))],
+        about="Hold it after the event with this sequence. Only what the public has not seen yet can be held back.",
+    ),
+    fixed={"freeze": "now"},
+)
+reveal = _change(
+    option(
+        "to",
+        kind=Annotated[int | None, Parameter(group=_UP_TO, validator=Number(gte=1))],
+        about="Up to the event with this sequence.",
+    ),
+    option("next", kind=_Step, default=False, about="Through the points of the next competition that gave any."),
+    option(
+        "all", kind=_Step, default=False, about="Everything, and new events at once: nothing is held back any longer."
+    ),
+    make=_revealed,
+)

@@ -2,18 +2,16 @@
 
 from base64 import b64encode
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
-from msgspec import UNSET, UnsetType
 
 from api.cli import printing
-from api.cli.changes import record
 from api.cli.files import read_bytes
-from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
+from api.cli.verbs import Done, option, positional, verb
+from api.cli.where import HERE, Json, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk import opening
 from api.desk.desk import Desk
-from api.interface.direction import isolated
 from api.web.accent import accents
 from engine.domain.commands import ChangePresentation, RenameTournament
 from engine.domain.errors import Fault, Unacceptable
@@ -29,12 +27,12 @@ Zone = Annotated[
 
 
 async def create_tournament(name: str, /, *, zone: Zone = None, json: Json = False, where: Where = HERE) -> None:
-    command = ChangePresentation(zone=_or_unset(_zone(zone)))
+    zone = zone and _zone(zone)
     async with desk_at(where, creates=True) as desk:
         registered = await open_tournament(desk, name)
         if zone:
-            async with tournament_at(desk, registered.slug) as live:
-                await desk.submit(live, command, actor=OPERATOR)
+            async with tournament_at(desk, registered.slug) as view:
+                await desk.submit(view.live, ChangePresentation(zone=zone), actor=OPERATOR)
     facts = {"id": registered.tournament_id, "name": registered.name, "slug": registered.slug}
     printing.made(registered.slug, facts, as_json=json)
 
@@ -48,80 +46,61 @@ async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
     printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
 
 
-async def rename_tournament(
-    slug: Slug,
-    name: Annotated[str, Parameter(help="The new name.")],
-    /,
-    *,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    await record(
-        slug,
-        where,
-        lambda _names: RenameTournament(name=name),
-        json=json,
-        sentence=lambda _command: f"tournament {slug} is named {isolated(name.strip())}",
-    )
-
-
-async def present_tournament(
-    slug: Slug,
-    /,
-    *,
-    zone: Zone = None,
-    language: str | None = None,
-    accent: str | None = None,
-    logo: str | None = None,
-    listed: bool | None = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    language
-        Language of its board: en, de, fr or es. Without one, that of the reader.
-    accent
-        Colour of its board, as RRGGBB. Pages make it lighter or darker where it could not be read.
-    logo
-        A PNG file of at most 12 KiB, 1,024 pixels wide and high, 8 bits a colour.
-    listed
-        Whether the first page of the service leads to its board while it is published.
-    """
-    command = ChangePresentation(
-        zone=_or_unset(_zone(zone)),
-        language=_or_unset(language),
-        accent=_or_unset(accent),
-        logo=_or_unset(None if logo is None else _logo(logo)),
-        listed=UNSET if listed is None else listed,
-    )
-    if command == ChangePresentation():
+def _changed_presentation(**given: Any) -> ChangePresentation:
+    """Raises Unacceptable if nothing is to change."""
+    if not given:
         raise Unacceptable("Say what to change: --zone, --language, --accent, --logo or --listed.")
-    sentence = f"the presentation of {slug} is changed"
-    await record(slug, where, lambda _names: command, json=json, sentence=lambda _command: sentence)
-    if accent and not json:
-        light, dark = accents(accent.lower())
-        printing.say(
-            f"its colour is drawn as {light} on light pages and as {dark} on dark ones, so that it can be read"
-        )
+    return ChangePresentation(**given)
 
 
-def _or_unset(text: str | None) -> str | None | UnsetType:
-    """None: nothing was said; an empty text empties."""
-    return UNSET if text is None else text or None
+def _presented(done: Done) -> str:
+    sentence = f"the presentation of {done.slug} is changed"
+    if not done.command.accent:
+        return sentence
+    light, dark = accents(done.command.accent.lower())
+    return (
+        f"{sentence}\nits colour is drawn as {light} on light pages and as {dark} on dark ones, so that it can be read"
+    )
 
 
-def _zone(name: str | None) -> str | None:
+rename_tournament = verb(
+    RenameTournament,
+    positional("name", Annotated[str, Parameter(help="The new name.")]),
+    says="tournament {slug} is named {name}",
+)
+present_tournament = verb(
+    ChangePresentation,
+    option("zone", kind=Zone, read=lambda _reading, name: _zone(name)),
+    option("language", about="Language of its board: en, de, fr or es. Without one, that of the reader."),
+    option(
+        "accent",
+        about="Colour of its board, as RRGGBB. Pages make it lighter or darker where it could not be read.",
+    ),
+    option(
+        "logo",
+        about="A PNG file of at most 12 KiB, 1,024 pixels wide and high, 8 bits a colour.",
+        read=lambda _reading, path: _logo(path),
+    ),
+    option(
+        "listed",
+        kind=bool | None,
+        about="Whether the first page of the service leads to its board while it is published.",
+    ),
+    make=_changed_presentation,
+    says=_presented,
+)
+
+
+def _zone(name: str) -> str:
     """Raises Unacceptable if there is no such zone."""
-    if name and (fault := unknown_zone(name)) is not None:
+    if (fault := unknown_zone(name)) is not None:
         raise Unacceptable("There is no such time zone.", [Fault("zone", fault)])
     return name
 
 
 def _logo(path: str) -> str:
     """The file in base64. Raises Unreadable."""
-    return b64encode(read_bytes(Path(path), LOGO_BYTES_MAX + 1)).decode() if path else ""
+    return b64encode(read_bytes(Path(path), LOGO_BYTES_MAX + 1)).decode()
 
 
 async def open_tournament(desk: Desk, name: str) -> registry.RegistryEntry:

@@ -24,7 +24,7 @@ from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unav
 from engine.domain.errors import NotFound, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
 from engine.log import registry
-from projections.live.tournament import LiveTournament
+from projections.answers.view import View, view_of
 
 
 @Parameter(name="*")
@@ -105,11 +105,11 @@ async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]
 
 
 @asynccontextmanager
-async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[LiveTournament]:
+async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[View]:
     """Yields the tournament as it is now. Raises NotFound."""
     async with desk.live_pool.pinned(await known(desk.database, slug)) as live:
         await desk.live_pool.make_current(live, read_at=monotonic())
-        yield live
+        yield view_of(desk.database, live)
 
 
 async def find(database: Database, slug: str) -> TournamentId | None:

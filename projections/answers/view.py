@@ -11,6 +11,7 @@ from typing import Generic, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
+from engine.database.pool import Database
 from engine.domain.errors import NotFound, Overtaken
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log.heads import Head
@@ -124,6 +125,11 @@ class View(Struct):
         """Raises the NotFound of a ranking that does not exist."""
         if ranking_id in self.hidden:
             raise NotFound.of("ranking", ranking_id)
+
+
+def view_of(database: Database, live: LiveTournament) -> View:
+    """The view of a tournament that is current, for a process that answers one question at a time."""
+    return View(live, Past(database), TimeSlices())
 
 
 async def live_at(past: Past, live: LiveTournament, end: Sequence) -> LiveTournament:

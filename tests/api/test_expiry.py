@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, field
 
-from api.cli.lines import view_of
 from api.desk import desk, docket
 from api.desk.desk import Desk
 from api.web.words import ENGLISH
@@ -46,7 +45,7 @@ from engine.log import appending, heads
 from engine.log.appending import Block, Request
 from engine.process.time_slices import in_time_slices
 from projections.answers.classification import ClassificationQuestion
-from projections.answers.view import ask
+from projections.answers.view import ask, view_of
 from projections.live import due, pool, tournament
 from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
 from projections.live.given_results import read_results
@@ -918,7 +917,7 @@ async def best_then(world: World, ranking: RankingId, sequence: int) -> dict[Com
     """The first values of the classification after this event."""
     question = ClassificationQuestion(ranking_id=ranking, at_sequence=Sequence(sequence))
     async with world.desks[0].live_pool.pinned(world.tournament_id) as live:
-        found = await ask(view_of(world.desks[0], live), question)
+        found = await ask(view_of(world.desks[0].database, live), question)
     return {line.competitor_id: line.values[0] for line in found.standings}
 
 

@@ -490,8 +490,7 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
     assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "rich.markdown", "structlog", "uvloop"}
     assert {name for name in imported if name.startswith("api.")} == {
         *("api.cli", "api.cli.main", "api.cli.printing"),
-        *("api.http", "engine.domain.times"),  # small
-        *("api.interface", "api.interface.direction"),  # likewise
+        *("api.interface", "api.interface.direction"),  # small
     }
     assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
 
