@@ -25,7 +25,7 @@ PLACES: Final = {
     "select": "projections/board/selection.py",
     "history": "projections/past/history.py",
     "passage": "projections/past/passage.py",
-    "explain": "projections/past/explanation.py",
+    "explain": "projections/answers/explainer.py",
     "compare": "projections/past/comparison.py",
     "leaders": "projections/past/leaders.py",
     "verify": "projections/verification/block_checks.py",

@@ -15,17 +15,16 @@ from api.interface.competition_names import result_text
 from api.interface.direction import isolated
 from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, UnityId
 from engine.domain.times import timestamp
 from projections.answers.classification import Neighbours
 from projections.answers.criteria import criteria_of, criterion_text
+from projections.answers.explainer import Cause, ExplanationStep, Overtaking
+from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation
 from projections.answers.names import NamesById
 from projections.board.board import Board, Ranking
 from projections.board.classification import value_notations
-from projections.past.explaining import ExplanationPlace
-from projections.past.explanation import Cause, ExplanationStep, Overtaking
-from projections.past.history import Reversal
 
 STEPS_TOLD_MAX: Final = 100
 """Steps that are shown one by one; beyond this, those in which only others moved are counted."""

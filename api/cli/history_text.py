@@ -19,12 +19,12 @@ from api.interface.competition_names import shown_name
 from api.interface.direction import isolated
 from api.interface.shapes import shaped
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, RankingId, Reversal, Sequence
 from engine.domain.times import timestamp
 from projections.answers.history import entry_of
 from projections.answers.names import NamesById
 from projections.board.board import Board
-from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32

@@ -13,11 +13,11 @@ from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
 from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from projections.answers.explainer import Cause, ExplanationStep, Overtaking
+from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation
 from projections.answers.names import NamesById
 from projections.board.board import Board, Unity
-from projections.past.explaining import ExplanationPlace
-from projections.past.explanation import Cause, ExplanationStep, Overtaking
 
 OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are listed one by one."""

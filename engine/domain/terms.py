@@ -32,6 +32,29 @@ class Sort(StrEnum):
     DESC = "DESC"
 
 
+class Reversal(StrEnum):
+    """Why points were taken back or restored."""
+
+    VOID = "void"
+    """Their competition was voided."""
+    UNVOID = "unvoid"
+    """It counts again."""
+    UNDO = "undo"
+    """The event that added them was undone."""
+    REDO = "redo"
+    """It was redone."""
+    STRIKE = "strike"
+    """Competitors were struck from their competition."""
+    UNSTRIKE = "unstrike"
+    """It counts for them again."""
+    EXPIRY = "expiry"
+    """They have expired."""
+
+    @property
+    def takes_back(self) -> bool:
+        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE, Reversal.EXPIRY)
+
+
 class Counts(StrEnum):
     """How a unity's totals are made: from all points added (`sum`), the best result (`best`) or the last one
     (`last`)."""

@@ -12,6 +12,7 @@ from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.process.time_slices import in_time_slices
 from projections.answers.criteria import Criteria, criteria_shape
+from projections.answers.explainer import ClassifiedNeighbours
 from projections.answers.tables import (
     PositionThen,
     TableQuestion,
@@ -27,7 +28,6 @@ from projections.board.classification import Classified, in_force, lacks_sums, v
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.selection import Selection
 from projections.board.sub_table import SubTable
-from projections.past.explanation import ClassifiedNeighbours
 from projections.past.moments import PastBoard
 
 

@@ -8,13 +8,13 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
+from projections.answers.explainer import ExplanationStep
+from projections.answers.explaining import ExplanationPlace
 from projections.answers.lookup import competitor_of, unity_of
 from projections.answers.view import Question, View
 from projections.board.board import Board
-from projections.past import explaining
-from projections.past.explaining import ExplanationPlace
-from projections.past.explanation import ExplanationStep
 
 STEPS_DEFAULT: Final = 50
 STEPS_MAX: Final = 200

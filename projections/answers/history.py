@@ -5,12 +5,12 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sender, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.lookup import refuse_unknown
 from projections.answers.view import Question, View
 from projections.past import moments, pages
-from projections.past.history import AnyLine, DeclarationLine, Filter, Reversal
+from projections.past.history import AnyLine, DeclarationLine, Filter
 from projections.past.moments import Range
 from projections.past.pages import Cursor
 

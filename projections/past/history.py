@@ -7,7 +7,6 @@ before and after, which the board does not keep.
 from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from enum import StrEnum
 from typing import Final, TypeGuard
 
 from msgspec import Struct
@@ -25,33 +24,10 @@ from engine.domain.events import (
     changed_by,
 )
 from engine.domain.steps import finished
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
 from projections.past.effects import Effects
-
-
-class Reversal(StrEnum):
-    """Why points were taken back or restored."""
-
-    VOID = "void"
-    """Their competition was voided."""
-    UNVOID = "unvoid"
-    """It counts again."""
-    UNDO = "undo"
-    """The event that added them was undone."""
-    REDO = "redo"
-    """It was redone."""
-    STRIKE = "strike"
-    """Competitors were struck from their competition."""
-    UNSTRIKE = "unstrike"
-    """It counts for them again."""
-    EXPIRY = "expiry"
-    """They have expired."""
-
-    @property
-    def takes_back(self) -> bool:
-        return self in (Reversal.VOID, Reversal.UNDO, Reversal.STRIKE, Reversal.EXPIRY)
 
 
 def reversal_of(board: Board, event: Points) -> Reversal | None:

@@ -12,18 +12,15 @@ from itertools import islice
 from operator import itemgetter
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from engine.domain.counting import counting_of, declared_date, now_of
 from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
-from engine.domain.marks import mark_after, result_of
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.domain.marks import mark_after
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
 from projections.board.expiring import expiries_of, expiring_lines
 from projections.board.results import PassingResults
-from projections.past.explanation import Cause, Explainer, ExplanationStep, Place
-from projections.past.history import Reversal
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import give_totals
 
@@ -178,7 +175,7 @@ def series_of_steps(
     ownership of the board. Pauses for other work."""
     series = Series(ranking_id, unity_id, only)
     yield from give_totals(board, Board(), ranking_id)
-    for recorded in _replayed(board, ranking_id, steps, None):
+    for recorded in replayed(board, ranking_id, steps, None):
         assert isinstance(recorded.event, PointsAdded)
         add_points(board, recorded.sequence, recorded.event)
         series.follow(board, recorded)
@@ -186,36 +183,7 @@ def series_of_steps(
     return series.points
 
 
-def steps_by_date(
-    board: Board,
-    ranking_id: RankingId,
-    unity_id: UnityId,
-    competitor_id: CompetitorId,
-    steps: Items[TimelineStep],
-) -> Generator[None, None, tuple[Place, list[ExplanationStep]]]:
-    """A competitor's place in a unity after these steps, and the steps that led to it. Takes ownership of the board.
-    Pauses for other work."""
-    yield from give_totals(board, Board(), ranking_id)
-    explainer = Explainer(board, ranking_id, unity_id, competitor_id)
-    yield from explainer.prepared()
-    unity = board.rankings[ranking_id].unities[unity_id]
-    found = []
-    for recorded in _replayed(board, ranking_id, steps, competitor_id):
-        step = yield from explainer.step_in_time_slices(recorded)
-        if step is not None:
-            its = steps[recorded.sequence - 1]
-            step = msgspec.structs.replace(step, sequence=its.sequence, recorded_at=its.recorded_at, took_place=its.at)
-            if unity.counts is not Counts.SUM:
-                result = result_of(its.results.get((competitor_id, unity_id), 0), unity.sort)
-                step = msgspec.structs.replace(step, delta=None, result=result)
-            if its.is_expiry and step.is_own:
-                step = msgspec.structs.replace(step, cause=Cause.REVERSAL, reversal=Reversal.EXPIRY)
-            found.append(step)
-        yield
-    return explainer.place, found
-
-
-def _replayed(
+def replayed(
     board: Board, ranking_id: RankingId, steps: Items[TimelineStep], her: CompetitorId | None
 ) -> Iterator[Recorded]:
     """An event for each step, as if it had been recorded when it took place. It names a competition of the step in

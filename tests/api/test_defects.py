@@ -158,7 +158,7 @@ ANSWERS: Final = {
     # the past
     "reading a chunk": ("projections.past.past:Past._chunk", HISTORY),
     "a past board": ("projections.past.past:Past.board_at", PAST),
-    "explaining": ("projections.past.explaining:explanation", EXPLAINED),
+    "explaining": ("projections.answers.explaining:explanation", EXPLAINED),
 }
 """Where an answer fails, by what is done there."""
 

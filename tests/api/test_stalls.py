@@ -43,7 +43,7 @@ from engine.domain.terms import (
 )
 from engine.log import appending, registry
 from engine.log.appending import Appended, Block, Request
-from projections.past.explanation import OVERTAKINGS_MAX
+from projections.answers.explainer import OVERTAKINGS_MAX
 from tests.api.crowds import append, crowd, points
 from tests.api.watched import Watched
 

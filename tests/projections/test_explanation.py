@@ -18,10 +18,9 @@ from engine.domain.events import (
 )
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
+from projections.answers.explainer import OVERTAKINGS_MAX, Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
-from projections.past import explanation
-from projections.past.explanation import Cause, ClassifiedNeighbours, Explainer, Overtaking, Place
 from tests.histories import board_of, logs, unhurried, with_sums
 from tests.projections.boards import boards
 from tests.projections.classified import classification
@@ -94,14 +93,14 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
     ranking_id, unity_id = data.draw(st.sampled_from(pairs))
     her = data.draw(st.sampled_from(list(end.competitors)))
     start = data.draw(st.integers(0, len(log)))
-    most = data.draw(st.integers(0, 3) | st.just(explanation.OVERTAKINGS_MAX))
+    most = data.draw(st.integers(0, 3) | st.just(OVERTAKINGS_MAX))
     explainer = Explainer(board_of(log[:start]), ranking_id, unity_id, her)
     place = place_of(board_of(log[:start]), ranking_id, unity_id, her)
     assert explainer.place == place
     for recorded, before, after in boards(log):
         if recorded.sequence <= start:
             continue
-        with patch.object(explanation, "OVERTAKINGS_MAX", most):
+        with patch("projections.answers.explainer.OVERTAKINGS_MAX", most):
             step = explainer.step(recorded)
         was, is_ = (place_of(board, ranking_id, unity_id, her) for board in (before, after))
         assert explainer.place == is_

@@ -14,12 +14,12 @@ from engine.domain.events import (
     Recorded,
     Revaluation,
 )
-from engine.domain.terms import CompetitorId, Sort, UnityId
+from engine.domain.terms import CompetitorId, Reversal, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.columns.enrolment import Enrolment, Totals
-from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Filter, Historian, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Filter, Historian
 from tests.histories import board_of, logs, unhurried
 from tests.projections.boards import boards
 

@@ -26,12 +26,13 @@ from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId
 from engine.log import heads, reading, tails
 from engine.log.appending import Appended
 from engine.log.heads import Head
+from projections.answers import explaining
+from projections.answers.explainer import Explainer, Place
+from projections.answers.explaining import ExplanationPlace
 from projections.board.board import FOLD_VERSION, Board
 from projections.live.tournament import load
-from projections.past import explaining, moments, pages
+from projections.past import moments, pages
 from projections.past import past as past_module
-from projections.past.explaining import ExplanationPlace
-from projections.past.explanation import Explainer, Place
 from projections.past.history import EVERYTHING, AnyLine, DeltaLine, Filter, Historian
 from projections.past.moments import AtSequence, AtTime, AtVersion, Range, Span
 from projections.past.pages import Cursor

@@ -28,6 +28,7 @@ from engine.domain.terms import (
     UnityId,
 )
 from engine.log import codec
+from projections.answers.explainer import Explainer, Place
 from projections.board.board import Board, Revisions, fold, give_results, give_sums, left_out
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
@@ -37,7 +38,6 @@ from projections.board.standing import standings
 from projections.live.given_results import _Reading
 from projections.past.comparison import without
 from projections.past.effects import Effects
-from projections.past.explanation import Explainer, Place
 from projections.past.history import DeltaLine, Historian
 from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.passage import passage

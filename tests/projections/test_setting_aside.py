@@ -31,10 +31,11 @@ from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import heads, reading, registry, tails
 from engine.log.heads import Head
+from projections.answers import explaining
 from projections.board.board import Board, Revisions, fold
 from projections.live import pool, tournament
 from projections.live.pool import open_live_pool
-from projections.past import explaining, moments, pages
+from projections.past import moments, pages
 from projections.past.history import DeltaLine
 from projections.past.moments import AtSequence, Span
 from projections.past.past import Past

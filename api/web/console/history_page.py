@@ -8,10 +8,10 @@ from api.web.console.frame import Venue, Viewer, console_page, data_table, done_
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
-from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Sequence
+from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Reversal, Sequence
 from projections.answers.names import NamesById
 from projections.board.board import Board, Ranking
-from projections.past.history import AnyLine, DeclarationLine, DeltaLine, Reversal
+from projections.past.history import AnyLine, DeclarationLine, DeltaLine
 from projections.past.moments import Span
 from projections.past.pages import HistoryPage
 

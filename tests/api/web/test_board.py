@@ -761,7 +761,7 @@ async def test_an_explanation_has_pages_from_the_newest_to_the_oldest(
 ) -> None:
     below = f"/competitors/{championship.teams['France']}"
     whole = re.findall(r"<time[^>]*>[^<]*</time>.*?</tr>", await page_of(championship, below))
-    for name, most in (("api.web.board.STEPS_SHOWN", 4), ("projections.past.explaining.SCANNED_EVENTS_MAX", 9)):
+    for name, most in (("api.web.board.STEPS_SHOWN", 4), ("projections.answers.explaining.SCANNED_EVENTS_MAX", 9)):
         with monkeypatch.context() as patched:
             patched.setattr(name, most)
             found, further = [], below

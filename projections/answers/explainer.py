@@ -30,12 +30,12 @@ from engine.domain.events import (
 from engine.domain.marks import mark_after, result_of
 from engine.domain.notation import Notation
 from engine.domain.steps import finished
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sender, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.classification import Classified, lacks_sums
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
-from projections.past.history import Reversal, changes_order, reversal_of
+from projections.past.history import changes_order, reversal_of
 
 
 class Place(Struct, frozen=True, gc=False):

@@ -1,22 +1,33 @@
 """Explains how a competitor came to her place, in the order of the log or of time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Recorded
+from engine.domain.marks import result_of
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import CompetitorId, Counts, RankingId, Reversal, Sequence, TournamentId, UnityId
 from engine.process.time_slices import in_time_slices
-from projections.board.board import give_sums
+from projections.answers.explainer import (
+    OVERTAKINGS_MAX,
+    Cause,
+    ClassifiedNeighbours,
+    Explainer,
+    ExplanationStep,
+    Place,
+)
+from projections.board.board import Board, give_sums
 from projections.past import folds, moments
-from projections.past.explanation import OVERTAKINGS_MAX, ClassifiedNeighbours, Explainer, ExplanationStep, Place
 from projections.past.moments import AtSequence
 from projections.past.pages import SCANNED_EVENTS_MAX
 from projections.past.past import Past, refuse_beyond
-from projections.past.timeline import steps_by_date
+from projections.past.timeline import TimelineStep, replayed
+from projections.past.world_clock import give_totals
 
 
 class ExplanationPlace(Struct, frozen=True, kw_only=True):
@@ -111,10 +122,39 @@ async def explanation_by_date(
     then = await moments.at(past, tournament_id, ranking_id, AtSequence(upto), head)
     timeline = await folds.timeline(past, tournament_id, then.board, ranking_id, upto, on)
     steps = [step for step in timeline if step.at <= on]
-    place, told = await in_time_slices(steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
+    place, told = await in_time_slices(_steps_by_date(then.board, ranking_id, unity_id, competitor_id, steps))
     nothing = then.board.rankings[ranking_id].unities[unity_id].notation.shown(0)
     begin, end = _place(Sequence(0), None, Place(None, nothing)), _place(upto, then.recorded_at, place)
     return Explained(begin, end, told[-limit:] if limit else told, None, None)
+
+
+def _steps_by_date(
+    board: Board,
+    ranking_id: RankingId,
+    unity_id: UnityId,
+    competitor_id: CompetitorId,
+    steps: Items[TimelineStep],
+) -> Generator[None, None, tuple[Place, list[ExplanationStep]]]:
+    """A competitor's place in a unity after these steps, and the steps that led to it. Takes ownership of the board.
+    Pauses for other work."""
+    yield from give_totals(board, Board(), ranking_id)
+    explainer = Explainer(board, ranking_id, unity_id, competitor_id)
+    yield from explainer.prepared()
+    unity = board.rankings[ranking_id].unities[unity_id]
+    found = []
+    for recorded in replayed(board, ranking_id, steps, competitor_id):
+        step = yield from explainer.step_in_time_slices(recorded)
+        if step is not None:
+            its = steps[recorded.sequence - 1]
+            step = msgspec.structs.replace(step, sequence=its.sequence, recorded_at=its.recorded_at, took_place=its.at)
+            if unity.counts is not Counts.SUM:
+                result = result_of(its.results.get((competitor_id, unity_id), 0), unity.sort)
+                step = msgspec.structs.replace(step, delta=None, result=result)
+            if its.is_expiry and step.is_own:
+                step = msgspec.structs.replace(step, cause=Cause.REVERSAL, reversal=Reversal.EXPIRY)
+            found.append(step)
+        yield
+    return explainer.place, found
 
 
 def _add_steps(
