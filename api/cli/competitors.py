@@ -17,17 +17,16 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
 from api.interface.rendering import encode
-from api.interface.resources.competitor_erasures import mention_shapes, rankings_keeping
 from api.interface.resources.competitor_exports import competitor_json, exported
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped
 from engine.domain.ids import parse_id
-from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
 from engine.process.time_slices import TimeSlices
+from projections.answers.erasure import ErasureEffect, ErasureQuestion
+from projections.answers.view import ask
 from projections.past import searches
-from projections.past.mentions import Mentions
 from projections.past.moments import Span
 from projections.past.past import Past
 from projections.verification.erasures import erase_in_log
@@ -77,24 +76,21 @@ async def erase_competitor(
         try:
             async with tournament_at(desk, slug) as view:
                 competitor_id = Names(view.live.board).competitor(competitor)
+                found = await ask(view, ErasureQuestion(competitor_id))
                 command = EraseCompetitor(competitor_id=competitor_id)
-                decide(view.live.board, command)
-                kept = rankings_keeping(view.live.board, competitor_id)
-                mentions = await searches.mentions(
-                    Past(desk.database), view.live.tournament_id, competitor_id, view.live.head.sequence
-                )
                 sequence = None if dry_run else (await desk.submit(view.live, command, actor=OPERATOR)).sequence
         except TournamentStopped:  # so there is no board to decide by, and no name to find anybody by
             if dry_run or (number := parse_id(competitor)) is None:
                 raise
-            competitor_id, kept, mentions = CompetitorId(number), [], None
+            competitor_id, found = CompetitorId(number), None
             sequence = await erase_in_log(desk.database, await known(desk.database, slug), competitor_id)
+    kept = [] if found is None else found.rankings
     if json:
-        found = {"mentions": mention_shapes(mentions), "mentions_left_out": mentions.left_out} if mentions else {}
-        printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence, **found})
+        mentions = {} if found is None else {"mentions": found.mentions, "mentions_left_out": found.mentions_left_out}
+        printing.json({"id": competitor_id, "rankings": kept, "sequence": sequence, **mentions})
         return
-    if mentions is not None and mentions.listed:
-        _print_mentions(mentions)
+    if found is not None and found.mentions:
+        _print_mentions(found)
     points = f"its points stay in {printing.count(len(kept), 'ranking')}" if kept else "its points stay"
     printing.say(
         f"competitor {competitor_id} {'would be' if dry_run else 'is'} erased: all its names, tags and colours, and "
@@ -102,12 +98,12 @@ async def erase_competitor(
     )
 
 
-def _print_mentions(mentions: Mentions) -> None:
+def _print_mentions(found: ErasureEffect) -> None:
     columns = ("event", "kind", "field", "text")
-    rows = [(one.sequence, one.kind, one.field, one.text) for one in mentions.listed]
+    rows = [(one.sequence, one.kind, one.field, one.text) for one in found.mentions]
     printing.table(columns, rows, title="People wrote its name here, where it stays")
-    if mentions.left_out:
-        printing.say(f"and {printing.count(mentions.left_out, 'more text')}")
+    if found.mentions_left_out:
+        printing.say(f"and {printing.count(found.mentions_left_out, 'more text')}")
 
 
 async def export_competitor(

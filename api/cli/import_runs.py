@@ -11,9 +11,9 @@ from api.cli.previews import DryRun, show_comparison
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.undoing import plan_undoing, undo_import
-from api.interface.resources.voiding import compared, foreseen_comparisons
 from engine.domain.terms import OPERATOR
 from engine.log import import_runs
+from projections.answers.foreseen import compared, foreseen_comparisons
 from projections.past import folds
 from projections.past.past import Past
 

@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.standings_text import print_comparison
 from api.desk.desk import Desk
-from api.interface.resources.voiding import ComparedRankingShape, compared, foreseen_comparisons
 from engine.domain.commands import Previewed
+from projections.answers.foreseen import ComparedRanking, compared, foreseen_comparisons
 from projections.answers.view import View
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
@@ -21,7 +21,7 @@ async def print_foreseen(desk: Desk, view: View, command: Previewed, *, json: bo
     show_comparison(view, compared(view.live.board, comparisons), json=json)
 
 
-def show_comparison(view: View, rankings: list[ComparedRankingShape], *, json: bool) -> None:
+def show_comparison(view: View, rankings: list[ComparedRanking], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:

@@ -10,10 +10,10 @@ from msgspec import UNSET, Struct, UnsetType
 from api.cli import printing
 from api.cli.times import plain
 from api.interface.resources.standings import PastRankingShape, StandingShape
-from api.interface.resources.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.answers.classification import ClassificationLine
+from projections.answers.foreseen import ClassificationMove, ComparedRanking, StandingMove
 from projections.answers.tables import TableQuestion
 from projections.answers.windows import PastWindow
 from projections.board.board import Board
@@ -84,7 +84,7 @@ def moved_text(moved: int | None) -> str:
     return f"▲ {moved} up" if moved > 0 else f"▼ {-moved} down"
 
 
-def print_comparison(board: Board, rankings: Items[ComparedRankingShape]) -> None:
+def print_comparison(board: Board, rankings: Items[ComparedRanking]) -> None:
     """Prints a table for each unity, and for the classification if one is declared. A mark shows how many positions a
     competitor moves."""
     for ranking in rankings:
@@ -115,7 +115,7 @@ def text_or_none(notation: Notation, number: int | None) -> str | None:
 _MOVED: Final = ("position", "was", "")
 
 
-def _moved(move: StandingMoveShape | ClassificationMoveShape) -> tuple[int | None, int | None, str]:
+def _moved(move: StandingMove | ClassificationMove) -> tuple[int | None, int | None, str]:
     """The position, the one before, and what lies between them."""
     after, before = move.position_after, move.position_before
     if before is None or after is None:

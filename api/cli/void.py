@@ -15,7 +15,6 @@ from api.cli.verbs import THE_COMPETITION, THE_COMPETITORS, THE_RANKING, positio
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.names import Names
-from api.interface.resources.voiding import compared
 from engine.domain.commands import (
     ReversePoints,
     StrikeCompetitors,
@@ -27,6 +26,7 @@ from engine.domain.events import Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import heads, tails
 from engine.process.time_slices import in_time_slices
+from projections.answers.foreseen import compared
 from projections.answers.lookup import ranking_of, refuse_unknown
 from projections.answers.view import View
 from projections.board.board import Board, fold_all, give_sums, left_out

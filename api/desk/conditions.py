@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from engine.domain.errors import Fault, PreconditionFailed, Unreadable
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from projections.answers.rankings import ListedRanking
 from projections.board.board import Board, Competition, Competitor, Ranking
 
 IF_MATCH_TAGS_MAX: Final = 100
@@ -30,7 +31,7 @@ _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def own_tag(resource: Competitor | Competition | Ranking) -> str:
+def own_tag(resource: Competitor | Competition | Ranking | ListedRanking) -> str:
     """The resource's own tag, without quotes."""
     return f"{resource.revised}.{(resource.updated_at - _BEGINNING) // _MICROSECOND:x}"
 

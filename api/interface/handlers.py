@@ -14,7 +14,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
@@ -69,14 +68,17 @@ from engine.domain.errors import (
     QueueFull,
     Unreadable,
 )
+from engine.domain.events import Event
 from engine.domain.terms import TournamentId
 from engine.process.time_slices import in_time_slices
+from projections.answers.foreseen import Foreseen, ForeseenQuestion
 from projections.answers.lookup import ranking_of
+from projections.answers.view import ask
 from projections.answers.zones import with_days
 from projections.live.pool import in_time
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
-from projections.past import folds, moments
+from projections.past import moments
 from projections.past.past import Past
 
 QUERIES_KEPT_MAX: Final = 1_000
@@ -215,10 +217,13 @@ class Handlers:
         async with self._pinned(incoming, token, tournament_id) as live:
             await self._live_pool.make_current(live, read_at=incoming.taken_at)
             head = live.head
-            context = RecallContext(live, self._past, self._outgoing.time_slices, begin=self._outgoing.begun)
+            context = self._view(live)
             yield context
             if context.log_is_read:
                 await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
+
+    def _view(self, live: LiveTournament) -> RecallContext:
+        return RecallContext(live, self._past, self._outgoing.time_slices, begin=self._outgoing.begun)
 
     def _write_handler(self, operation: Write) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
@@ -300,14 +305,15 @@ class Handlers:
             arguments = _read_query(incoming.request, operation)
             command = operation.command(**incoming.ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                body = await self._previewed(live, operation, _of_token(command, token))
+                decided = await self._decided(live, _of_token(command, token))
+                body = await answer_preview(live, operation.answer, decided, self._view(live).read_sums)
                 if isinstance(body, Long):
                     await self._outgoing.begun(lambda: body)  # it has begun, and must only be counted
             return await self._compression.reply(incoming.request, body)
 
         return handle
 
-    async def _previewed(self, live: LiveTournament, operation: Preview, command: Previewed) -> bytes | Long:
+    async def _decided(self, live: LiveTournament, command: Previewed) -> tuple[Event, ...]:
         tries = Tries()
         while True:
             decided, head = await self._desk.preview(live, command), live.head
@@ -316,8 +322,7 @@ class Handlers:
             await asyncio.sleep(0)  # judging many lines takes as long as comparing them
             if live.head == head:
                 break
-        read = partial(folds.competition_sums, self._past, live.tournament_id)
-        return await answer_preview(live, operation.answer, decided, read)
+        return tuple(decided)
 
     def _action_handler(self, action: Action) -> Handler:
         under_way = 0
@@ -389,9 +394,8 @@ class Handlers:
 
     async def preview(
         self, incoming: IncomingRequest, operation: Preview, token: Token, form: Form | None = None
-    ) -> bytes | None:
-        """The body that answers the operation, with the fields of this form; None: it is a long one. Raises as the
-        operation does."""
+    ) -> Foreseen:
+        """What the operation would lead to, with the fields of this form. Raises as the operation does."""
         refuse_beyond_scope(token, scope_of(operation))
         tournament_id = await self.access.tournament(incoming, token)
         ids, more = _parted(incoming.ids, operation)
@@ -399,8 +403,7 @@ class Handlers:
         query = FormReader(operation.fields).read(said)
         command = _of_token(operation.command(**ids, **query), token)
         async with self._pinned(incoming, token, tournament_id) as live:
-            body = await self._previewed(live, operation, command)
-        return body if isinstance(body, bytes) else None
+            return await ask(self._view(live), ForeseenQuestion(await self._decided(live, command)))
 
     # ── Streams ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
 """The names of what an answer refers to by ids."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
@@ -19,6 +19,14 @@ class NamesById:
     def competition(self, competition_id: CompetitionId) -> Competition | None:
         """None: the event that added it was set aside."""
         return self._board.competitions.get(competition_id)
+
+    def competitors(self, competitor_ids: Collection[CompetitorId]) -> dict[CompetitorId, Competitor]:
+        """Those of the given ones that exist."""
+        return dict(self._board.competitors.held(competitor_ids))
+
+    def rankings(self) -> Mapping[RankingId, str]:
+        """All, in their order."""
+        return {ranking_id: ranking.name for ranking_id, ranking in self._board.rankings.items()}
 
     def ranking(self, ranking_id: RankingId) -> str:
         return self._board.rankings[ranking_id].name

@@ -4,6 +4,7 @@ A question is a frozen struct that knows how to answer itself from a view. It an
 nothing of HTTP, pages or JSON. The doors make the question from what they are sent, and render the answer.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Generic, Self, TypeVar
@@ -13,15 +14,16 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Overtaken
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
 from engine.process.time_slices import TimeSlices
-from projections.answers.lookup import competition_of, competitor_of
+from projections.answers.lookup import competition_of, competitor_of, ranking_of, unity_of
 from projections.answers.names import NamesById
-from projections.answers.rankings import ListedRanking, listed_ranking
+from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
 from projections.answers.zones import with_days, zone_of
 from projections.board.board import Competition, Competitor, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.board.publication import Publication
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
 from projections.past.moments import Moment, PastBoard
@@ -53,12 +55,25 @@ class View(Struct):
     @property
     def zone(self) -> tzinfo:
         """The tournament's."""
-        return zone_of(self.live.board.publication.presentation.zone)
+        return zone_of(self.publication.presentation.zone)
 
     @property
     def names(self) -> NamesById:
         """As they are now."""
         return NamesById(self.live.board)
+
+    @property
+    def publication(self) -> Publication:
+        """What the public sees, and how the tournament presents itself."""
+        return self.live.board.publication
+
+    async def name(self) -> str:
+        """The tournament's. Raises as `Past`."""
+        return await moments.name(self.past, self.live.tournament_id, self.live.head.sequence)
+
+    def undone(self, ranking_id: RankingId) -> Mapping[Sequence, Sequence]:
+        """The events of a ranking whose points are undone, each with the event that undid them. Raises NotFound."""
+        return ranking_of(self.live.board, ranking_id).undone
 
     def competitor(self, competitor_id: CompetitorId) -> Competitor:
         """Raises NotFound."""
@@ -71,6 +86,11 @@ class View(Struct):
     def ranking(self, ranking_id: RankingId) -> ListedRanking:
         """Raises NotFound."""
         return listed_ranking(self.live.board, ranking_id)
+
+    def unity(self, ranking_id: RankingId, unity_id: UnityId | None) -> ListedUnity:
+        """The unity; None: the ranking's main one. Raises NotFound."""
+        board, found = self.live.board, unity_of(self.live.board, ranking_id, unity_id)
+        return listed_unity(found, board.rankings[ranking_id].unities[found])
 
     def rankings(self, limit: int | None = None) -> list[ListedRanking]:
         """The first `limit` rankings, in their order; None: all."""

@@ -18,7 +18,6 @@ from api.interface.resources import (
     competitor_exports,
     competitor_standings,
     standings,
-    voiding,
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
@@ -44,7 +43,7 @@ from engine.domain import notation, presentation, terms
 from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
 from projections.answers import explanation as answered_explanation
-from projections.answers import form, history, leaders, windows, zones
+from projections.answers import foreseen, form, history, leaders, windows, zones
 from projections.answers import tables as answered_tables
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
@@ -379,7 +378,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"in {pages.SCANNED_EVENTS_MAX:,}",
                 "further pages",
             ),
-            ("lines that a preview compares", f"{voiding.PREVIEW_LINES_MAX:,}", "422"),
+            ("lines that a preview compares", f"{foreseen.PREVIEW_LINES_MAX:,}", "422"),
             (
                 "orders of unities (some 9 bytes a competitor); filtered lists, per tournament",
                 f"{orders.ORDERS_MAX:,}, or {_bytes(orders.ORDERS_BYTES_MAX)}; {selections.SELECTIONS_MAX}, or "
@@ -571,7 +570,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "lines that a preview compares; moves it shows",
-                f"{voiding.PREVIEW_AT_ONCE_MAX:,}; {change_page.MOVES_SHOWN}",
+                f"{foreseen.PREVIEW_AT_ONCE_MAX:,}; {change_page.MOVES_SHOWN}",
                 "interface and command line show all",
             ),
             (

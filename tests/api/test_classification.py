@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from api.interface.resources import voiding
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
+from projections.answers import foreseen as previews
 from projections.answers import tables
 from projections.board import classified_lines
 from projections.past import comparison
@@ -234,13 +234,13 @@ async def test_a_preview_shows_as_many_lines_and_looks_at_as_many_sums_as_it_may
     league: League, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = f"competitions/{league.duel}/void.json"
-    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 6)  # of three competitors in two unities
+    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 6)  # of three competitors in two unities
     assert (await league.client.get(path)).status == 200
     await league.declare({"unity": league.points, "best": 1})
     refused(await league.client.get(path), 422)
-    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 9)
+    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 9)
     assert (await league.client.get(path)).status == 200
-    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 8)
+    monkeypatch.setattr(previews, "PREVIEW_LINES_MAX", 8)
     refused(await league.client.get(path), 422)
     monkeypatch.undo()
     monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", 7)  # each competitor counts, and each of their four sums

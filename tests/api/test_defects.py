@@ -316,7 +316,6 @@ BOARD_PAGES: Final = (
 AFTER_PINNING: Final = (
     "api.interface.handlers:RecallContext",
     "api.interface.public.view:RecallContext",
-    "api.interface.handlers:answer_preview",
     "projections.live.nested_sets:NestedSets.settle",
 )
 """What each read and page calls once it has the tournament."""

@@ -42,6 +42,7 @@ from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
 from engine.process.time_slices import TimeSlices, in_time_slices
+from projections.answers import foreseen
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
@@ -109,7 +110,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
         short = asyncio.run(answer_preview(live, PREVIEW, decided, read))
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(voiding, "PREVIEW_AT_ONCE_MAX", -1)
+            patch.setattr(foreseen, "PREVIEW_AT_ONCE_MAX", -1)
             patch.setattr(voiding, "_MOVES_OF_CHUNK", 2)
             long = asyncio.run(answer_preview(live, PREVIEW, decided, read))
             assert isinstance(long, Long)
@@ -120,7 +121,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
                 go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
             assert begun + b"".join(chunks) == short
             live = live_of(log)
-            patch.setattr(voiding, "PREVIEW_LINES_MAX", -1)
+            patch.setattr(foreseen, "PREVIEW_LINES_MAX", -1)
             with pytest.raises(Unacceptable):
                 asyncio.run(answer_preview(live, PREVIEW, decided, read))
 

@@ -30,7 +30,6 @@ from engine.domain.errors import (
     Unavailable,
     Unreadable,
 )
-from projections.past import moments
 
 OFFSET_FIELD: Final = Field("offset", FROM_0, "the number to skip")
 UNITY_FIELD: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
@@ -64,10 +63,8 @@ class PageAsked:
 
 
 async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
-    live = context.live
-    name = await moments.name(context.past, live.tournament_id, live.head.sequence)
-    words = Words("en", live.board.publication.presentation.zone)
-    return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head, words=words)
+    head, words = context.live.head, Words("en", context.publication.presentation.zone)
+    return Venue(slug=incoming.parameters["tournament"], name=await context.name(), head=head, words=words)
 
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:

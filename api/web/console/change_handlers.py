@@ -13,7 +13,7 @@ from api.http.router import IncomingRequest
 from api.imports.templates import TEMPLATES, Kind, create_ranking
 from api.interface.access import refuse_beyond_scope
 from api.interface.fields import Fields, FormReader, read_query
-from api.interface.resources.competitor_erasures import mentions_of
+from api.web.console import lists_pages
 from api.web.console.answering import (
     OFFSET_FIELD,
     UNITY_FIELD,
@@ -31,13 +31,16 @@ from api.web.console.classification_page import classification_page, closed_up, 
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
-from api.web.console.ranking_page import DELTAS_NAME, ENTRY, points_page
+from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
 from api.web.table import TableAsked, table_of
 from engine.domain.errors import Fault, Overtaken, TallybookError, Unacceptable, Unreadable
 from engine.domain.faults import cited, unacceptable
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.lookup import ranking_of, unity_of
+from engine.domain.terms import RankingId
+from projections.answers.competitions import CompetitionListQuestion
+from projections.answers.competitors import CompetitorListQuestion
+from projections.answers.erasure import ErasureQuestion
+from projections.answers.view import ask
 
 _POINTS_QUERY: Final[Fields] = (UNITY_FIELD, OFFSET_FIELD)
 
@@ -58,8 +61,8 @@ class ChangeHandlers:
     ) -> bytes:
         """The page of a change. `refused`: the form as it was sent, with its faults, if it has any."""
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            board, ids = context.live.board, path_ids(incoming.parameters)
-            beginning = change.begin(board, ids)
+            ids = path_ids(incoming.parameters)
+            beginning = await change.begin(context, ids)
             filling = Filling(
                 key=new_key() if refused is None else refused.key,
                 given=beginning.given if refused is None else refused.given,
@@ -73,14 +76,17 @@ class ChangeHandlers:
             previewed = None
             if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
                 sent = change.read(filling.given) if change.looks_at_form else None
-                body = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
-                previewed = preview_part(board, body)
+                foreseen = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
+                previewed = preview_part(context, foreseen)
             if change.mentions and not filling.message:
-                previewed = mentions_part(await mentions_of(context, CompetitorId(ids["competitor_id"])))
+                previewed = mentions_part(await ask(context, ErasureQuestion(ids["competitor_id"])))
+            competitors = None
+            if change.with_competitors and not beginning.boxes:
+                competitors = await ask(context, CompetitorListQuestion(limit=lists_pages.ITEMS_SHOWN))
             return change_page(
                 viewer,
                 venue,
-                board,
+                competitors,
                 change,
                 beginning,
                 filling,
@@ -147,7 +153,7 @@ class ChangeHandlers:
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             asked = PageAsked(incoming, _POINTS_QUERY)
             ranking_id = RankingId(asked.ids["ranking_id"])
-            unity_id = unity_of(context.live.board, ranking_id, asked.arguments.get("unity_id"))
+            unity_id = context.unity(ranking_id, asked.arguments.get("unity_id")).id
             offset = asked.arguments.get("offset", 0)
             shown = TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset)
             try:
@@ -155,7 +161,8 @@ class ChangeHandlers:
             except Overtaken:
                 table = await table_of(await context.at_rest(), shown)
             venue = await venue_of(context, incoming)
-            return points_page(viewer, venue, context.live.board, table, filling, asked.query)
+            newest = await ask(context, CompetitionListQuestion(newest_first=True, limit=COMPETITIONS_SUGGESTED))
+            return points_page(viewer, venue, context, table, newest, filling, asked.query)
 
     async def add_points(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
@@ -167,8 +174,7 @@ class ChangeHandlers:
                 raise Unreadable("The address must say which unity the points are of; open the form again.")
             async with self._console.handlers.visited(incoming, viewer.token) as context:
                 ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
-                unity_of(context.live.board, ranking_id, unity_id)
-                notation = context.live.board.rankings[ranking_id].unities[unity_id].notation
+                notation = context.unity(ranking_id, unity_id).notation
             receipt = await self._console.handlers.perform(
                 incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None
             )
@@ -184,13 +190,12 @@ class ChangeHandlers:
 
     async def _declaration_page(self, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None) -> bytes:
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            board = context.live.board
-            ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
-            begun = declaration_begun(ranking_of(board, ranking_id), new_key())
+            ranking = context.ranking(RankingId(path_ids(incoming.parameters)["ranking_id"]))
+            begun = declaration_begun(ranking, new_key())
             filling = begun if refused is None else refused
             if filling.if_match is None:
                 filling = replace(filling, if_match=begun.if_match)
-            return classification_page(viewer, await venue_of(context, incoming), board, ranking_id, filling)
+            return classification_page(viewer, await venue_of(context, incoming), ranking, filling)
 
     async def declare(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         refuse_beyond_scope(viewer.token, DECLARE.scope)

@@ -5,16 +5,9 @@ from collections.abc import Sequence as Items
 from typing import Final
 from urllib.parse import urlencode
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from api.interface.direction import isolated
-from api.interface.resources.voiding import (
-    PREVIEW_AT_ONCE_MAX,
-    ClassificationMoveShape,
-    ComparedRankingShape,
-    StandingMoveShape,
-)
 from api.web.console.changes import Beginning, Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.import_page import STEP, hidden
@@ -23,26 +16,26 @@ from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text, number_text
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import RankingId, UnityId
-from projections.board.board import Board
-from projections.past.mentions import Mentions
+from projections.answers.competitors import CompetitorList
+from projections.answers.erasure import ErasureEffect
+from projections.answers.foreseen import (
+    PREVIEW_AT_ONCE_MAX,
+    ClassificationMove,
+    ComparedRanking,
+    Foreseen,
+    StandingMove,
+)
+from projections.answers.view import View
 
 LOOK: Final = "See what would change"
 MOVES_SHOWN: Final = 100
 """Moves of one table that a preview shows."""
 
 
-class _Preview(Struct):
-    rankings: list[ComparedRankingShape]
-
-
-_PREVIEW: Final = msgspec.json.Decoder(_Preview)
-
-
 def change_page(
     viewer: Viewer,
     venue: Venue,
-    board: Board,
+    competitors: CompetitorList | None,
     change: Change,
     beginning: Beginning,
     filling: Filling,
@@ -51,8 +44,8 @@ def change_page(
     back: str,
     previewed: Html | None,
 ) -> bytes:
-    """The page. `address`: where the form is sent. `back`: the page that led here. `previewed`: the effects of the
-    change."""
+    """The page. `competitors`: those whose ids are shown. `address`: where the form is sent. `back`: the page that led
+    here. `previewed`: the effects of the change."""
     fields = change.fields(beginning)
     looks = change.looks_at_form and previewed is None
     chosen = "participants" if beginning.fields is None or fields else "competitors"
@@ -71,7 +64,7 @@ def change_page(
             hidden(STEP, seen_form(filling.given)) if change.looks_at_form and not looks else None,
             inputs(fields, filling),
             boxes("Competitors", chosen, beginning.boxes, filling) if beginning.boxes else None,
-            competitor_choices(board) if change.with_competitors and not beginning.boxes else None,
+            None if competitors is None else competitor_choices(competitors),
             dangerous=change.warning is not None and not looks,
         ),
         element("p", element("a", "Leave it as it is", href=back), class_="ways"),
@@ -84,26 +77,26 @@ def seen_form(given: Mapping[str, str]) -> str:
     return urlencode(sorted(given.items()))
 
 
-def preview_part(board: Board, body: bytes | None) -> Html:
-    """The moves in the body of a preview, as tables. None: there are too many."""
-    if body is None:
+def preview_part(view: View, foreseen: Foreseen) -> Html:
+    """The moves that a change would lead to, as tables."""
+    if foreseen.rankings is None:
         return element(
             "p",
             f"More than {number_text(PREVIEW_AT_ONCE_MAX)} lines would have to be compared, which is too long for this "
             "page. The command line and the interface show all moves.",
             class_="warning",
         )
-    tables = [_compared(board, ranking) for ranking in _PREVIEW.decode(body).rankings]
+    tables = [_compared(view, ranking) for ranking in foreseen.rankings]
     return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
 
 
-def mentions_part(mentions: Mentions) -> Html:
+def mentions_part(erasure: ErasureEffect) -> Html:
     """The texts that contain a competitor's name, which stays in them."""
-    if not mentions.listed:
+    if not erasure.mentions:
         return element("p", "No reason, result, location, description, name of a ranking or key has its name in it.")
-    rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in mentions.listed]
+    rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in erasure.mentions]
     heads = [("Event", "value"), ("Field", "name"), ("Text", "name")]
-    left_out = mentions.left_out
+    left_out = erasure.mentions_left_out
     return element(
         "section",
         element("h2", "Its name stays in these texts"),
@@ -113,13 +106,14 @@ def mentions_part(mentions: Mentions) -> Html:
     )
 
 
-def _compared(board: Board, ranking: ComparedRankingShape) -> Html:
+def _compared(view: View, ranking: ComparedRanking) -> Html:
     parts: list[Html] = []
+    unities = {one.id: one for one in view.ranking(ranking.id).unities}
     if ranking.classification is not UNSET:
         moved = [move for move in ranking.classification if move.position_before != move.position_after]
         parts.append(_moves(f"{isolated(ranking.name)}: table", [_classified(move) for move in moved], ["Place"]))
     for unity in ranking.unities:
-        notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
+        notation = unities[unity.id].notation
         changed_first = sorted(unity.moves, key=lambda move: move.total_before == move.total_after)
         changed = [_move(move, notation) for move in changed_first if _differs(move)]
         parts.append(_moves(f"{isolated(ranking.name)}: {isolated(unity.name)}", changed, ["Place", "Total"]))
@@ -136,11 +130,11 @@ def _moves(caption: str, rows: Items[list[Child]], columns: Items[str]) -> Html:
     return joined((heading, data_table(f"Moves in {caption}", heads, rows[:MOVES_SHOWN]), more))
 
 
-def _differs(move: StandingMoveShape) -> bool:
+def _differs(move: StandingMove) -> bool:
     return (move.position_before, move.total_before) != (move.position_after, move.total_after)
 
 
-def _move(move: StandingMoveShape, notation: Notation) -> list[Child]:
+def _move(move: StandingMove, notation: Notation) -> list[Child]:
     return [
         name_text(move.name),
         _from_to(move.position_before, move.position_after),
@@ -148,7 +142,7 @@ def _move(move: StandingMoveShape, notation: Notation) -> list[Child]:
     ]
 
 
-def _classified(move: ClassificationMoveShape) -> list[Child]:
+def _classified(move: ClassificationMove) -> list[Child]:
     return [name_text(move.name), _from_to(move.position_before, move.position_after)]
 
 

@@ -5,7 +5,7 @@ classifications have separate pages (`ranking_page.py`, `classification_page.py`
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
@@ -27,9 +27,8 @@ from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId
 from engine.domain.times import timestamp
-from projections.answers.lookup import competition_of, competitor_of, ranking_of
-from projections.answers.names import NamesById
-from projections.board.board import Board
+from projections.answers.competitors import CompetitorListQuestion
+from projections.answers.view import View, ask
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
@@ -46,6 +45,10 @@ class Beginning(Struct, frozen=True, kw_only=True):
     boxes: Mapping[str, str] = {}
 
 
+async def _empty(_view: View, _ids: PathIds) -> Beginning:
+    return Beginning()
+
+
 class Change(Struct, frozen=True, kw_only=True):
     """A change. `path`: of its page, below that of the tournament; `back`: of the page that leads to it. After the
     change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
@@ -59,7 +62,7 @@ class Change(Struct, frozen=True, kw_only=True):
     button: str
     back: str
     made: str | None = None
-    begin: Callable[[Board, PathIds], Beginning] = lambda _board, _ids: Beginning()
+    begin: Callable[[View, PathIds], Awaitable[Beginning]] = _empty
     fixed: Mapping[str, str] = {}
     asked: tuple[str, ...] | None = None
     warning: str | None = None
@@ -84,21 +87,21 @@ _LANGUAGE_NAMES: Final = {"en": "English", "de": "Deutsch", "fr": "Français", "
 # ── Initial states of forms ─────────────────────────────────────────────────────────────────────────────
 
 
-def _competitor(board: Board, ids: PathIds) -> Beginning:
-    found = competitor_of(board, ids["competitor_id"])
+async def _competitor(view: View, ids: PathIds) -> Beginning:
+    found = view.competitor(ids["competitor_id"])
     given = {"name": found.name, "tags": ", ".join(found.tags), "color": found.color}
     if found.parent_id is not None:
         given["parent"] = str(found.parent_id)
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
-def _named_competitor(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=competitor_of(board, ids["competitor_id"]).name)
+async def _named_competitor(view: View, ids: PathIds) -> Beginning:
+    return Beginning(about=view.competitor(ids["competitor_id"]).name)
 
 
-def _competition(board: Board, ids: PathIds) -> Beginning:
+async def _competition(view: View, ids: PathIds) -> Beginning:
     """Of more participants than a form offers, it takes the performances as JSON, and the id of the winner."""
-    found = competition_of(board, ids["competition_id"])
+    found, names = view.competition(ids["competition_id"]), view.names
     is_short = len(found.participants) <= CHOSEN_MAX
     given = {"started_at": "" if found.date is None else timestamp(found.date), "location": found.location}
     if isinstance(found.result, str):
@@ -109,8 +112,8 @@ def _competition(board: Board, ids: PathIds) -> Beginning:
         given |= {f"result[{one}]": text for one, text in found.result.items()}
     if found.winner_id is not None:
         given["winner"] = str(found.winner_id)
-    names = [(one, board.competitors[one].name) for one in found.participants] if is_short else []
-    winners = [Option("", ""), *[Option(str(one), name) for one, name in names]]
+    offered = [(one, names.competitor(one).name) for one in found.participants] if is_short else []
+    winners = [Option("", ""), *[Option(str(one), name) for one, name in offered]]
     fields: list[Field] = []
     for field in RECORD.fields:
         if field.name != "result":
@@ -120,9 +123,9 @@ def _competition(board: Board, ids: PathIds) -> Beginning:
         elif not is_short:
             fields.append(Field("result", field.type, "the performances by id, as JSON"))
         else:
-            fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in names]
+            fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in offered]
     return Beginning(
-        about=competition_text(NamesById(board), found),
+        about=competition_text(names, found),
         given=given,
         if_match=_tag(own_tag(found)),
         options={"winner": winners} if is_short else {},
@@ -130,31 +133,28 @@ def _competition(board: Board, ids: PathIds) -> Beginning:
     )
 
 
-def _named_competition(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=competition_text(NamesById(board), competition_of(board, ids["competition_id"])))
+async def _named_competition(view: View, ids: PathIds) -> Beginning:
+    return Beginning(about=competition_text(view.names, view.competition(ids["competition_id"])))
 
 
-def _to_strike(board: Board, ids: PathIds) -> Beginning:
+async def _to_strike(view: View, ids: PathIds) -> Beginning:
     """Offers the participants that are not struck. If the competition has none, the form takes ids."""
-    found = competition_of(board, ids["competition_id"])
-    left = [one for one in found.participants if one not in found.struck]
-    return _of_some(board, ids, left, ()) if left else _named_competition(board, ids)
+    found, begun = view.competition(ids["competition_id"]), await _named_competition(view, ids)
+    left = _boxes(view, [one for one in found.participants if one not in found.struck])
+    return replace(begun, fields=(), boxes=left) if left else begun
 
 
-def _to_unstrike(board: Board, ids: PathIds) -> Beginning:
-    found = competition_of(board, ids["competition_id"])
-    return _of_some(board, ids, found.struck, found.struck)
+async def _to_unstrike(view: View, ids: PathIds) -> Beginning:
+    struck = _boxes(view, view.competition(ids["competition_id"]).struck)
+    return replace(await _named_competition(view, ids), given=dict.fromkeys(struck, "on"), fields=(), boxes=struck)
 
 
-def _of_some(board: Board, ids: PathIds, some: Iterable[CompetitorId], chosen: Iterable[CompetitorId]) -> Beginning:
-    boxes = {f"competitor[{one}]": board.competitors[one].name for one in some}
-    given = {f"competitor[{one}]": "on" for one in chosen}
-    about = competition_text(NamesById(board), competition_of(board, ids["competition_id"]))
-    return Beginning(about=about, given=given, fields=(), boxes=boxes)
+def _boxes(view: View, competitor_ids: Iterable[CompetitorId]) -> Mapping[str, str]:
+    return {f"competitor[{one}]": view.names.competitor(one).name for one in competitor_ids}
 
 
-def _presentation(board: Board, _ids: PathIds) -> Beginning:
-    its = board.publication.presentation
+async def _presentation(view: View, _ids: PathIds) -> Beginning:
+    its = view.publication.presentation
     given = {"zone": its.zone, "language": its.language or "", "accent": its.accent or ""}
     given["listed"] = "true" if its.listed else "false"
     fields = tuple([field for field in PRESENTATION.fields if field.name in given])
@@ -162,35 +162,50 @@ def _presentation(board: Board, _ids: PathIds) -> Beginning:
     return Beginning(given=given, fields=fields, options={"language": languages})
 
 
-def _ranking(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=ranking_of(board, ids["ranking_id"]).name)
+async def _ranking(view: View, ids: PathIds) -> Beginning:
+    return Beginning(about=view.ranking(ids["ranking_id"]).name)
 
 
-def _event(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=f"Event {ids['sequence']} of {ranking_of(board, ids['ranking_id']).name}")
+async def _event(view: View, ids: PathIds) -> Beginning:
+    return Beginning(about=f"Event {ids['sequence']} of {view.ranking(ids['ranking_id']).name}")
 
 
-def _information(board: Board, ids: PathIds) -> Beginning:
-    found = ranking_of(board, ids["ranking_id"])
+async def _information(view: View, ids: PathIds) -> Beginning:
+    found = view.ranking(ids["ranking_id"])
     given = {"name": found.name, "description": found.description or ""}
     return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
 
 
-def _new_ranking(board: Board, _ids: PathIds) -> Beginning:
-    return _with_competitors(board, Beginning(options={"main_unity_time": _TIMES}, fields=_CREATE_RANKING.fields))
+async def _new_unity(view: View, ids: PathIds) -> Beginning:
+    return Beginning(about=view.ranking(ids["ranking_id"]).name, options={"time": _TIMES})
 
 
-def _new_ranking_like(board: Board, _ids: PathIds) -> Beginning:
-    return _with_competitors(board, Beginning(options={LIKE_FIELD.name: _KINDS}, fields=(LIKE_FIELD, *LIKE_FIELDS)))
+async def _new_ranking(view: View, _ids: PathIds) -> Beginning:
+    return await _with_competitors(view, _CREATE_RANKING.fields, {"main_unity_time": _TIMES})
 
 
-def _with_competitors(board: Board, begun: Beginning) -> Beginning:
+async def _new_ranking_like(view: View, _ids: PathIds) -> Beginning:
+    return await _with_competitors(view, (LIKE_FIELD, *LIKE_FIELDS), {LIKE_FIELD.name: _KINDS})
+
+
+async def _with_competitors(view: View, fields: Fields, options: Mapping[str, Items[Option]]) -> Beginning:
     """Few competitors are chosen by their names, at first all of them; of many, the form takes ids."""
-    if not 0 < len(board.competitors) <= CHOSEN_MAX:
-        return begun
-    boxes = {f"competitor[{one}]": found.name for one, found in board.competitors.items()}
-    fields = tuple([field for field in begun.fields or () if field.name != "participants"])
-    return replace(begun, given=dict.fromkeys(boxes, "on"), fields=fields, boxes=boxes)
+    found = await ask(view, CompetitorListQuestion(limit=CHOSEN_MAX))
+    if not 0 < found.total <= CHOSEN_MAX:
+        return Beginning(fields=fields, options=options)
+    boxes = _boxes(view, found.competitors)
+    fields = tuple([field for field in fields if field.name != "participants"])
+    return Beginning(given=dict.fromkeys(boxes, "on"), fields=fields, options=options, boxes=boxes)
+
+
+async def _places(view: View, _ids: PathIds) -> Beginning:
+    names = {f"place[{one}]": name for one, name in view.names.rankings().items()}
+    fields = tuple([Field(name, FROM_1, "its place in lists of rankings") for name in names])
+    given = {name: str(number) for number, name in enumerate(names, start=1)}
+    return Beginning(given=given, fields=fields, labels=names)
+
+
+# ── Forms as the operations take them ───────────────────────────────────────────────────────────────────
 
 
 def _chosen(form: Form) -> Form:
@@ -209,21 +224,10 @@ def _chosen_competitors(form: Form) -> Form:
     )
 
 
-def _new_unity(board: Board, ids: PathIds) -> Beginning:
-    return Beginning(about=ranking_of(board, ids["ranking_id"]).name, options={"time": _TIMES})
-
-
 CHOSEN_MAX: Final = 500
 """Competitors up to which a form offers them all by name."""
 _COMPETITOR: Final = re.compile(r"competitor\[([1-9][0-9]{0,18})\]", re.ASCII)
 _TIMES: Final = (Option("", "No"), Option("s", "In seconds"), Option("ms", "In milliseconds"))
-
-
-def _places(board: Board, _ids: PathIds) -> Beginning:
-    names = {f"place[{one}]": ranking.name for one, ranking in board.rankings.items()}
-    fields = tuple([Field(name, FROM_1, "its place in lists of rankings") for name in names])
-    given = {name: str(number) for number, name in enumerate(names, start=1)}
-    return Beginning(given=given, fields=fields, labels=names)
 
 
 def _order(form: Form) -> Form:

@@ -16,8 +16,8 @@ from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.ids import parse_id
-from engine.domain.terms import BEST_MAX, CRITERIA_MAX, RankingId
-from projections.board.board import Board, Ranking
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX
+from projections.answers.rankings import ListedRanking
 
 CRITERIA_NAME: Final = DECLARE.fields[0].name
 FREE_CRITERIA: Final = 4
@@ -28,7 +28,7 @@ _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
 
 
-def declaration_begun(ranking: Ranking, key: str) -> Filling:
+def declaration_begun(ranking: ListedRanking, key: str) -> Filling:
     """The initial form, with the declared criteria."""
     given = {
         name: text
@@ -81,10 +81,10 @@ def criteria_form(sent: Form) -> Form:
     return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
 
 
-def classification_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
+def classification_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, filling: Filling) -> bytes:
     """The page. Its lines are those declared or sent, and up to FREE_CRITERIA more."""
-    ranking, below = board.rankings[ranking_id], f"/rankings/{ranking_id}"
-    unities = [Option("", ""), *[Option(str(one), unity.name) for one, unity in ranking.unities.items()]]
+    below = f"/rankings/{ranking.id}"
+    unities = [Option("", ""), *[Option(str(one.id), one.name) for one in ranking.unities]]
     used = [number for number in range(CRITERIA_MAX) if filling.given.get(_name(number, "unity"))]
     count = min(max(used, default=-1) + 1 + FREE_CRITERIA, CRITERIA_MAX)
     heads = [

@@ -1,5 +1,6 @@
 """The page of a ranking's history: its newest events first, each with its lines."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from api.access.auth import Scope
@@ -9,11 +10,10 @@ from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text, signed_text
 from engine.domain.notation import Notation
 from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId, Reversal, Sequence
+from projections.answers.history import History, HistoryLine, HistoryQuestion
 from projections.answers.names import NamesById
-from projections.board.board import Board, Ranking
-from projections.past.history import AnyLine, DeclarationLine, DeltaLine
-from projections.past.moments import Span
-from projections.past.pages import HistoryPage
+from projections.answers.rankings import ListedRanking, ListedUnity
+from projections.answers.view import View
 
 HISTORY_EVENTS: Final = 200
 """Events of a tournament that one page covers."""
@@ -33,28 +33,25 @@ _HEADS: Final = [
 
 
 def history_page(
-    viewer: Viewer,
-    venue: Venue,
-    board: Board,
-    ranking_id: RankingId,
-    span: Span,
-    page: HistoryPage,
-    query: Query,
+    viewer: Viewer, venue: Venue, view: View, question: HistoryQuestion, history: History, query: Query
 ) -> bytes:
-    """The lines of the events of `span`, each event with a link to undo or redo it."""
-    ranking = board.rankings[ranking_id]
-    below = f"/rankings/{ranking_id}"
+    """The lines of the requested events, each event with a link to undo or redo it."""
+    ranking, undone = view.ranking(question.ranking_id), view.undone(question.ranking_id)
+    first, last = question.first or Sequence(1), question.last or venue.head.sequence
+    below = f"/rankings/{ranking.id}"
+    unities = {one.id: one for one in ranking.unities}
     rows: list[list[Child]] = []
     event: Sequence | None = None
-    for line in reversed(page.lines):
-        undo = None if line.sequence == event else _undo(viewer, venue, ranking_id, ranking, line)
-        rows.append([*_row(venue, board, ranking_id, ranking, line), undo])
+    for line in reversed(history.lines):
+        unity = None if line.unity_id is None else unities[line.unity_id]
+        undo = None if line.sequence == event else _undo(viewer, venue, ranking, undone, line)
+        rows.append([*_row(venue, view.names, ranking.id, unity, line), undo])
         event = line.sequence
-    said = f"Events {number_text(span.first)} to {number_text(span.last)} of {number_text(venue.head.sequence)}"
-    earlier, later = span.first - 1, min(span.last + HISTORY_EVENTS, venue.head.sequence)
+    said = f"Events {number_text(first)} to {number_text(last)} of {number_text(venue.head.sequence)}"
+    earlier, later = first - 1, min(last + HISTORY_EVENTS, venue.head.sequence)
     links = ways(
         way("Earlier", venue.address(f"{below}/history", {"to": str(earlier)})) if earlier else None,
-        way("Later", venue.address(f"{below}/history", {"to": str(later)})) if later > span.last else None,
+        way("Later", venue.address(f"{below}/history", {"to": str(later)})) if later > last else None,
     )
     unshown = "These events have more lines than this page shows; the command line and the interface show all."
     return console_page(
@@ -63,7 +60,7 @@ def history_page(
         done_message(query),
         element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
         element("p", said, class_="moment"),
-        None if page.next is None else element("p", unshown, class_="warning"),
+        None if history.next is None else element("p", unshown, class_="warning"),
         data_table(said, _HEADS, rows, stacked=True)
         if rows
         else element("p", "None of these events gave points in this ranking."),
@@ -72,37 +69,40 @@ def history_page(
     )
 
 
-def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> list[Child]:
-    if isinstance(line, DeclarationLine):
+def _row(
+    venue: Venue, names: NamesById, ranking_id: RankingId, unity: ListedUnity | None, line: HistoryLine
+) -> list[Child]:
+    when, who = venue.words.time_element(line.recorded_at), _actor(line.actor)
+    if unity is None or line.competitor_id is None:
         what = "The order of the table was declared" if line.criteria else "The order of the table was taken back"
-        nothing: list[Child] = ["", "", ""]
-        return [line.sequence, venue.words.time_element(line.recorded_at), what, *nothing, "", _actor(line.actor)]
-    explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(line.unity_id)})
-    unity = ranking.unities[line.unity_id]
+        return [line.sequence, when, what, "", "", "", "", who]
+    explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(unity.id)})
     return [
         line.sequence,
-        venue.words.time_element(line.recorded_at),
-        element("a", name_text(board.competitors[line.competitor_id].name), href=explained),
+        when,
+        element("a", name_text(names.competitor(line.competitor_id).name), href=explained),
         joined((_change(line, unity.notation), element("span", " ", name_text(unity.name), class_="unit"))),
         number_text(line.total, unity.notation),
         _places(line),
-        _what_for(board, line),
-        _actor(line.actor),
+        _what_for(names, line),
+        who,
     ]
 
 
-def _change(line: DeltaLine, notation: Notation) -> str:
+def _change(line: HistoryLine, notation: Notation) -> str:
     """The effect of the line: a delta, or a result; empty: it reversed results."""
     if line.result is not None:
         return number_text(line.result, notation)
     return "" if line.delta is None else signed_text(line.delta, notation)
 
 
-def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> Child:
+def _undo(
+    viewer: Viewer, venue: Venue, ranking: ListedRanking, undone: Mapping[Sequence, Sequence], line: HistoryLine
+) -> Child:
     """The state of the event, and a link to the page that undoes or redoes it, if the viewer may."""
-    if isinstance(line, DeclarationLine):
+    if line.competitor_id is None:
         return None
-    by = ranking.undone.get(line.sequence if line.reverses is None else line.reverses)
+    by = undone.get(line.sequence if line.reverses is None else line.reverses)
     if line.reversal is None:
         is_own = by is None and line.actor == viewer.token.token_id
     elif line.reversal is Reversal.UNDO and by == line.sequence:
@@ -113,20 +113,20 @@ def _undo(viewer: Viewer, venue: Venue, ranking_id: RankingId, ranking: Ranking,
     if ranking.closed_at is not None or not viewer.may(Scope.WRITE if is_own else Scope.ADMIN):
         return said
     text, below, sequence = ("Undo", "undo", line.sequence) if by is None else ("Redo", "redo", by)
-    return joined((said, element("a", text, href=venue.address(f"/rankings/{ranking_id}/{below}/{sequence}"))))
+    return joined((said, element("a", text, href=venue.address(f"/rankings/{ranking.id}/{below}/{sequence}"))))
 
 
-def _places(line: DeltaLine) -> str:
+def _places(line: HistoryLine) -> str:
     before, after = line.position_before, line.position_after
     if after is None:
         return "not in the list"
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _what_for(board: Board, line: DeltaLine) -> Html:
+def _what_for(names: NamesById, line: HistoryLine) -> Html:
     said: list[Child] = []
     if line.competition_id is not None:
-        said.append(element("span", _competition(board, line.competition_id)))
+        said.append(element("span", _competition(names, line.competition_id)))
     if line.reason is not None:
         said.append(element("span", name_text(line.reason), class_="reason"))
     if line.reversal is not None:
@@ -136,9 +136,9 @@ def _what_for(board: Board, line: DeltaLine) -> Html:
     return joined([child for one in said for child in (one, " ")])
 
 
-def _competition(board: Board, competition_id: CompetitionId) -> str:
-    found = board.competitions.get(competition_id)
-    return f"competition {competition_id}" if found is None else competition_text(NamesById(board), found)
+def _competition(names: NamesById, competition_id: CompetitionId) -> str:
+    found = names.competition(competition_id)
+    return f"competition {competition_id}" if found is None else competition_text(names, found)
 
 
 def _actor(actor: ActorId) -> str:

@@ -1,7 +1,6 @@
 """Imports into a tournament through the console: competitors, competitions, and undoing an import of competitions."""
 
 import asyncio
-from functools import partial
 
 from api.access.auth import Scope
 from api.http.forms import Form, path_ids
@@ -13,7 +12,6 @@ from api.imports.competition_imports import judge_competitions, play_competition
 from api.imports.outcomes import BrokenOff
 from api.imports.undoing import Undoing, plan_undoing, undo_import
 from api.interface.access import refuse_beyond_scope
-from api.interface.resources.voiding import COMPARED, answer_preview
 from api.web.console import competition_import_pages
 from api.web.console.answering import (
     Console,
@@ -32,10 +30,11 @@ from api.web.console.inputs import KEY, Filling, new_key
 from engine.domain.errors import Fault, NotFound, TallybookError, Unacceptable, Unreadable
 from engine.domain.terms import RankingId
 from engine.process.time_slices import in_time_slices
+from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.lookup import ranking_of
+from projections.answers.view import ask
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
-from projections.past import folds
 
 
 class ImportHandlers:
@@ -119,9 +118,7 @@ class ImportHandlers:
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             live = context.live
             planned = await self._planned(incoming, viewer, live)
-            read = partial(folds.competition_sums, context.past, live.tournament_id)
-            body = await answer_preview(live, COMPARED, planned.events, read)
-            previewed = preview_part(live.board, body if isinstance(body, bytes) else None)
+            previewed = preview_part(context, await ask(context, ForeseenQuestion(planned.events)))
             venue = await venue_of(context, incoming)
             return competition_import_pages.undo_page(viewer, venue, live.board, planned, previewed, filling)
 

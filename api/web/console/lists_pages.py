@@ -9,22 +9,23 @@ from api.interface.direction import isolated
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
+from engine.domain.events import Result
 from engine.domain.terms import CompetitionId, CompetitorId
+from projections.answers.competitions import CompetitionList
+from projections.answers.competitors import CompetitorList
 from projections.answers.names import NamesById
-from projections.board.board import Board, Competition, Competitor
 
 ITEMS_SHOWN: Final = 100
 """Competitors or competitions on one page."""
 
 
-def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, query: Query) -> bytes:
-    """The competitors after the first `offset`, in the order of their registration."""
-    shown = list(board.competitors.run(offset + 1, offset + ITEMS_SHOWN))
+def competitors_page(viewer: Viewer, venue: Venue, found: CompetitorList, offset: int, query: Query) -> bytes:
+    """Those after the first `offset`."""
     may_write = viewer.may(Scope.WRITE)
     heads = [("Competitor", "name"), ("Id", "value"), ("Tags", "")]
     if may_write:
         heads.append(("Actions", "action"))
-    rows = [_competitor(viewer, venue, *one) for one in shown]
+    rows = [_competitor(viewer, venue, found, one) for one in found.competitors]
     new = way("Register a competitor", venue.address("/competitors/new"), chief=True) if may_write else None
     several = way("Import competitors", venue.address("/competitors/import")) if may_write else None
     return console_page(
@@ -36,13 +37,14 @@ def competitors_page(viewer: Viewer, venue: Venue, board: Board, offset: int, qu
             "competitors",
             data_table("Competitors", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         ),
-        _pages(venue, "/competitors", offset, len(board.competitors)),
+        _pages(venue, "/competitors", offset, found.total),
         venue=venue,
         below="/competitors",
     )
 
 
-def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found: Competitor) -> list[Child]:
+def _competitor(viewer: Viewer, venue: Venue, those: CompetitorList, competitor_id: CompetitorId) -> list[Child]:
+    found = those.competitors[competitor_id]
     row: list[Child] = [
         joined((dot(found.color), name_text(found.name))),
         competitor_id,
@@ -57,15 +59,15 @@ def _competitor(viewer: Viewer, venue: Venue, competitor_id: CompetitorId, found
     return row
 
 
-def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, query: Query) -> bytes:
-    """The competitions after the newest `offset`, the newest first."""
-    last = len(board.competitions) - offset
-    shown = list(board.competitions.run(last - ITEMS_SHOWN + 1, last))[::-1]
+def competitions_page(
+    viewer: Viewer, venue: Venue, names: NamesById, found: CompetitionList, offset: int, query: Query
+) -> bytes:
+    """Those after the newest `offset`."""
     may_write = viewer.may(Scope.WRITE)
     heads = [("Competition", "name"), ("Group", "value"), ("Start", "when"), ("Result", "")]
     if may_write:
         heads.append(("Actions", "action"))
-    rows = [_competition(viewer, venue, board, *one) for one in shown]
+    rows = [_competition(viewer, venue, names, found, one) for one in found.competitions]
     new = way("Add a competition", venue.address("/competitions/new"), chief=True) if may_write else None
     return console_page(
         viewer,
@@ -76,23 +78,24 @@ def competitions_page(viewer: Viewer, venue: Venue, board: Board, offset: int, q
             "competitions",
             data_table("Competitions", heads, rows, stacked=True) if rows else element("p", "There are none yet."),
         ),
-        _pages(venue, "/competitions", offset, len(board.competitions)),
+        _pages(venue, "/competitions", offset, found.total),
         venue=venue,
         below="/competitions",
     )
 
 
 def _competition(
-    viewer: Viewer, venue: Venue, board: Board, competition_id: CompetitionId, found: Competition
+    viewer: Viewer, venue: Venue, names: NamesById, those: CompetitionList, competition_id: CompetitionId
 ) -> list[Child]:
-    what = competition_text(NamesById(board), found)
+    found = those.competitions[competition_id]
+    what = competition_text(names, found)
     voided = None if found.voided_at is None else element("span", "voided", class_="badge")
     struck = element("span", f"{len(found.struck)} struck", class_="badge") if found.struck else None
     row: list[Child] = [
         joined((what, voided, struck)),
         found.group_id,
         venue.words.time_element(found.started_at),
-        _result(board, found),
+        _result(names, found.result, found.winner_id),
     ]
     if viewer.may(Scope.WRITE):
         below = f"/competitions/{competition_id}"
@@ -108,13 +111,13 @@ def _competition(
     return row
 
 
-def _result(board: Board, found: Competition) -> str:
-    winner = "" if found.winner_id is None else f"won by {isolated(board.competitors[found.winner_id].name)}"
-    if found.result is None:
+def _result(names: NamesById, result: Result | None, winner_id: CompetitorId | None) -> str:
+    winner = "" if winner_id is None else f"won by {isolated(names.competitor(winner_id).name)}"
+    if result is None:
         return winner
-    if isinstance(found.result, str):
-        return ", ".join(filter(None, (isolated(found.result), winner)))
-    return winner or f"{len(found.result)} performances"
+    if isinstance(result, str):
+        return ", ".join(filter(None, (isolated(result), winner)))
+    return winner or f"{len(result)} performances"
 
 
 def _link(venue: Venue, below: str, text: str, what: str) -> Html:
@@ -133,13 +136,13 @@ def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
     return joined((element("p", shown, class_="moment"), ways(*links))) if count > ITEMS_SHOWN else None
 
 
-def competitor_choices(board: Board) -> Html:
+def competitor_choices(those: CompetitorList) -> Html:
     """The ids of competitors, for forms that take ids: the first ones, and the number of the rest."""
     shown = [
-        element("li", element("bdi", name, class_="chosen"), " ", element("code", one), data_id=one)
-        for one, name in ((one, found.name) for one, found in board.competitors.run(1, ITEMS_SHOWN))
+        element("li", element("bdi", found.name, class_="chosen"), " ", element("code", one), data_id=one)
+        for one, found in those.competitors.items()
     ]
-    rest = len(board.competitors) - len(shown)
+    rest = those.total - len(shown)
     more = element("p", f"{number_text(rest)} more are in the list of competitors.") if rest else None
     return element(
         "details", element("summary", "Competitors and their ids"), element("ul", *shown), more, class_="ids"

@@ -1,6 +1,5 @@
 """The page of one tournament: its head, its public view, its rankings, and the actions that are possible."""
 
-from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -23,9 +22,10 @@ from api.web.console.inputs import COUNTS_TEXTS
 from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text
-from engine.domain.terms import Counts, RankingId
+from engine.domain.terms import Counts
 from engine.log.registry import RegistryEntry
-from projections.board.board import Board, Unity
+from projections.answers.rankings import ListedRanking, ListedUnity
+from projections.answers.tournament import TournamentState
 from projections.tables.tables import Checkpoint
 from projections.verification.noted import LastVerified
 
@@ -34,12 +34,12 @@ RANKINGS_SHOWN: Final = 200
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """The data of the page that is not on the board. `checkpoint`: how far the tables are; None: there are none yet.
-    `verified`: the result of the last verification; None: there was none. `quota`: empty if there is none."""
+    """`rankings`: the first RANKINGS_SHOWN. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
+    the result of the last verification; None: there was none. `quota`: empty if there is none."""
 
     entry: RegistryEntry
-    board: Board
-    recorded_at: datetime
+    state: TournamentState
+    rankings: list[ListedRanking]
     checkpoint: Checkpoint | None
     verified: LastVerified | None
     quota: list[Share]
@@ -48,7 +48,7 @@ class Overview(Struct, frozen=True, kw_only=True):
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
     new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
     like = way("Create one of a known kind", venue.address("/rankings/like")) if viewer.may(Scope.WRITE) else None
-    several = viewer.may(Scope.WRITE) and len(overview.board.rankings) > 1
+    several = viewer.may(Scope.WRITE) and len(overview.rankings) > 1
     order = way("Order the rankings", venue.address("/rankings/order")) if several else None
     rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
     look = way("Change how it looks", venue.address("/presentation")) if viewer.may(Scope.ADMIN) else None
@@ -57,8 +57,8 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         viewer,
         venue.name,
         done_message(query),
-        live("public", _public(venue, overview.board)),
-        live("rankings", _rankings(venue, overview.board)),
+        live("public", _public(venue, overview.state)),
+        live("rankings", _rankings(venue, overview)),
         ways(new, like, order, rename, look, logo),
         element("h2", "The log"),
         live("head", _head(viewer, venue, overview)),
@@ -68,13 +68,13 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
 
 
 def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
-    board = overview.board
+    state = overview.state
     pairs: list[tuple[str, Child]] = [
         ("Head", f"event {number_text(venue.head.sequence)}"),
-        ("Recorded", venue.words.time_element(overview.recorded_at)),
+        ("Recorded", venue.words.time_element(state.recorded_at)),
         ("Digest", element("code", venue.head.digest.hex())),
-        ("Competitors", number_text(len(board.competitors))),
-        ("Competitions", number_text(len(board.competitions))),
+        ("Competitors", number_text(state.competitors)),
+        ("Competitions", number_text(state.competitions)),
     ]
     pairs += [(f"Quota of {share.what}", quota_text(share)) for share in overview.quota]
     if viewer.may(Scope.ADMIN):
@@ -91,59 +91,58 @@ def quota_text(share: Share) -> str:
     return f"{text}: nearly full" if share.is_near else text
 
 
-def _public(venue: Venue, board: Board) -> Html:
+def _public(venue: Venue, state: TournamentState) -> Html:
     """A link to the board, if it is public, and what it shows."""
-    if not board.publication.published:
-        return element("p", f"The public sees {public_text(board)}.")
+    if not state.publication.published:
+        return element("p", f"The public sees {public_text(state)}.")
     return element(
         "p",
         element("a", f"/board/{venue.slug}", href=f"/board/{venue.slug}"),
-        f" is its board. The public sees {public_text(board)}.",
+        f" is its board. The public sees {public_text(state)}.",
     )
 
 
-def public_text(board: Board) -> str:
+def public_text(state: TournamentState) -> str:
     """What the public sees."""
-    publication = board.publication
+    publication = state.publication
     frozen = publication.frozen_at
     if not publication.published:
         return "nothing" if frozen is None else f"nothing; frozen at event {number_text(frozen)}"
     return "everything" if frozen is None else f"up to event {number_text(frozen)}, where it is frozen"
 
 
-def _rankings(venue: Venue, board: Board) -> Html:
-    if not board.rankings:
+def _rankings(venue: Venue, overview: Overview) -> Html:
+    if not overview.rankings:
         return element("p", "There is no ranking yet.")
-    shown = list(board.rankings.items())[:RANKINGS_SHOWN]
     rows: list[list[Child]] = [
         [
-            element("a", name_text(ranking.name), href=venue.address(f"/rankings/{ranking_id}")),
-            number_text(len(ranking.participants)),
-            ", ".join(map(unity_text, ranking.unities.values())),
-            state_text(board, ranking_id),
+            element("a", name_text(ranking.name), href=venue.address(f"/rankings/{ranking.id}")),
+            number_text(ranking.competitors),
+            ", ".join(map(unity_text, ranking.unities)),
+            state_text(ranking),
         ]
-        for ranking_id, ranking in shown
+        for ranking in overview.rankings
     ]
     heads = [("Ranking", "name"), ("Competitors", "value"), ("Unities", ""), ("State", "state")]
-    rest = len(board.rankings) - len(shown)
+    rest = overview.state.rankings - len(rows)
     more = element("p", f"{rest} more are not shown here.") if rest else None
     return joined((data_table("Rankings", heads, rows), more))
 
 
-def unity_text(unity: Unity) -> str:
+def unity_text(unity: ListedUnity) -> str:
     """The name of the unity, and which result it counts, if it counts results."""
     name = isolated(unity.name)
     return name if unity.counts is Counts.SUM else f"{name} ({COUNTS_TEXTS[unity.counts].lower()})"
 
 
-def state_text(board: Board, ranking_id: RankingId) -> str:
-    state = "open" if board.rankings[ranking_id].closed_at is None else "closed"
-    return f"{state}, hidden from the public" if ranking_id in board.publication.hidden else state
+def state_text(ranking: ListedRanking) -> str:
+    state = "open" if ranking.closed_at is None else "closed"
+    return f"{state}, hidden from the public" if ranking.hidden else state
 
 
-def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -> bytes:
+def publication_page(viewer: Viewer, venue: Venue, state: TournamentState, query: Query) -> bytes:
     """What the public sees, and the actions that change it. For admins."""
-    publication, address = board.publication, "/publication/"
+    publication, address = state.publication, "/publication/"
     links = [
         way("Unpublish it", venue.address(f"{address}unpublish"))
         if publication.published
@@ -156,9 +155,9 @@ def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -
         links.append(way("Reveal the next competition", venue.address(f"{address}reveal-next")))
         links.append(way("Reveal up to an event", venue.address(f"{address}reveal-to")))
         links.append(way("Reveal everything", venue.address(f"{address}reveal-all")))
-    end = publication.public_end(venue.head.sequence)
-    state = facts(
-        ("The public sees", public_text(board)),
+    end = state.public_end
+    shown = facts(
+        ("The public sees", public_text(state)),
         ("Public end", "none" if end is None else f"event {number_text(end)} of {number_text(venue.head.sequence)}"),
     )
     to_board = element("p", element("a", "The board that the public sees", href=f"/board/{venue.slug}"))
@@ -166,7 +165,7 @@ def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -
         viewer,
         "Publication",
         done_message(query),
-        live("publication", state),
+        live("publication", shown),
         ways(*links),
         to_board if publication.published else None,
         venue=venue,

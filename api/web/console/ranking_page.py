@@ -19,9 +19,11 @@ from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
 from api.web.table import BOARD_LINES, ShownTable, TableLine
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import CompetitorId, RankingId, UnityId
+from engine.domain.terms import CompetitorId, RankingId
+from projections.answers.competitions import CompetitionList
 from projections.answers.names import NamesById
-from projections.board.board import Board
+from projections.answers.rankings import ListedRanking
+from projections.answers.view import View
 
 _ADDED: Final = "added"
 """In the query: the event `done` added points."""
@@ -35,9 +37,8 @@ COMPETITIONS_SUGGESTED: Final = 50
 _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 
-def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, query: Query) -> bytes:
-    ranking = board.rankings[RankingId(table.ranking_id)]
-    below = f"/rankings/{table.ranking_id}"
+def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: ShownTable, query: Query) -> bytes:
+    below = f"/rankings/{ranking.id}"
     links = [way("History", venue.address(f"{below}/history")), way("Leaders", venue.address(f"{below}/leaders"))]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and is_open:
@@ -50,8 +51,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
     if viewer.may(Scope.ADMIN):
         change = ("Close it", "close") if is_open else ("Open it again", "reopen")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
-        is_hidden = table.ranking_id in board.publication.hidden
-        change = ("Show it again", "show") if is_hidden else ("Hide it", "hide")
+        change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
     heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
     rows = [_line(venue, below, table, line, query) for line in table.lines]
@@ -61,7 +61,7 @@ def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, 
         ranking.name,
         done_message(query, undo),
         None if ranking.description is None else element("p", ranking.description),
-        element("p", f"{number_text(table.count)} competitors, {state_text(board, RankingId(table.ranking_id))}"),
+        element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
         _columns(venue, below, table),
         live("table", data_table(f"{ranking.name}, {', '.join(one.name for one in table.columns)}", heads, rows)),
         _pages(venue, below, table, query),
@@ -110,21 +110,28 @@ def _kept(query: Query) -> Query:
 # ── Adding points ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, filling: Filling, query: Query) -> bytes:
-    """The form that adds points of one unity to the competitors on one page of the table."""
-    ranking = board.rankings[RankingId(table.ranking_id)]
-    below = f"/rankings/{table.ranking_id}"
-    unity = next(one for one in table.unities if one.id == table.unity_id)
+def points_page(
+    viewer: Viewer,
+    venue: Venue,
+    view: View,
+    table: ShownTable,
+    newest: CompetitionList,
+    filling: Filling,
+    query: Query,
+) -> bytes:
+    """The form that adds points of one unity to the competitors on one page of the table. `newest`: competitions, which
+    most points are for."""
+    ranking = view.ranking(RankingId(table.ranking_id))
+    below = f"/rankings/{ranking.id}"
+    unity = next(one for one in ranking.unities if one.id == table.unity_id)
     whose = faults_by_line(filling)
     lines = [_Line(CompetitorId(line.competitor_id), line.name, line.color, line.values[0]) for line in table.lines]
-    lines += _elsewhere(board, {line.competitor_id for line in lines}, filling)
+    lines += _elsewhere(view.names, {line.competitor_id for line in lines}, filling)
     shown = [field.name for field in ADD_POINTS.fields if field.name != DELTAS_NAME]
     placed = {message for line in lines for message in whose.get(line.competitor_id, [])}
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
     heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
-    added = ranking.unities[UnityId(unity.id)]
-    notation = added.notation
-    rows = [_entry(line, notation, filling, whose.get(line.competitor_id, [])) for line in lines]
+    rows = [_entry(line, unity.notation, filling, whose.get(line.competitor_id, [])) for line in lines]
     tabs = [
         element(
             "li",
@@ -135,9 +142,10 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
                 aria_current="page" if one.id == unity.id else None,
             ),
         )
-        for one in table.unities
+        for one in ranking.unities
     ]
     fields = [field for field in ADD_POINTS.fields if field.name in shown]
+    suggested = [Option(str(one), competition_text(view.names, its)) for one, its in newest.competitions.items()]
     kept = {"unity": str(unity.id), "offset": str(table.offset)}
     return console_page(
         viewer,
@@ -149,19 +157,12 @@ def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, f
             filling,
             venue.address(f"{below}/add", kept),
             "Add these points",
-            data_table(f"Points to add in {unity_text(added)}", heads, rows),
+            data_table(f"Points to add in {unity_text(unity)}", heads, rows),
             _pages(venue, f"{below}/add", table, query),
-            inputs(fields, replace(filling, suggested={"competition_id": _newest(board)})),
+            inputs(fields, replace(filling, suggested={"competition_id": suggested})),
         ),
         venue=venue,
     )
-
-
-def _newest(board: Board) -> list[Option]:
-    """The newest competitions, which most points are for."""
-    last = len(board.competitions)
-    run = board.competitions.run(last - COMPETITIONS_SUGGESTED + 1, last)
-    return [Option(str(one), competition_text(NamesById(board), found)) for one, found in run][::-1]
 
 
 class _Line(Struct, frozen=True):
@@ -173,15 +174,12 @@ class _Line(Struct, frozen=True):
     total: int | None
 
 
-def _elsewhere(board: Board, here: Container[CompetitorId], filling: Filling) -> list[_Line]:
+def _elsewhere(names: NamesById, here: Container[CompetitorId], filling: Filling) -> list[_Line]:
     """Lines for those who were given points in the form as it was sent, and are not `here` any more."""
-    found = []
-    for name, text in filling.given.items():
-        named = ENTRY.fullmatch(name)
-        one = CompetitorId(int(named[1])) if named and text.strip() else None
-        if one is not None and one not in here and one in board.competitors:
-            found.append(_Line(one, board.competitors[one].name, board.competitors[one].color, None))
-    return found
+    typed = [name for name, text in filling.given.items() if text.strip()]
+    ids = [CompetitorId(int(named[1])) for name in typed if (named := ENTRY.fullmatch(name))]
+    found = names.competitors([one for one in ids if one not in here])
+    return [_Line(one, competitor.name, competitor.color, None) for one, competitor in found.items()]
 
 
 def _entry(line: _Line, notation: Notation, filling: Filling, wrong: list[str]) -> list[Child]:

@@ -6,12 +6,12 @@ from api.desk.quotas import shares
 from api.http.reply import Reply, header
 from api.interface.declarations import RecallContext
 from api.interface.resources.competitor_exports import EXPORT, EXPORTED_MAX, ExportQuestion, answer_export
-from api.web.console import competition_import_pages
+from api.web.console import competition_import_pages, lists_pages
 from api.web.console.answering import PageAsked
 from api.web.console.frame import CONSOLE_HEADERS, Venue, Viewer, tournament_address
 from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
 from api.web.console.lists_pages import competitions_page, competitors_page
-from api.web.console.overview_page import Overview, overview_page, publication_page
+from api.web.console.overview_page import RANKINGS_SHOWN, Overview, overview_page, publication_page
 from api.web.console.ranking_page import ranking_page
 from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
@@ -23,12 +23,13 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
 from engine.log.quotas import ALL_TOKENS
 from engine.log.registry import RegistryEntry
+from projections.answers.competitions import CompetitionListQuestion
+from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
+from projections.answers.history import HistoryQuestion
 from projections.answers.leaders import LeadersQuestion
-from projections.answers.lookup import ranking_of
+from projections.answers.tournament import TournamentQuestion
 from projections.answers.view import ask
-from projections.past import pages
-from projections.past.moments import Span
 from projections.tables import tables
 from projections.verification.noted import last_verified
 
@@ -38,16 +39,14 @@ STEPS_OF_CONSOLE: Final = 100
 
 async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
     tournament_id = context.live.tournament_id
-    recorded_at = await context.recorded_at(venue.head)
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
     entry = RegistryEntry(tournament_id, venue.slug, venue.name, venue.head.sequence)
-    board = context.live.board
     overview = Overview(
         entry=entry,
-        board=board,
-        recorded_at=recorded_at,
+        state=await ask(context, TournamentQuestion()),
+        rankings=context.rankings(RANKINGS_SHOWN),
         checkpoint=checkpoint,
         verified=verified,
         quota=await shares(context.past.database, (tournament_id, ALL_TOKENS)),
@@ -85,11 +84,13 @@ async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
 
 
 async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    return publication_page(viewer, venue, context.live.board, asked.query)
+    return publication_page(viewer, venue, await ask(context, TournamentQuestion()), asked.query)
 
 
 async def competitors(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    return competitors_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+    offset = asked.arguments.get("offset", 0)
+    found = await ask(context, CompetitorListQuestion(offset=offset, limit=lists_pages.ITEMS_SHOWN))
+    return competitors_page(viewer, venue, found, offset, asked.query)
 
 
 async def export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: PageAsked) -> Reply:
@@ -103,7 +104,9 @@ async def export(context: RecallContext, _viewer: Viewer, _venue: Venue, asked: 
 
 
 async def competitions(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    return competitions_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+    offset = asked.arguments.get("offset", 0)
+    found = await ask(context, CompetitionListQuestion(newest_first=True, offset=offset, limit=lists_pages.ITEMS_SHOWN))
+    return competitions_page(viewer, venue, context.names, found, offset, asked.query)
 
 
 async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
@@ -116,16 +119,15 @@ async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: P
             offset=arguments.get("offset", 0),
         ),
     )
-    return ranking_page(viewer, venue, context.live.board, table, asked.query)
+    return ranking_page(viewer, venue, context.ranking(RankingId(table.ranking_id)), table, asked.query)
 
 
 async def history(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
-    live, ranking_id, head = context.live, RankingId(asked.ids["ranking_id"]), venue.head.sequence
-    ranking_of(live.board, ranking_id)
-    last = min(asked.arguments.get("last", head), head)
-    span = Span(Sequence(max(last - HISTORY_EVENTS + 1, 1)), last)
-    page = await pages.page(context.past, live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
-    return history_page(viewer, venue, live.board, ranking_id, span, page, asked.query)
+    ranking = context.ranking(RankingId(asked.ids["ranking_id"]))
+    last = min(asked.arguments.get("last", venue.head.sequence), venue.head.sequence)
+    first = Sequence(max(last - HISTORY_EVENTS + 1, 1))
+    question = HistoryQuestion(ranking_id=ranking.id, first=first, last=last, limit=HISTORY_LINES)
+    return history_page(viewer, venue, context, question, await ask(context, question), asked.query)
 
 
 async def imports(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

@@ -1075,7 +1075,7 @@ async def test_a_preview_too_long_for_a_page_says_so_and_the_change_can_be_made(
     line = deltas((season.ids[0], season.unity_id, 3))
     form = {"participants_delta": line, "competition_id": season.competition_id}
     await season.client.put(f"{season.path}/add.json", form)
-    monkeypatch.setattr("api.interface.resources.voiding.PREVIEW_AT_ONCE_MAX", 1)
+    monkeypatch.setattr("projections.answers.foreseen.PREVIEW_AT_ONCE_MAX", 1)
     void = at(season, f"/competitions/{season.competition_id}/void")
     assert "too long for this page" in words(await visitor.page(void))
     assert (await visitor.fill(void, {})).status == 303
