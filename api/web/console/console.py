@@ -69,6 +69,7 @@ from projections.verification.noted import last_verified
 _AFTER: Final = Field("after", SHORT, "after the tournament with this slug")
 _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
 _TO: Final = re.compile(r"/console(?:[/?][!-~]*)?", re.ASCII)
+_TOURNAMENT: Final = "/tournament/{tournament}"
 _TITLES: Final = {
     401: "Sign in",
     403: "You may not do this",
@@ -99,11 +100,12 @@ class ConsoleHandlers:
         def page(below: str, make: _Make) -> None:
             router.add("GET", f"{CONSOLE}{below}", self._handler(make))
 
-        def change(below: str, make: _Make) -> None:
-            router.add("POST", f"{CONSOLE}{below}", self._handler(make))
+        def form(below: str, show: _Make, send: _Make) -> None:
+            page(below, show)
+            router.add("POST", f"{CONSOLE}{below}", self._handler(send))
 
         def of_tournament(below: str, make: _MakeOfTournament, *fields: Field, scope: Scope = Scope.READ) -> None:
-            page(f"/tournament/{{tournament}}{below}", partial(self._of_tournament, make, fields, scope))
+            page(f"{_TOURNAMENT}{below}", partial(self._of_tournament, make, fields, scope))
 
         access = AccessHandlers(self._console)
         changes = ChangeHandlers(self._console)
@@ -111,30 +113,21 @@ class ConsoleHandlers:
         page("", self._tournaments)
         router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
         router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
-        page("/tournaments/new", self._tournament_form)
-        change("/tournaments/new", self._create_tournament)
+        form("/tournaments/new", self._tournament_form, self._create_tournament)
         page("/sessions", access.sessions)
-        change("/sessions/{session_id}/end", access.end_session)
+        router.add("POST", f"{CONSOLE}/sessions/{{session_id}}/end", self._handler(access.end_session))
         page("/tokens", access.tokens)
-        page("/tokens/new", access.token_form)
-        change("/tokens/new", access.make_token)
-        page("/tokens/{token_id}/revoke", access.ask_to_revoke)
-        change("/tokens/{token_id}/revoke", access.revoke)
+        form("/tokens/new", access.token_form, access.make_token)
+        form("/tokens/{token_id}/revoke", access.ask_to_revoke, access.revoke)
         for one in CONSOLE_CHANGES:
-            page(f"/tournament/{{tournament}}{one.path}", partial(changes.form, one))
-            change(f"/tournament/{{tournament}}{one.path}", partial(changes.change, one))
-        page("/tournament/{tournament}/rankings/like", partial(changes.form, CREATE_LIKE))
-        change("/tournament/{tournament}/rankings/like", changes.create_like)
-        page("/tournament/{tournament}/rankings/{ranking_id}/add", changes.points_form)
-        change("/tournament/{tournament}/rankings/{ranking_id}/add", changes.add_points)
-        page("/tournament/{tournament}/rankings/{ranking_id}/classification", changes.declaration_form)
-        change("/tournament/{tournament}/rankings/{ranking_id}/classification", changes.declare)
-        page("/tournament/{tournament}/competitors/import", imports.competitors_form)
-        change("/tournament/{tournament}/competitors/import", imports.import_competitors)
-        page("/tournament/{tournament}/rankings/{ranking_id}/import", imports.competitions_form)
-        change("/tournament/{tournament}/rankings/{ranking_id}/import", imports.import_competitions)
-        page("/tournament/{tournament}/imports/{import_name}/undo", imports.ask_to_undo)
-        change("/tournament/{tournament}/imports/{import_name}/undo", imports.undo)
+            form(f"{_TOURNAMENT}{one.path}", partial(changes.form, one), partial(changes.change, one))
+        ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
+        form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
+        form(f"{ranking}/add", changes.points_form, changes.add_points)
+        form(f"{ranking}/classification", changes.declaration_form, changes.declare)
+        form(f"{_TOURNAMENT}/competitors/import", imports.competitors_form, imports.import_competitors)
+        form(f"{ranking}/import", imports.competitions_form, imports.import_competitions)
+        form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", imports.ask_to_undo, imports.undo)
         of_tournament("", reads.overview, _DONE)
         of_tournament("/imports", reads.imports, _DONE)
         of_tournament("/webhooks", reads.webhooks, scope=Scope.ADMIN)
