@@ -24,7 +24,7 @@ ANY: Final = "\N{SNOWMAN}"
 MEANT: Final = {
     "api.http.preferences._ITEM",  # quoted texts
     "api.http.preferences._RANGE",
-    "api.imports.competition_files._SCORE",  # spaces of spreadsheets
+    "api.imports.played._SCORE",  # spaces of spreadsheets
     "engine.domain.terms._CONTROL",
     "engine.domain.terms._CONTROL_OF_TEXTS",
 }

@@ -7,8 +7,6 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.imports import register_competitors
-from api.cli.interruptions import interruptible
 from api.cli.names import CompetitorText
 from api.cli.previews import DryRun
 from api.cli.progress import progress
@@ -30,11 +28,6 @@ from projections.past import searches
 from projections.past.moments import Span
 from projections.past.past import Past
 from projections.verification.erasures import erase_in_log
-
-CompetitorsFile = Annotated[
-    Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
-]
-
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
 _PARENT: Final = option("parent", "parent_id", about="Id or name of the competitor above this one in the hierarchy.")
@@ -151,18 +144,6 @@ def _text(value: object) -> str:
     return encode(value).decode()
 
 
-async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:
-    with interruptible("registered anybody") as listen:
-        async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-            stop = listen()
-            with progress("importing") as advance:
-                imported = await register_competitors(desk, view.live, file, stop=stop, progress=advance)
-    if json:
-        printing.json(imported)
-    else:
-        _say_how_many(imported.registered, imported.already_registered)
-
-
 async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         rows: list[dict[str, object]] = [
@@ -170,12 +151,3 @@ async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = 
             for i, c in view.live.board.competitors.items()
         ]
     printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)
-
-
-def _say_how_many(registered: int, already_registered: int) -> None:
-    if not already_registered:
-        printing.say(f"{registered} competitors registered")
-    elif registered:
-        printing.say(f"{registered} competitors registered; {already_registered} of the file were registered already")
-    else:
-        printing.say(f"nothing to do: all {already_registered} competitors of the file are registered already")

@@ -12,15 +12,12 @@ STDIN: Final = Path("-")
 _PIECE_BYTES: Final = 65_536
 
 
-def read_text(path: Path) -> str:
-    """The text of the file, or of standard input for `-`. Raises Unreadable."""
+def read_whole(path: Path) -> bytes:
+    """The content of the file, or of standard input for `-`. Raises Unreadable."""
     try:
-        content = _standard_input() if path == STDIN else path.read_bytes()
-        return content.decode("utf-8-sig")
+        return _standard_input() if path == STDIN else path.read_bytes()
     except OSError as error:
         raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
 
 
 def read_bytes(path: Path, most: int) -> bytes:

@@ -205,7 +205,7 @@ _TREE: Final = (
     ),
     Entry(
         "competitor import",
-        "competitors:import_competitors",
+        "imports:import_competitors",
         """
         Register the competitors of a .csv or .ndjson FILE, in the order of the file.
 
@@ -315,7 +315,7 @@ _TREE: Final = (
     ),
     Entry(
         "competition import",
-        "competitions:import_competitions",
+        "imports:import_competitions",
         """
         Add the competitions of a CSV FILE (with commas or semicolons), in the order of the file, each with the points
         that it gives in RANKING.
@@ -358,12 +358,12 @@ _TREE: Final = (
     ),
     Entry(
         "import list",
-        "import_runs:list_imports",
+        "imports:list_imports",
         "List the imports of competitions into a tournament, and whether they were undone.",
     ),
     Entry(
         "import undo",
-        "import_runs:undo",
+        "imports:undo",
         """
         Undo an import: void the competitions that it added, and take back the points that it gave for others. A
         competition that also has points from elsewhere is kept. The command prints the ids of the voided competitions.

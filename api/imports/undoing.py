@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
-from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
+from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import CausedPoints, ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
 from engine.domain.counting import Afterwards, ExpiryTimes, LacksResults, TotalsOfResults, totals_after
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError

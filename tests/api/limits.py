@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Final
 
 from api.access import auth, sessions
-from api.cli import charts, explanation_text, imports, lines
+from api.cli import charts, explanation_text, lines
 from api.cli import setting_aside as setting_aside_cli
 from api.desk import conditions, desk, docket, opening
 from api.desk import quotas as desk_quotas
 from api.http import body, compression, connections, forms, outgoing, reply, throttle, turned_away
 from api.http import limits as http_limits
-from api.imports import competition_files, outcomes
+from api.imports import competitions as imported_competitions
+from api.imports import competitors as imported_competitors
+from api.imports import importer
 from api.interface import names, paging
 from api.interface.public import view
 from api.interface.resources import (
@@ -592,8 +594,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "The command line": (
             (
                 "an import's competitors; competitions; requests under way",
-                f"{imports.IMPORT_LINES_MAX:,}; {competition_files.IMPORT_COMPETITIONS_MAX:,}; "
-                f"{outcomes.IMPORT_REQUESTS_MAX}",
+                f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}; {imported_competitions.IMPORT_COMPETITIONS_MAX:,}; "
+                f"{importer.IMPORT_REQUESTS_MAX}",
                 "refused; refused; others wait",
             ),
             (

@@ -16,14 +16,16 @@ import asyncpg
 import pytest
 from prometheus_client import REGISTRY
 
-from api.cli.imports import Imported, register_competitors
 from api.desk.fingerprints import fingerprint
+from api.imports.competitors import read_competitors
+from api.imports.importer import Imported, import_lines
+from api.imports.rows import read_csv
 from api.webhooks import deliverer
 from api.webhooks.webhooks import add_webhook
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
-from engine.domain.terms import OPERATION_BYTES, Sequence, TournamentId
+from engine.domain.terms import OPERATION_BYTES, OPERATOR, Sequence, TournamentId
 from engine.log import reading, undecoded
 from projections.past import searches
 from projections.past.mentions import MENTIONS_MAX
@@ -575,17 +577,16 @@ async def test_the_documented_statement_replaces_the_name_of_a_token(
 
 
 async def test_nobody_who_was_erased_is_imported_again(
-    season: Season, service: Service, owner: asyncpg.Connection, tallybook: Tallybook, tmp_path: Path
+    season: Season, service: Service, owner: asyncpg.Connection, tallybook: Tallybook
 ) -> None:
-    file = tmp_path / "team.csv"
-    file.write_text(f"name,tags,color\n{NAME},{TAG},{COLOR}\nEve,,\n")
+    file = f"name,tags,color\n{NAME},{TAG},{COLOR}\nEve,,\n"
     slug = season.client.tournament
     first = await imported(service, owner, file)
-    assert first.registered == 2
+    assert first.made == 2
     await tallybook.done("competitor", "erase", slug, NAME)
     assert await left_in_database(owner) == {}
     again = await imported(service, owner, file)
-    assert (again.registered, again.ids) == (0, first.ids)
+    assert (again.made, again.ids) == (0, first.ids)
 
 
 # ── Copies from before ──────────────────────────────────────────────────────────────────────────────────
@@ -733,6 +734,8 @@ async def test_a_tournament_that_has_stopped_forgets_too(
     assert named[who] == f"#{who}"
 
 
-async def imported(service: Service, owner: asyncpg.Connection, file: Path) -> Imported:
+async def imported(service: Service, owner: asyncpg.Connection, file: str) -> Imported:
+    kind = read_competitors(read_csv(file.encode()))
     async with service.desk.live_pool.pinned(await tournament_of(owner)) as live:
-        return await register_competitors(service.desk, live, file, stop=asyncio.Event(), progress=lambda *_: None)
+        stop = asyncio.Event()
+        return await import_lines(service.desk, live, kind, actor=OPERATOR, stop=stop, progress=lambda *_: None)

@@ -1,28 +1,27 @@
 """The pages for importing competitions and their points from CSV, and for undoing imports. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, get_args
 
 from api.access.auth import Scope
-from api.imports.competition_files import Scoring
-from api.imports.competition_imports import Judged
+from api.imports.competitions import CompetitionLine
+from api.imports.played import Scoring
 from api.imports.templates import TEMPLATES, Kind
 from api.imports.undoing import Undoing
-from api.interface.competition_names import BETWEEN, competition_text
+from api.interface.competition_names import BETWEEN
 from api.interface.direction import isolated
 from api.interface.fields import SHORT, Field
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, way, ways
-from api.web.console.import_page import CSV, ROWS_SHOWN, STEP, csv_input, hidden
+from api.web.console.import_page import ROWS_SHOWN, Look, Offer
 from api.web.console.inputs import Filling, Option, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, number_text
 from engine.domain.events import Result
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId, RankingId, UnityId
 from engine.log.import_runs import Run
 from projections.answers.names import NamesById
-from projections.board.board import Board
 
 PASTED_COMPETITIONS_MAX: Final = 1_000
 """Lines that the console imports at once."""
@@ -40,86 +39,65 @@ def scoring_of(given: Mapping[str, str]) -> Scoring:
     return Scoring(**((TEMPLATES[kind].scoring if kind else {}) | typed))
 
 
-def import_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
-    """The form for the text."""
-    kinds = [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]]
+def competitions_offer(venue: Venue, ranking_id: RankingId, name: str, notation: Notation, filling: Filling) -> Offer:
+    """`name`: of the ranking. `notation`: of its main unity."""
     chosen = Filling(
         key=filling.key,
         given=filling.given,
         faults=filling.faults,
-        options={"like": kinds},
+        options={"like": [Option("", ""), *[Option(kind, kind.capitalize()) for kind in _KINDS]]},
         labels={"like": "Scores as in"},
     )
-    ranking = board.rankings[ranking_id]
-    notation = next(iter(ranking.unities.values())).notation
     usual = Scoring()
-    return console_page(
-        viewer,
-        f"Import competitions into {ranking.name}",
-        complaint(filling, [*_POINTS]),
-        form(
+    points = [
+        text_input(
+            field,
+            text,
             filling,
-            venue.address(f"/rankings/{ranking_id}/import"),
-            "Look at them first",
-            csv_input(
-                filling,
-                "Competitions, as CSV",
-                "The first line is date,participants,score, then any of group, location, and names of unities with "
-                "points. Participants are separated by |. Dates are in the zone of the tournament. "
-                f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
-            ),
-            inputs((_LIKE,), chosen),
-            *[
-                text_input(
-                    name,
-                    text,
-                    filling,
-                    f"points of the main unity; {getattr(usual, name)} if empty",
-                    is_number=notation == WHOLE,
-                )
-                for name, text in _POINTS.items()
-            ]
-            if notation.time is None
-            else [],
-        ),
-        element("p", element("a", "Leave it", href=venue.address(f"/rankings/{ranking_id}")), class_="ways"),
-        venue=venue,
+            f"points of the main unity; {getattr(usual, field)} if empty",
+            is_number=notation == WHOLE,
+        )
+        for field, text in _POINTS.items()
+        if notation.time is None
+    ]
+    return Offer(
+        title=f"Import competitions into {name}",
+        address=venue.address(f"/rankings/{ranking_id}/import"),
+        back=venue.address(f"/rankings/{ranking_id}"),
+        label="Competitions, as CSV",
+        about="The first line is date,participants,score, then any of group, location, and names of unities with "
+        "points. Participants are separated by |. Dates are in the zone of the tournament. "
+        f"Up to {number_text(PASTED_COMPETITIONS_MAX)} lines.",
+        inputs=joined([inputs((_LIKE,), chosen), *points]),
+        fields=("like", *_POINTS),
     )
 
 
-def look_page(
-    viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, judged: Judged, filling: Filling
-) -> bytes:
-    """The effects of the text, and the button that imports it."""
-    ranking = board.rankings[ranking_id]
-    new = [one for one in judged.asked if not (one.is_added and one.is_scored)]
-    unities = ranking.unities
+def competitions_look(
+    venue: Venue,
+    names: NamesById,
+    unities: Mapping[UnityId, tuple[str, Notation]],
+    new: Items[CompetitionLine],
+    already: int,
+) -> Look:
+    """`unities`: of the ranking, with their names and notations."""
     used = [u for u in unities if any(delta.unity_id == u for one in new for delta in one.played.deltas)]
-    heads = [("Competition", "name"), ("Date", "when"), ("Score", ""), *[(unities[u].name, "value") for u in used]]
     rows: list[list[Child]] = []
-    for one in new[:ROWS_SHOWN]:
-        played = one.played
-        names = _few([isolated(board.competitors[c].name) for c in played.participants], BETWEEN)
-        row: list[Child] = [names, venue.words.time_element(played.started_at), _score(played.result)]
+    for played in [one.played for one in new[:ROWS_SHOWN]]:
+        who = _few([isolated(names.competitor(c).name) for c in played.participants], BETWEEN)
+        row: list[Child] = [who, venue.words.time_element(played.started_at), _score(played.result)]
         for unity in used:
             gained = {delta.competitor_id: delta.amount for delta in played.deltas if delta.unity_id == unity}
-            row.append(_gained([gained.get(c) for c in played.participants], unities[unity].notation))
+            row.append(_gained([gained.get(c) for c in played.participants], unities[unity][1]))
         rows.append(row)
-    already = len(judged.asked) - len(new)
-    back = venue.address(f"/rankings/{ranking_id}/import")
-    carried = [hidden(name, filling.given.get(name, "")) for name in (CSV, "like", *_POINTS)]
-    return console_page(
-        viewer,
-        f"Import competitions into {ranking.name}",
-        element("p", f"{number_text(len(new))} would be imported. Nothing is recorded yet.", class_="subject"),
-        element("p", f"{number_text(already)} of the text are imported already.") if already else None,
-        data_table("Competitions to import", heads, rows) if rows else None,
-        element("p", f"{number_text(len(new) - len(rows))} more are not shown here.") if len(new) > len(rows) else None,
-        form(filling, back, f"Import {number_text(len(new))}", joined([*carried, hidden(STEP, "import")]))
-        if new
-        else None,
-        element("p", element("a", "Start again", href=back), class_="ways"),
-        venue=venue,
+    return Look(
+        new=len(new),
+        already=already,
+        done="imported",
+        button="Import",
+        caption="Competitions to import",
+        heads=[("Competition", "name"), ("Date", "when"), ("Score", ""), *[(unities[u][0], "value") for u in used]],
+        rows=rows,
     )
 
 
@@ -182,8 +160,15 @@ def _undo(viewer: Viewer, venue: Venue, run: Run) -> Html | None:
     return element("a", "Undo", unseen, href=address, class_="act") if viewer.may(Scope.WRITE) else None
 
 
-def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, previewed: Html, filling: Filling) -> bytes:
-    """The effects of undoing an import, and the button that undoes it."""
+def undo_page(
+    viewer: Viewer,
+    venue: Venue,
+    undoing: Undoing,
+    text_of: Callable[[CompetitionId], str],
+    previewed: Html,
+    filling: Filling,
+) -> bytes:
+    """The effects of undoing an import, and the button that undoes it. `text_of` a competition: what it is called."""
     voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
     said = "Nothing of it counts any more."
     if undoing.events:
@@ -195,8 +180,8 @@ def undo_page(viewer: Viewer, venue: Venue, board: Board, undoing: Undoing, prev
         viewer,
         f"Undo import {undoing.name}",
         element("p", said, class_="warning" if undoing.events else None),
-        _listed("They would be voided", board, undoing.voided),
-        _listed("They stay, because they hold points of others", board, undoing.kept),
+        _listed("They would be voided", text_of, undoing.voided),
+        _listed("They stay, because they hold points of others", text_of, undoing.kept),
         previewed if undoing.events else None,
         complaint(filling, []),
         form(filling, address, "Undo it", dangerous=bool(undoing.events)) if undoing.commands else None,
@@ -209,12 +194,10 @@ def _count(number: int, what: str) -> str:
     return f"{number_text(number)} {what}{'' if number == 1 else 's'}"
 
 
-def _listed(said: str, board: Board, competitions: Items[CompetitionId]) -> Html | None:
+def _listed(said: str, text_of: Callable[[CompetitionId], str], competitions: Items[CompetitionId]) -> Html | None:
     if not competitions:
         return None
-    shown = [
-        element("li", competition_text(NamesById(board), board.competitions[one])) for one in competitions[:ROWS_SHOWN]
-    ]
+    shown = [element("li", text_of(one)) for one in competitions[:ROWS_SHOWN]]
     return element(
         "details", element("summary", f"{said}: {number_text(len(competitions))}"), element("ul", *shown), class_="ids"
     )

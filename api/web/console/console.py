@@ -47,7 +47,7 @@ from api.web.console.answering import (
 from api.web.console.change_handlers import ChangeHandlers
 from api.web.console.changes import CONSOLE_CHANGES, CREATE_LIKE
 from api.web.console.frame import CONSOLE, Venue, Viewer, message_page, sign_in_page, tournament_address
-from api.web.console.import_handlers import ImportHandlers
+from api.web.console.import_handlers import CompetitionImports, CompetitorImports, UndoHandlers
 from api.web.console.inputs import KEY, Filling, new_key
 from api.web.console.tournaments_page import (
     TOURNAMENTS_SHOWN,
@@ -109,7 +109,7 @@ class ConsoleHandlers:
 
         access = AccessHandlers(self._console)
         changes = ChangeHandlers(self._console)
-        imports = ImportHandlers(self._console)
+        undo = UndoHandlers(self._console)
         page("", self._tournaments)
         router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
         router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
@@ -125,9 +125,9 @@ class ConsoleHandlers:
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
         form(f"{ranking}/classification", changes.declaration_form, changes.declare)
-        form(f"{_TOURNAMENT}/competitors/import", imports.competitors_form, imports.import_competitors)
-        form(f"{ranking}/import", imports.competitions_form, imports.import_competitions)
-        form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", imports.ask_to_undo, imports.undo)
+        for imports in (CompetitorImports(self._console), CompetitionImports(self._console)):
+            form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
+        form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)
         of_tournament("", reads.overview, _DONE)
         of_tournament("/imports", reads.imports, _DONE)
         of_tournament("/webhooks", reads.webhooks, scope=Scope.ADMIN)

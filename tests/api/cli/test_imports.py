@@ -14,15 +14,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.cli import imports
-from api.cli.imports import Imported, ImportLine, _asked, register_competitors
+from api.cli.imports import _read
 from api.desk.desk import Desk
-from api.imports.outcomes import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted
+from api.imports.competitors import CompetitorFields, CompetitorRow, Competitors, read_competitors
+from api.imports.importer import (
+    IMPORT_REQUESTS_MAX,
+    BrokenOff,
+    Imported,
+    Interrupted,
+    Print,
+    asked,
+    import_lines,
+)
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, EventSetAside
+from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
 from engine.log import reading, registry
+from projections.board.board import Board
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
 from tests.desks import HOLD_HEAD, desk_at, desks_at, holding, record, recorded, until
@@ -33,6 +43,12 @@ BOM = b"\xef\xbb\xbf"
 TEXTS = st.sampled_from(["", "a", "b", "a b", "1"])
 COLUMNS = "The first line must name the columns: name, then any of tags, color, parent."
 CORRECT = "Nothing was imported; correct these lines."
+
+
+def prints_of(fields: dict[int, CompetitorFields], secret: bytes) -> list[Print]:
+    """What the lines of a file are known by."""
+    kind = Competitors([CompetitorRow(*one) for one in fields.items()])
+    return [line.prints[0] for line in finished(asked(kind, Board(), secret))]
 
 
 class Import:
@@ -46,7 +62,7 @@ class Import:
 
     async def __call__(self, content: str | bytes, *, name: str = "file.csv") -> int:
         """Imports a file of this content, and returns how many were registered."""
-        return (await self.result(content, name=name)).registered
+        return (await self.result(content, name=name)).made
 
     async def result(self, content: str | bytes, *, name: str = "file.csv", stop_at: int | None = None) -> Imported:
         """With `stop_at`, interrupted when so many are registered."""
@@ -66,10 +82,11 @@ class Import:
         if stop_at == 0:
             stop.set()
         async with self._desk.live_pool.pinned(self._tournament_id) as live:
-            return await register_competitors(self._desk, live, file, stop=stop, progress=progress)
+            kind = read_competitors(_read(file))
+            return await import_lines(self._desk, live, kind, actor=OPERATOR, stop=stop, progress=progress)
 
     async def ndjson(self, *rows: object) -> int:
-        return (await self.lines(rows)).registered
+        return (await self.lines(rows)).made
 
     async def lines(self, rows: Iterable[object]) -> Imported:
         content = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
@@ -379,11 +396,11 @@ async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Impor
 async def test_as_many_competitors_as_the_limit_says_and_not_one_more(
     imported: Import, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(imports, "IMPORT_LINES_MAX", 10)
+    monkeypatch.setattr(read_competitors, "__defaults__", (10,))
     rows = [f'{{"name": "{n}"}}' if name.endswith("json") else str(n) for n in range(11)]
     header = [] if name.endswith("json") else ["name"]
     assert await imported.refused("\n".join([*header, *rows]), name=name) == [
-        ("", "The file has 11 competitors; import at most 10 at a time.")
+        ("", "The file has more than 10 lines to import; import that many at a time.")
     ]
     assert await imported("\n".join([*header, *rows[:10], ""]), name=name) == 10
 
@@ -434,8 +451,8 @@ async def test_a_second_import_of_a_file_changes_nothing_and_says_what_is_there(
     before = await events(desk, tournament_id), await last_id(desk)
     second = await imported.result(FAMILY)
     assert (await events(desk, tournament_id), await last_id(desk)) == before
-    assert (first.registered, first.already_registered) == (5, 0)
-    assert (second.registered, second.already_registered) == (0, 5)
+    assert (first.made, first.already) == (5, 0)
+    assert (second.made, second.already) == (0, 5)
     assert second.ids == first.ids == [c.competitor_id for c in before[0]]
 
 
@@ -447,11 +464,11 @@ async def test_an_import_that_was_interrupted_anywhere_continues_where_it_was(im
             await imported.result(content, stop_at=stop_at)
         assert caught.value.message == (
             f"Interrupted: {stop_at} of the file's 20 competitors are registered. "
-            "Run the same command again: it registers the others, and nobody twice."
+            "Import it again: that adds the others, and none twice."
         )
         assert await imported.names() == [str(n) for n in range(stop_at)]
     result = await imported.result(content)
-    assert (result.registered, result.already_registered) == (2, 18)
+    assert (result.made, result.already) == (2, 18)
     assert await imported.parents() == {str(n): str(n - 1) if n else None for n in range(20)}
 
 
@@ -474,7 +491,7 @@ async def test_whoever_was_registered_by_whatever_parts_of_a_file_is_registered_
     part = await into.lines(rows[:cut])
     csv = "name,tags\n" + "".join(f"{row['name']},{'|'.join(row['tags'])}\n" for row in rows)
     whole = await into.result(csv)
-    assert (part.registered, whole.registered, whole.already_registered) == (cut, len(rows) - cut, cut)
+    assert (part.made, whole.made, whole.already) == (cut, len(rows) - cut, cut)
     assert whole.ids[:cut] == part.ids
     assert [name for name, _, _ in await into.details()] == [name.strip() for name in names]
 
@@ -484,7 +501,7 @@ async def test_lines_may_be_added_corrected_and_moved_and_only_new_ones_are_regi
         await imported.result("name,parent\nClub,\nAnn,Club\nBob,Ann\nZoe,Bob\n", stop_at=2)
     changed = "\ufeffname,color,parent\r\nBob,,Ann\r\nDan,00ff00,\r\nClub,,\r\nAnn,,Club\r\nZoë,,Bob\r\n"
     result = await imported.result(changed)
-    assert (result.registered, result.already_registered) == (3, 2)
+    assert (result.made, result.already) == (3, 2)
     assert await imported.parents() == {"Club": None, "Ann": "Club", "Bob": "Ann", "Dan": None, "Zoë": "Bob"}
 
 
@@ -493,7 +510,7 @@ async def test_lines_of_another_file_that_say_the_same_are_the_same_competitors_
 ) -> None:
     assert await imported("name\nAnn\n") == 1
     result = await imported.result("name\nBob\nAnn\nAnn\n", name="other.csv")
-    assert (result.registered, result.already_registered) == (2, 1)
+    assert (result.made, result.already) == (2, 1)
     await imported.add("Ann")
     assert [name for name, _, _ in await imported.details()] == ["Ann", "Bob", "Ann", "Ann"]
 
@@ -506,7 +523,7 @@ async def test_what_is_registered_is_not_judged_again(imported: Import) -> None:
     await imported.rename("Ann", "Anna")
     await imported.rename("Bob", "Robert")
     result = await imported.result("name,parent\nClub,\nAnn,Club\nBob,Ann\nCid,Bob\nDan,Robert\n")
-    assert (result.registered, result.already_registered) == (2, 3)
+    assert (result.made, result.already) == (2, 3)
     assert (await imported.parents())["Cid"] == (await imported.parents())["Dan"] == "Robert"
 
 
@@ -516,7 +533,7 @@ async def test_a_line_that_is_refused_after_others_were_registered_says_how_many
     with pytest.raises(Unacceptable) as caught:
         await imported("name,color,parent\nAnn,,\nBob,,Ann\nCid,red,Bob\n")
     assert caught.value.message == (
-        "Nobody was registered now; 2 of the file's 3 competitors were before; correct these lines."
+        "Nothing was imported now; 2 of the file's 3 competitors were registered before; correct these lines."
     )
     assert [fault.field for fault in caught.value.faults] == ["line 4, color"]
     assert await imported.names() == ["Ann", "Bob"]
@@ -533,7 +550,7 @@ async def test_two_imports_of_one_file_at_once_register_everybody_once_and_below
             (tmp_path / str(number)).mkdir()
             imports_.append(Import(one, tournament_id, tmp_path / str(number)))
         both = await asyncio.gather(*(one.result(content) for one in imports_))
-    assert sum(result.registered for result in both) == 400
+    assert sum(result.made for result in both) == 400
     assert both[0].ids == both[1].ids
     parents = await imported.parents()
     assert len(parents) == 400
@@ -552,11 +569,11 @@ async def test_an_import_does_not_take_for_others_whom_another_import_of_the_fil
 
         async def after_the_other(connection: asyncpg.Connection, count: int) -> list[int]:
             monkeypatch.setattr(registry, "next_ids", draw)
-            assert (await other.result(content)).registered == 3
+            assert (await other.result(content)).made == 3
             return await draw(connection, count)
 
         monkeypatch.setattr(registry, "next_ids", after_the_other)
-        assert (await imported.result(content)).already_registered == 3
+        assert (await imported.result(content)).already == 3
     assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
 
 
@@ -571,7 +588,7 @@ async def test_an_import_that_the_database_lets_down_says_so_and_continues_when_
             await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n")
     assert caught.value.message == (
         "The import failed (database_unavailable): at least 1 of the file's 3 competitors are registered. "
-        "Run the same command again: it registers the others, and nobody twice."
+        "Import it again: that adds the others, and none twice."
     )
     assert await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n") == 2
     assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
@@ -598,7 +615,7 @@ async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
 ) -> None:
     async with desk.database.connection() as connection:
         secret = await reading.secret_of(connection, tournament_id)
-    (ann,) = _asked({3: ImportLine(name="Ann", tags="a|b", color="00ff00", parent=7)}, secret)
+    (ann,) = prints_of({3: CompetitorFields(name="Ann", tags="a|b", color="00ff00", parent=7)}, secret)
     async with desk.live_pool.pinned(tournament_id) as live:
         competitor_id = CompetitorId(await desk.new_id())
         other = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
@@ -614,19 +631,21 @@ ANN_KEY = "import-bac37ad369b327093c1dad728a1a83758a06d53009988840728778e8e404a1
 
 def test_the_key_of_a_line_is_for_ever_the_same() -> None:
     """Or the next version would register everybody again. Neither the file's form nor blanks make a difference."""
-    ann = ImportLine(name=" Ann", tags="a | b|", color="00ff00", parent=7)
-    asked = _asked({2: ann, 5: ImportLine(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")}, SECRET)
-    assert asked[0].key == ANN_KEY
-    assert asked[1].key == "import-bac37ad369b32709b47bc70199409aee0dbe1a3cbd439747b4335d0334f20d25"
-    assert [one.key for one in asked] == [f"import-{one.fingerprint.hex()}" for one in asked]
+    ann = CompetitorFields(name=" Ann", tags="a | b|", color="00ff00", parent=7)
+    prints = prints_of({2: ann, 5: CompetitorFields(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")}, SECRET)
+    assert prints[0].key == ANN_KEY
+    assert prints[1].key == "import-bac37ad369b32709b47bc70199409aee0dbe1a3cbd439747b4335d0334f20d25"
+    assert [one.key for one in prints] == [f"import-{one.fingerprint.hex()}" for one in prints]
 
 
 @given(
-    st.lists(st.builds(ImportLine, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6)
+    st.lists(
+        st.builds(CompetitorFields, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6
+    )
 )
-def test_lines_that_say_something_else_have_other_keys(lines: list[ImportLine]) -> None:
-    asked = _asked(dict(enumerate(lines)), b"secret")
-    assert len({one.key for one in asked}) == len(lines)
+def test_lines_that_say_something_else_have_other_keys(lines: list[CompetitorFields]) -> None:
+    prints = prints_of(dict(enumerate(lines)), b"secret")
+    assert len({one.key for one in prints}) == len(lines)
 
 
 # ── As its users have it ────────────────────────────────────────────────────────────────────────────────
@@ -662,7 +681,7 @@ async def test_ctrl_c_before_the_import_has_begun_says_that_nobody_was_registere
             await until(lambda: str(data / "lock") in opened_by(waiting.pid))
             waiting.press_ctrl_c()
             assert await waiting.ended() == 130
-            assert (waiting.out, waiting.err) == ("", "Interrupted before this command registered anybody.\n")
+            assert (waiting.out, waiting.err) == ("", "Interrupted before this command imported anything.\n")
 
 
 async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
@@ -677,7 +696,7 @@ async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
     assert (first.json, first.err) == ({"registered": 2, "already_registered": 0, "ids": ids}, "")
     file.write_text("name\nAnn\nCid\nBob\n")
     second = said(*command)
-    assert second == Said(0, "", "1 competitors registered; 2 of the file were registered already\n")
+    assert second == Said(0, "", "1 competitor registered; 2 of the file were already\n")
     assert said(*command) == Said(0, "", "nothing to do: all 3 competitors of the file are registered already\n")
     _, _, cid = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
     third = said(*command, "--json")

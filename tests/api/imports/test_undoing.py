@@ -15,9 +15,10 @@ from msgspec import Struct, field
 
 from api.desk.desk import Desk
 from api.imports import undoing
-from api.imports.competition_files import Reader, Scoring, read
-from api.imports.competition_imports import ImportedCompetitions, play_competitions
-from api.imports.outcomes import BrokenOff
+from api.imports.competitions import read_competitions
+from api.imports.importer import BrokenOff, Imported, import_lines
+from api.imports.played import Scoring
+from api.imports.rows import read_csv
 from api.imports.undoing import plan_undoing, undo_import
 from engine.domain import commands, events
 from engine.domain.commands import Command
@@ -199,14 +200,11 @@ class Leaving:
 def _nobody(_done: int, _of: int) -> None: ...
 
 
-async def import_file(desk: Any, live: LiveTournament, ask: Import) -> ImportedCompetitions:
+async def import_file(desk: Any, live: LiveTournament, ask: Import) -> Imported:
     rows = [f"2024-03-{day:02},1|2,{score}:0" for day, score in ask.scores.items()]
-    columns, lines = read("\n".join(["date,participants,score", *rows]))
-    await desk.live_pool.make_current(live)
-    reader = Reader(live.board, ask.ranking_id, columns, Scoring())
-    return await play_competitions(
-        desk, live, ask.ranking_id, reader, lines, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody
-    )
+    file = read_csv("\n".join(["date,participants,score", *rows]).encode())
+    kind = read_competitions(file, ask.ranking_id, Scoring())
+    return await import_lines(desk, live, kind, actor=OPERATOR, stop=asyncio.Event(), progress=_nobody)
 
 
 async def undo(desk: Any, live: LiveTournament, name: str) -> None:
@@ -305,7 +303,7 @@ class Played:
             assert self.live.head.sequence == before
             return
         assert missing is not None
-        assert outcome.imported <= len(missing)
+        assert outcome.made <= len(missing)
         if missing:  # if it was cut off, what was still missing was added under the same name
             self.naive.take_import(ask, missing, await self.last_name())
 

@@ -16,11 +16,11 @@ import pytest
 from api.access import auth
 from api.access.auth import Scope
 from api.desk import desk
-from api.imports import competition_files
+from api.imports import rows as imported_rows
 from api.interface.cells import csv_rows
 from api.interface.declarations import name_of
 from api.interface.fields import Empty
-from api.web.console import changes, import_page, lists_pages
+from api.web.console import changes, lists_pages
 from api.web.console.change_page import LOOK
 from api.web.console.changes import CONSOLE_CHANGES, Beginning
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
@@ -729,13 +729,20 @@ async def test_a_ranking_is_closed_and_opened(visitor: Visitor, season: Season, 
 
 async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, season: Season, log: Log) -> None:
     page, before = at(season, "/competitors/import"), await log.length()
-    refused = await visitor.fill(page, {"csv": "name;color;parent\nZoe;red;\nYan;00ff00;Nobody\nXia"})
-    assert refused.status == 422
-    assert "line 3, parent: there is no competitor 'Nobody' yet" in words(refused.body.decode())
-    assert "line 4: has more or fewer fields" in words(refused.body.decode())
-    assert "line 2, color" in words((await visitor.fill(page, {"csv": "name,color\nZoe,red"})).body.decode())
-    look = await visitor.fill(page, {"csv": "\ufeffname,tags,parent\r\n  Zoe ,under 18|north,Ada\r\nBen,,\r\n"})
-    assert "Zoe under 18, north" in words(look.body.decode())
+    for lines, status, faults in (
+        ("Zoe;red;\nYan;00ff00;Nobody", 422, ("line 2, color: must be 6", "line 3, parent: 'Nobody': no competitor")),
+        ("Zoe;00ff00;\nXia", 400, ("line 3: it has more or fewer fields",)),
+        ("", 400, ("There are no lines after the first.",)),
+    ):
+        refused = await visitor.fill(page, {"csv": f"name;color;parent\n{lines}"})
+        assert (refused.status, [one in words(refused.body.decode()) for one in faults]) == (
+            status,
+            [True] * len(faults),
+        )
+    text = "\ufeffname,tags,parent\r\n  Zoe ,under 18|north,Ada\r\nBen,,Zoe\r\n"
+    look = await visitor.fill(page, {"csv": text})
+    assert "Zoe under 18, north Ada" in words(look.body.decode())
+    assert "Ben Zoe" in words(look.body.decode())
     assert "There is a competitor of this name already: Ben." in words(look.body.decode())
     assert await log.length() == before
     form, action = form_of(look.body.decode())
@@ -745,6 +752,10 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     found = (await season.client.get("competitors.json?name=Zoe")).json["competitors"]["competitor"]
     assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
     assert found[0]["level"] == 1
+    again = await visitor.fill(page, {"csv": text + "Cid,,Zoe"})
+    assert "1 would be registered. Nothing is recorded yet. 2 of the text are registered already." in words(
+        again.body.decode()
+    )
 
 
 @pytest.mark.parametrize("what", ["competitors", "competitions"])
@@ -782,8 +793,7 @@ async def test_no_more_lines_are_read_than_an_import_may_have(
             next(rows)
             yield row
 
-    for module in (import_page, competition_files):
-        monkeypatch.setattr(module, "csv_rows", counted)
+    monkeypatch.setattr(imported_rows, "csv_rows", counted)
     form, action = form_of(await visitor.page(at(season, page.format(ranking_id=season.ranking_id))))
     first = "name" if "competitors" in page else "date,participants,score"
     refused = await visitor.post(action, form | {"csv": f"{first}\n" + "too,few\n" * 20_000})

@@ -1,6 +1,6 @@
-"""Files of competitions that were played: what their lines say, and which points they give.
+"""Competitions that were played: what the rows of a file say of them, and which points they give.
 
-CSV, with commas or semicolons. The columns `date`, `participants` and `score` are needed; `group` and `location` are
+The columns `date`, `participants` and `score` are needed; `group` and `location` are
 optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`.
 So do values for each participant, in the same order: points, and with more than two participants performances.
 
@@ -8,7 +8,8 @@ A score of two numbers, such as 2:1 or ½:½, gives points as `Scoring` says, in
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime, tzinfo
 from decimal import Decimal
 from functools import partial
@@ -17,10 +18,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.cells import csv_rows
+from api.imports.rows import FileRow
 from api.interface.fields import FieldMisread, begin_of_time, misread
 from api.interface.names import Names
-from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
+from engine.domain.errors import Fault, NotFound, Unacceptable
 from engine.domain.events import Delta, Result
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
@@ -36,7 +37,6 @@ from projections.answers.lookup import ranking_of
 from projections.answers.zones import zone_of
 from projections.board.board import Board, Unity
 
-IMPORT_COMPETITIONS_MAX: Final = 100_000
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _NUMBER: Final = r"([0-9]{1,9}(?:[.,][0-9]{1,3}|½)?|½|1/2)"
@@ -53,17 +53,9 @@ _HALF: Final = Decimal("0.5")
 _GROUP: Final = re.compile(r"[0-9]{1,18}")
 
 
-class Line(Struct, frozen=True):
-    """A line of the file, by its number in it: its fields by column."""
-
-    number: int
-    fields: Mapping[str, str]
-
-
 class Played(Struct, frozen=True, kw_only=True):
-    """The content of a line: a competition, with the points that it gives."""
+    """The content of a row: a competition, with the points that it gives."""
 
-    number: int
     started_at: datetime
     group_id: int
     location: str
@@ -97,51 +89,23 @@ class Scoring(Struct, frozen=True, kw_only=True):
             try:
                 points.append(_points(getattr(self, name), notation))
             except ValueError as error:
-                faults.append(Fault(f"--{name}", str(error)))
+                faults.append(Fault(name, str(error)))
         if faults:
             raise Unacceptable("The points of a result cannot be read.", faults)
         win, draw, loss = points
         return lambda scored, conceded: win if scored > conceded else draw if scored == conceded else loss
 
 
-# ── From bytes to lines ─────────────────────────────────────────────────────────────────────────────────
+class PlayedReader:
+    """Reads rows for a ranking. Raises NotFound if there is no such ranking, and Unacceptable for a column or an option
+    that names no unity of it, or if two give points in the same unity."""
 
-
-def read(text: str, lines_max: int = IMPORT_COMPETITIONS_MAX) -> tuple[list[str], list[Line]]:
-    """The columns of a file with this text, and its lines, up to the limit. Raises Unreadable."""
-    rows = csv_rows(text)
-    _, first = next(rows, (1, []))
-    columns = [column.strip() for column in first]
-    if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:
-        raise Unreadable(
-            "The first line must name the columns, each once: date, participants and score, then any of group, "
-            "location, and unities of the ranking."
-        )
-    numbered = list(islice(rows, lines_max + 1))
-    if len(numbered) > lines_max:
-        raise Unreadable(f"There are more than {lines_max:,} lines after the first; import that many at a time.")
-    wrong = [number for number, row in numbered if len(row) != len(columns)]
-    if wrong:
-        reason = "it has more or fewer fields than the first line has columns"
-        raise Unreadable(
-            "Nothing was imported; correct these lines.", [Fault(f"line {number}", reason) for number in wrong]
-        )
-    return columns, [Line(number, dict(zip(columns, row, strict=True))) for number, row in numbered]
-
-
-# ── From lines to competitions ──────────────────────────────────────────────────────────────────────────
-
-
-class Reader:
-    """Reads lines for a ranking. Raises NotFound for a column or an option that names no unity of it, and Unacceptable
-    if two give points in the same unity."""
-
-    def __init__(self, board: Board, ranking_id: RankingId, columns: list[str], scoring: Scoring) -> None:
+    def __init__(self, board: Board, ranking_id: RankingId, columns: Items[str], scoring: Scoring) -> None:
         self._names = Names(board)
         self._zone = zone_of(board.publication.presentation.zone)
         self._columns: dict[UnityId, str] = {}
         self._by_score: dict[UnityId, _Counting] = {}
-        self._unities = unities = ranking_of(board, ranking_id).unities
+        self.unities = unities = ranking_of(board, ranking_id).unities
         self._main = next(iter(unities.values())).name
         for column in columns:
             if column not in NEEDED + OPTIONAL:
@@ -164,40 +128,42 @@ class Reader:
             self._by_score[main] = scoring.result_points(unities[main].notation)
 
     def _new(self, ranking_id: RankingId, text: str) -> UnityId:
-        unity_id = self._names.unity(ranking_id, text)
+        try:
+            unity_id = self._names.unity(ranking_id, text)
+        except NotFound as error:
+            raise Unacceptable(error.message) from error
         if unity_id in self._columns or unity_id in self._by_score:
             raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
         return unity_id
 
-    def read_names(self, lines: Iterable[Line]) -> Steps[None]:
-        """Reads the names of competitors in steps, if the lines have any."""
-        return self._names.read_competitors(name for line in lines for name in _parts(line.fields["participants"]))
+    def read_names(self, rows: Iterable[FileRow]) -> Steps[None]:
+        """Reads the names of competitors in steps, if the rows have any."""
+        return self._names.read_competitors(name for row in rows for name in _parts(row.fields["participants"]))
 
-    def played(self, line: Line) -> Steps[Played]:
-        """The content of the line. Raises Unacceptable with every fault of it, by column."""
+    def played(self, row: FileRow) -> Steps[Played]:
+        """The content of the row. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
-        started_at = _time(line.fields["date"].strip(), self._zone, faults)
-        group = line.fields.get("group", "").strip() or "1"
+        started_at = _time(row.fields["date"].strip(), self._zone, faults)
+        group = row.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
-        named = _parts(line.fields["participants"])
+        named = _parts(row.fields["participants"])
         if len(named) > PARTICIPANTS_MAX:
             faults.append(Fault("participants", f"must name at most {PARTICIPANTS_MAX} competitors"))
             raise Unacceptable("This line cannot be read.", faults)
         participants = yield from self._participants(named, faults)
-        score = line.fields["score"].strip()
+        score = row.fields["score"].strip()
         goals = _goals(score, participants)
-        of_columns = self._column_deltas(line, participants, len(named), faults)
+        of_columns = self._column_deltas(row, participants, len(named), faults)
         deltas = yield from collected(islice(of_columns, DELTAS_MAX + 1))  # one too many is refused when it is judged
         deltas += self._score_deltas(score, goals, participants, faults)
         result = _result(score, participants, faults)
         if faults:
             raise Unacceptable("This line cannot be read.", faults)
         return Played(
-            number=line.number,
             started_at=started_at,
             group_id=int(group),
-            location=line.fields.get("location", "").strip(),
+            location=row.fields.get("location", "").strip(),
             participants=participants,
             result=result,
             winner_id=None if goals is None or goals[0] == goals[1] else participants[goals[0] < goals[1]],
@@ -215,19 +181,19 @@ class Reader:
         return tuple(found)
 
     def _column_deltas(
-        self, line: Line, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
+        self, row: FileRow, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
     ) -> Iterator[Delta]:
         """An empty field gives no points, nor does an empty part between two `|`. `named`: the number of participants
-        that the line names, including unknown ones."""
+        that the row names, including unknown ones."""
         for unity_id, column in self._columns.items():
-            parts = _parts(line.fields[column])
+            parts = _parts(row.fields[column])
             if parts and len(parts) != named:
                 faults.append(Fault(column, "must have points for each participant, separated by |"))
                 continue
             for competitor_id, points in zip(participants, parts, strict=False):
                 if points:
                     try:
-                        yield Delta(competitor_id, unity_id, _points(points, self._unities[unity_id].notation))
+                        yield Delta(competitor_id, unity_id, _points(points, self.unities[unity_id].notation))
                     except ValueError as error:
                         faults.append(Fault(column, str(error)))
 

@@ -1,0 +1,466 @@
+"""The importer: adds what the lines of a file say to a tournament, and nothing twice.
+
+    rows ──► asked: lines with keys ──► known ──► judged ──► submitted ──► so far
+
+A reader (`rows.py`) makes rows of bytes. A *kind* of file says what its rows mean: how a line is known again, and which
+commands it becomes. Everything else is the same for all kinds. The file is judged as a whole, in its order, before
+anything is recorded. Then its lines are submitted in that order, many at a time.
+
+A line is one or more requests, each with an idempotency key. So an interrupted import resumes when the same file is
+imported again, even between two requests of a line. Keys are made from what lines say, and from the number of earlier
+lines that say the same. They are not made from the bytes of the file or the line's number: if they were, one corrected
+line, or other line ends from a spreadsheet, would make another file, and import everything again. The price: a line of
+another file that says exactly the same counts as imported already. The count of these shows it, and it can be
+corrected; doubles could not.
+
+If what a kind adds can be taken back, its imports have names, made from all keys: resuming an import keeps the name,
+and two concurrent imports of one file are one import (`undoing.py`). Each key then has a *generation*, which is raised
+for what was taken back, so the corrected file counts. The latest generation says what a line is.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from base64 import b32encode
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from engine.domain.commands import Command
+from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
+from engine.domain.events import Event, Ignored, Recorded
+from engine.domain.judging import decide
+from engine.domain.steps import Steps
+from engine.domain.terms import OPERATOR, ActorId, Sequence
+from engine.log import import_runs, reading, registry
+from engine.log.appending import is_repeat
+from engine.log.import_runs import FINGERPRINT_BYTES
+from engine.log.reading import KeyedEvent
+from engine.process.time_slices import in_time_slices
+from projections.board.board import Board, Revisions, fold
+from projections.live.tournament import LiveTournament
+
+IMPORT_REQUESTS_MAX: Final = 500
+"""Requests of an import that are under way at the same time."""
+NAME_CHARACTERS: Final = 8
+_T = TypeVar("_T")
+
+
+class Interrupted(TallybookError):
+    """Some lines of the file are done, as `so_far` says. The others were not sent."""
+
+    code = "interrupted"
+
+    def __init__(self, so_far: str) -> None:
+        super().__init__(f"Interrupted: {so_far}")
+
+
+class BrokenOff(TallybookError):
+    """Some lines of the file are done, as `so_far` says. The others are not, or their outcome is unknown."""
+
+    code = "broken_off"
+
+    def __init__(self, so_far: str, failure: TallybookError) -> None:
+        super().__init__(f"The import failed ({failure.code}): at least {so_far}")
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """The outcome of an import: how many lines it `made`, how many were there `already`, and the `ids` of all, in the
+    order of the file. If two imports run at once, a line was made by the one that recorded its last event. `name`: of
+    this import, or of the one that did all of it before; None: several did, or such imports have no names."""
+
+    name: str | None
+    made: int
+    already: int
+    ids: list[int]
+
+
+class Print(Struct, frozen=True):
+    """What a request is known by: `said`, from which its key is made, and its `fingerprint`. 32 bytes each."""
+
+    said: bytes
+    fingerprint: bytes
+
+    @property
+    def key(self) -> str:
+        return f"import-{self.said.hex()}"
+
+
+class Line(ABC):
+    """A line of the file, with its `number` in it. Lines that are `alike` say the same. `prints`: of its requests; it
+    sends only the first `requests` of them, of which `done` are recorded. The first one makes something, which has the
+    `id`; 0: not drawn yet. `needs`: a line whose id is in the requests."""
+
+    requests: int = 1
+    done: int = 0
+    id: int = 0
+    needs: "Line | None" = None
+    prints: tuple[Print, ...]
+
+    def __init__(self, number: int, alike: Hashable) -> None:
+        self.number = number
+        self.alike = alike
+
+    @property
+    def is_done(self) -> bool:
+        return self.done >= self.requests
+
+    @abstractmethod
+    def set_prints(self, occurrence: int) -> None:
+        """Sets the prints, of the line that is the `occurrence`th of those that are alike."""
+
+    def move(self, step: int, generations: int) -> None:
+        """Moves the request `step` by this many generations, for kinds that are `named`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def command(self, step: int) -> Command:
+        """The request `step`."""
+
+
+class Numbered(Protocol):
+    """A row, with the number of its line."""
+
+    @property
+    def number(self) -> int: ...
+
+
+_Row = TypeVar("_Row", bound=Numbered)
+_Line = TypeVar("_Line", bound=Line)
+
+
+class FileKind(ABC, Generic[_Row, _Line]):
+    """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
+    line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
+    commands, if they differ."""
+
+    what: ClassVar[str]
+    done: ClassVar[str]
+    steps: ClassVar[int] = 1
+    named: ClassVar[bool] = False
+    columns: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, rows: Items[_Row]) -> None:
+        self.rows: Final = rows
+
+    @abstractmethod
+    def open(self, board: Board, secret: bytes) -> Steps[None]:
+        """Prepares the reading of rows. `secret`: of the tournament. Raises a Refusal of the file as a whole."""
+
+    @abstractmethod
+    def line(self, row: _Row) -> Steps[_Line]:
+        """The line. Raises Unacceptable with every fault of it, by column."""
+
+    def changed(self, recorded: Recorded) -> str | None:
+        """Why a line is not the one of which this was recorded; None: that was no line of this kind."""
+
+    def is_taken_back(self, board: Board, recorded: Recorded) -> bool:
+        """Whether what a line made no longer counts."""
+        raise NotImplementedError
+
+    def look(self, board: Board, lines: Items[_Line], others_max: int) -> Steps[None]:
+        """Prepares the judging of lines. Competitors of the board with a higher number than `others_max` may have been
+        registered by another import of the file meanwhile."""
+        yield from ()
+
+    def resolve(self, line: _Line, board: Board) -> None:
+        """Finds what else the line names, when all lines before it have passed. Raises Unacceptable."""
+
+    def passed(self, line: _Line) -> None:
+        """Notes that the line is done already, or was judged to be acceptable."""
+
+
+async def import_lines(
+    desk: Desk,
+    live: LiveTournament,
+    kind: FileKind[_Row, _Line],
+    *,
+    actor: ActorId,
+    stop: asyncio.Event,
+    progress: Callable[[int, int], None],
+) -> Imported:
+    """Adds what the lines say, except what an import added before. Raises as both methods of `Importer`."""
+    importer = Importer(desk, live, kind, stop)
+    await importer.judge()
+    return await importer.submit(actor, progress)
+
+
+def asked(kind: FileKind[_Row, _Line], board: Board, secret: bytes) -> Steps[list[_Line]]:
+    """The lines of a file, with their prints. Raises Unacceptable with the faults of all, or a Refusal of the file as a
+    whole."""
+    yield from kind.open(board, secret)
+    lines: list[_Line] = []
+    faults: list[Fault] = []
+    alike: Counter[Hashable] = Counter()
+    for row in kind.rows:
+        try:
+            line = yield from kind.line(row)
+        except Unacceptable as refusal:
+            faults += _of_line(kind, row.number, refusal)
+        else:
+            alike[line.alike] += 1
+            line.set_prints(alike[line.alike])
+            lines.append(line)
+        yield
+    _refuse_if_any(faults)
+    return lines
+
+
+def _of_line(kind: FileKind[_Row, _Line], number: int, refusal: Refusal) -> list[Fault]:
+    columns = kind.columns
+    found = [Fault(f"line {number}, {columns.get(one.field, one.field)}", one.message) for one in refusal.faults]
+    return found or [Fault(f"line {number}", refusal.message)]
+
+
+def _refuse_if_any(faults: Items[Fault], before: str = "") -> None:
+    if faults:
+        raise Unacceptable(f"Nothing was imported{before}; correct these lines.", faults)
+
+
+class Importer(Generic[_Row, _Line]):
+    """An import of a file: `judge` it, then `submit` it. Once `stop` is set, it raises Interrupted as soon as the
+    requests under way are settled."""
+
+    def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Row, _Line], stop: asyncio.Event) -> None:
+        self.kind: Final = kind
+        self.lines: list[_Line] = []
+        self._desk, self._live, self._stop = desk, live, stop
+        self._done = 0  # lines
+        self._name = ""
+        self._earlier: set[str] = set()  # the names of the imports that made the lines that are done
+
+    async def judge(self) -> None:
+        """Finds what was imported before, and judges the rest. Records nothing. Raises Unacceptable, naming the lines,
+        or another Refusal of the file as a whole."""
+        desk, live = self._desk, self._live
+        async with desk.database.connection_for(live.tournament_id) as connection:
+            secret = await reading.secret_of(connection, live.tournament_id)
+        await desk.live_pool.make_current(live)
+        others_max = len(live.board.competitors)
+        self.lines = await in_time_slices(asked(self.kind, live.board, secret))
+        await self._find_known()
+        new = [line for line in self.lines if not line.id]
+        async with desk.database.connection() as connection:
+            for line, its_id in zip(new, await registry.next_ids(connection, len(new)), strict=True):
+                line.id = its_id
+        await desk.live_pool.make_current(live)  # now it shows everything that was found
+        await in_time_slices(self._judge(others_max))
+
+    @property
+    def waiting(self) -> list[_Line]:
+        """The lines that are not done."""
+        return [line for line in self.lines if not line.is_done]
+
+    async def submit(self, actor: ActorId, progress: Callable[[int, int], None]) -> Imported:
+        """Submits the lines that are not done. Calls `progress` with the number of lines done, and their total. Raises
+        the failure if it is a refusal before anything was recorded; after any other one BrokenOff: of the lines under
+        way then, some may be done although earlier ones are not."""
+        made, recorded = 0, 0
+        for window in _windows(self.waiting):
+            self._heed_stop()
+            for step in range(self.kind.steps):
+                sent = [line for line in window if line.done == step and not line.is_done]
+                ours, failure = await self._submit(sent, step, actor)
+                recorded += sum([line.done > step for line in sent])
+                made += ours
+                if isinstance(failure, Refusal) and not recorded:
+                    raise failure
+                if failure is not None:
+                    raise BrokenOff(self._so_far(), failure) from failure
+            progress(self._done, len(self.lines))
+        earlier = self._earlier.pop() if len(self._earlier) == 1 else None
+        return Imported(
+            name=self._name if made and self.kind.named else earlier,
+            made=made,
+            already=len(self.lines) - made,
+            ids=[line.id for line in self.lines],
+        )
+
+    # ── So far ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _heed_stop(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted(self._so_far())
+
+    def _so_far(self) -> str:
+        return f"{self._counted('are')} {self.kind.done}. Import it again: that adds the others, and none twice."
+
+    def _counted(self, verb: str) -> str:
+        return f"{self._done} of the file's {len(self.lines)} {self.kind.what}s {verb}"
+
+    def _refuse_if_any(self, faults: Items[Fault]) -> None:
+        _refuse_if_any(faults, f" now; {self._counted('were')} {self.kind.done} before" if self._done else "")
+
+    def _note(self, line: _Line, step: int, event: Event) -> None:
+        """Notes what a request of the line has recorded: under another id, if another import was faster."""
+        if step == 0:
+            line.id = getattr(event, event.creates[0])
+        line.done = step + 1
+        self._done += line.is_done
+
+    # ── Known ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _find_known(self) -> None:
+        """Notes in each line what earlier imports recorded. What was taken back since counts as missing. Raises
+        Unacceptable for lines that have changed since."""
+        faults: list[Fault] = []
+        latest = [await self._find_latest(step) for step in range(self.kind.steps)]
+        for line in self.lines:
+            for step, found in enumerate(latest):
+                used = found.get(line)
+                if used is None:
+                    break  # another import may have recorded the rest since: it is sent again, which changes nothing
+                if (fault := self._fault(line.prints[step], used)) is not None:
+                    faults.append(Fault(f"line {line.number}", fault))
+                else:
+                    self._note(line, step, used.recorded.event)
+                    self._earlier |= {import_runs.name_in(used.fingerprint)} - {""}
+        keys = "\n".join([its_print.key for line in self.lines for its_print in line.prints])
+        self._name = b32encode(sha256(keys.encode()).digest())[:NAME_CHARACTERS].decode().lower()
+        self._refuse_if_any(faults)
+
+    async def _find_latest(self, step: int) -> dict[_Line, KeyedEvent]:
+        """Moves the request of each line to the latest generation that was sent, and returns what was recorded for it.
+        If that was taken back, moves it to the next generation. An earlier one does not matter, even if it was restored
+        since."""
+        latest: dict[_Line, KeyedEvent] = {}
+        passed: dict[_Line, KeyedEvent] = {}
+        """Made by an import that was undone: the line is one generation further."""
+        pending: Items[_Line] = self.lines
+        while pending:
+            further: list[_Line] = []
+            for chunk in chunks(pending, reading.IDEMPOTENCY_KEYS_MAX):
+                self._heed_stop()
+                found, undone = await self._used([line.prints[step].key for line in chunk])
+                for line in chunk:
+                    used = found.get(line.prints[step].key)
+                    if used is not None and import_runs.name_in(used.fingerprint) in undone:
+                        passed[line] = used
+                        line.move(step, 1)
+                        further.append(line)
+                    elif used is not None:
+                        passed.pop(line, None)
+                        latest[line] = used
+            pending = further
+        if passed:
+            await self._desk.live_pool.make_current(self._live)  # now it shows everything that was found
+        for line, used in passed.items():
+            if not self.kind.is_taken_back(self._live.board, used.recorded):
+                line.move(step, -1)
+                latest[line] = used
+        return latest
+
+    async def _used(self, keys: Items[str]) -> tuple[Mapping[str, KeyedEvent], Iterable[str]]:
+        """What was recorded under the keys, and those of the imports that recorded it that were undone."""
+        async with self._desk.database.connection() as connection:
+            found = await reading.keyed(connection, self._live.tournament_id, keys)
+            by = {import_runs.name_in(used.fingerprint) for used in found.values()} - {""}
+            undone = await import_runs.undone_among(connection, self._live.tournament_id, by) if by else ()
+        return found, undone
+
+    def _fault(self, its_print: Print, used: KeyedEvent) -> str | None:
+        """Why a request with this print is not the one that was recorded; None: it is."""
+        if isinstance(used.recorded.event, Ignored):
+            return f"it was {self.kind.done} as event {used.recorded.sequence}, which the operator has set aside"
+        if is_repeat(its_print.fingerprint, used.fingerprint[:FINGERPRINT_BYTES]):
+            return None
+        return self.kind.changed(used.recorded) or f"its key {its_print.key} was used for another request"
+
+    # ── Judged ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _judge(self, others_max: int) -> Steps[None]:
+        """Judges each line that is not done as if those before it were. Lines that are done are not judged again: what
+        they made may have changed since. Raises Unacceptable with the faults of all."""
+        now = self._live.board
+        board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
+        yield from self.kind.look(board, self.lines, others_max)
+        faults: list[Fault] = []
+        for line in self.lines:
+            try:
+                if not line.is_done:
+                    self._judge_line(line, board)
+            except Unacceptable as refusal:
+                faults += _of_line(self.kind, line.number, refusal)
+            else:
+                self.kind.passed(line)
+            yield
+        self._refuse_if_any(faults)
+
+    def _judge_line(self, line: _Line, board: Board) -> None:
+        self.kind.resolve(line, board)
+        for step in range(line.done, line.requests):
+            for event in decide(board, line.command(step)):
+                if step == 0:  # later lines may name what the first request makes
+                    fold(board, Revisions(), _as_if_recorded(event))
+
+    # ── Submitted ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _submit(self, lines: Items[_Line], step: int, actor: ActorId) -> tuple[int, TallybookError | None]:
+        """Submits a request of each of the lines. Returns, when all are settled, the number of lines that no other
+        import has finished, and the first failure."""
+        finished, failure = 0, None
+        requests = [self._request(line, step, actor) for line in lines]
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        for line, outcome in zip(lines, outcomes, strict=True):
+            try:
+                event, by_us = await self._settled(line.prints[step], outcome)
+            except TallybookError as error:
+                failure = failure or error
+            else:
+                self._note(line, step, event)
+                finished += by_us and line.is_done
+        return finished, failure
+
+    async def _request(self, line: _Line, step: int, actor: ActorId) -> Receipt:
+        its_print = line.prints[step]
+        named = import_runs.fingerprint_of(its_print.fingerprint, self._name)
+        return await self._desk.submit(
+            self._live,
+            line.command(step),
+            actor=actor,
+            idempotency_key=its_print.key,
+            fingerprint=named if self.kind.named else its_print.fingerprint,
+        )
+
+    async def _settled(self, its_print: Print, outcome: Receipt | BaseException) -> tuple[Event, bool]:
+        """What was recorded for a request, and whether by this import. Another one, of another file, may have recorded
+        the same line meanwhile. Raises what the request failed with."""
+        if isinstance(outcome, Receipt):
+            return outcome.event, not outcome.replayed
+        if isinstance(outcome, KeyReused):
+            found, _ = await self._used([its_print.key])
+            if self._fault(its_print, found[its_print.key]) is None:
+                return found[its_print.key].recorded.event, False
+        raise outcome
+
+
+def _windows(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
+    """Splits lines into runs in which none needs another."""
+    window: list[_Line] = []
+    within: set[Line] = set()
+    for line in lines:
+        if len(window) == IMPORT_REQUESTS_MAX or line.needs in within:
+            yield window
+            window, within = [], set()
+        window.append(line)
+        within.add(line)
+    if window:
+        yield window
+
+
+def chunks(items: Items[_T], most: int) -> Iterator[Items[_T]]:
+    """The items, `most` at once."""
+    for start in range(0, len(items), most):
+        yield items[start : start + most]
+
+
+def _as_if_recorded(event: Event) -> Recorded:
+    """For a board that is never shown: decisions depend on no sequence and no time."""
+    return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
