@@ -1,22 +1,15 @@
-"""Which lines of a table a command shows, and with what it compares them: the options, and the answer as over HTTP."""
+"""Which lines of a table a command shows, and with what it compares them: the options."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli.times import end
 from api.desk.desk import Desk
-from api.http.outgoing import Later, Long
-from api.interface.declarations import RecallContext
 from api.interface.names import Names
-from api.interface.rendering import Answer, TaggedBody
-from api.interface.resources.standings import PastRankingShape, answer_standings
 from engine.domain.terms import ENROLLED_MAX, Sequence
-from engine.process.time_slices import TimeSlices
-from projections.answers.tables import TableQuestion
-from projections.answers.zones import with_days
 from projections.board.board import Board
 from projections.live.tournament import LiveTournament
 from projections.past import moments
@@ -96,19 +89,6 @@ def window_of(names: Names, top: int | None, around: str | None) -> dict[str, An
 
 def sequence_of(number: int | None) -> Sequence | None:
     return None if number is None else Sequence(number)
-
-
-async def standings_of(desk: Desk, live: LiveTournament, question: TableQuestion) -> PastRankingShape:
-    """The standings that HTTP answers with. Raises what HTTP refuses the question with."""
-    answer = Answer("standings", PastRankingShape)
-    context = RecallContext(live, Past(desk.database), TimeSlices(), begin=_begun)
-    answered = await answer_standings(context, answer, with_days(live.board, question))
-    body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.chunks())
-    return cast(PastRankingShape, answer.payload(body))
-
-
-async def _begun(later: Later) -> Long:
-    return later()
 
 
 async def board_after(desk: Desk, live: LiveTournament, sequence: int) -> Board:

@@ -24,7 +24,6 @@ from api.cli.lines import (
     TopLines,
     board_after,
     sequence_of,
-    standings_of,
     window_of,
 )
 from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
@@ -34,13 +33,14 @@ from api.cli.times import begin, end
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
+from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence
+from engine.domain.terms import ActorId, RankingId, Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.lookup import ranking_of, refuse_unknown
-from projections.answers.tables import TableQuestion
+from projections.answers.standings import StandingsQuestion
 from projections.answers.view import ask
 from projections.answers.zones import with_days, zone_of
 from projections.board.board import Board
@@ -102,7 +102,7 @@ async def standings(
         ranking_id = names.ranking(ranking)
         ranking_of(view.live.board, ranking_id)
         is_window = (unity, tag, top, around) != (None, None, None, None)
-        question = TableQuestion(
+        question = StandingsQuestion(
             ranking_id=ranking_id,
             unity_id=None if unity is None else names.unity(ranking_id, unity),
             tag=tag,
@@ -114,12 +114,12 @@ async def standings(
             since_on=since_on,
             **(window_of(names, top, around) if is_window else {}),
         )
-        shown = await standings_of(desk, view.live, question)
+        shown = await ask(view, question)
     if json:
-        printing.json(shown)
+        printing.json(await standings_shape(shown, whole=question.is_whole))
         return
     say_moment(question, shown)
-    print_standings(view.live.board, shown, question)
+    print_standings(shown, question)
 
 
 async def form(
@@ -305,15 +305,15 @@ async def explain(
         )
         of_others = ""
         if (top, around) != (None, None):
-            at_end = TableQuestion(
+            at_end = StandingsQuestion(
                 ranking_id=ranking_id,
                 unity_id=unity_id,
                 at_sequence=None if last == head else last,
                 on=on,
                 **window_of(names, top, around),
             )
-            shown = await standings_of(desk, view.live, at_end)
-            others = {line.competitor_id for line in shown.unities[0].competitors_ranking}
+            shown = await ask(view, at_end)
+            others = {line.competitor_id for line in shown.unities[0].lines}
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
@@ -354,9 +354,9 @@ async def chart(
         drawn = ranking_of(view.live.board, ranking_id)
         title, notation = f"{drawn.name}: {drawn.unities[unity_id].name}", drawn.unities[unity_id].notation
         window = window_of(names, top or CHART_LINES_MAX, around)
-        question = TableQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
-        shown = await standings_of(desk, view.live, question)
-        only = [CompetitorId(line.competitor_id) for line in shown.unities[0].competitors_ranking]
+        question = StandingsQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
+        shown = await ask(view, question)
+        only = [line.competitor_id for line in shown.unities[0].lines]
         if len(only) < len(drawn.participants):
             which = f"the first {len(only)}" if around is None else f"{len(only)}"
             title += f" ({which} of {len(drawn.participants):,})"

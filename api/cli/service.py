@@ -14,7 +14,6 @@ from slugify import slugify
 from api.access.auth import Scope
 from api.cli import demo as six_nations
 from api.cli import printing
-from api.cli.lines import standings_of
 from api.cli.standings_text import print_standings
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.tokens import replace_token
@@ -32,7 +31,8 @@ from engine.database.pool import open_database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import LogLevel, log_to
-from projections.answers.tables import TableQuestion
+from projections.answers.standings import StandingsQuestion
+from projections.answers.view import ask, view_of
 from projections.board.board import Board
 from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting
@@ -240,9 +240,9 @@ async def _played_season(desk: Desk) -> tuple[TournamentId, str]:
         printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
         tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
     async with desk.live_pool.pinned(tournament_id) as live:
-        question = TableQuestion(ranking_id=await six_nations.play(desk, live))
-        shown = await standings_of(desk, live, question)
-        print_standings(live.board, shown, question)
+        question = StandingsQuestion(ranking_id=await six_nations.play(desk, live))
+        shown = await ask(view_of(desk.database, live), question)
+        print_standings(shown, question)
     return tournament_id, slug
 
 

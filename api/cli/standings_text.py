@@ -4,40 +4,29 @@ from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final, Protocol
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from api.cli import printing
 from api.cli.times import plain
-from api.interface.resources.standings import PastRankingShape, StandingShape
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId, UnityId
 from projections.answers.classification import ClassificationLine
 from projections.answers.foreseen import ClassificationMove, ComparedRanking, StandingMove
+from projections.answers.standings import StandingLine, Standings, StandingsQuestion
 from projections.answers.tables import TableQuestion
 from projections.answers.windows import PastWindow
 from projections.board.board import Board
 
 
-class _Named(Struct):
-    """A competitor, as standings embed it."""
-
-    id: int
-    name: str
-
-
-def print_standings(board: Board, ranking: PastRankingShape, question: TableQuestion) -> None:
-    """Prints a table for each unity of the answer to `question`, with totals as `board` says that they are written."""
-    name_of = {competitor.id: competitor.name for competitor in _NAMES.decode(ranking.competitors)}
-    unities = board.rankings[question.ranking_id].unities
-    shown = list(unities.values()) if question.unity_id is None else [unities[question.unity_id]]
-    for unity, its in zip(ranking.unities, shown, strict=False):  # a window is of the main one, the past may have fewer
+def print_standings(shown: Standings, question: StandingsQuestion) -> None:
+    """Prints a table for each unity of the answer to `question`."""
+    for unity in shown.unities:
         lines = [
-            [*place(line), name_of[line.competitor_id], its.notation.text(line.total)]
-            for line in unity.competitors_ranking
+            [*place(line), shown.competitors.competitor(line.competitor_id).name, unity.notation.text(line.total)]
+            for line in unity.lines
         ]
         columns = [*columns_of_place(question), "competitor", "total"]
-        printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
+        printing.table(columns, lines, title=printing.title_of(shown.name, unity.name))
 
 
 class _Shown(Protocol):
@@ -60,16 +49,13 @@ def say_moment(question: PastWindow, shown: _Shown) -> None:
         printing.say(f"After {recorded}:")
 
 
-_NAMES: Final = msgspec.json.Decoder(list[_Named])
-
-
 def columns_of_place(question: TableQuestion) -> list[str]:
     """The heads of what `place` tells of a line of the answer to `question`."""
     overall = [] if question.tag is None else ["overall"]
     return ["position", *overall, *([] if not question.is_compared else ["moved"])]
 
 
-def place(line: StandingShape | ClassificationLine) -> list[str]:
+def place(line: StandingLine | ClassificationLine) -> list[str]:
     """Where a line stands, in a sub-table and in the whole, and how it has moved, as far as that was asked for."""
     overall = [] if line.overall is UNSET else [str(line.overall)]
     return [str(line.position), *overall, *([] if line.moved is UNSET else [moved_text(line.moved)])]

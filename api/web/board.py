@@ -59,20 +59,21 @@ from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
-from api.web.table import BOARD_LINES, ShownTable, TableAsked, TableLine, board_at, ranking_in, rankings_in, table_of
-from api.web.words import Words, words_for
-from engine.domain.errors import Fault, NotFound, Refusal, Unacceptable, Unreadable
+from api.web.table import column_name
+from api.web.words import ENGLISH, Words, words_for
+from engine.domain.errors import Fault, Refusal, Unreadable
 from engine.domain.ids import parse_id
 from engine.domain.presentation import LANGUAGES
 from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
+from projections.answers.board_table import BOARD_LINES, BoardTable, BoardTableQuestion, TableLine
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.leaders import LeadersQuestion
 from projections.answers.lookup import competitor_of, unity_of
+from projections.answers.passages import PassageQuestion, TimelineQuestion
+from projections.answers.races import RaceQuestion
 from projections.answers.view import ask
 from projections.answers.zones import days_in
-from projections.past import moments
-from projections.past.folds import TIMELINE_EVENTS_MAX
 
 LINES_ASKED_MAX: Final = 500
 """Lines that the script of a page, or a program, can request at once."""
@@ -262,7 +263,7 @@ class BoardHandlers:
         if (found := kept.get(key)) is not None:
             return tagged_body(found)
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
-        name = await moments.name(context.past, live.tournament_id, head.sequence)
+        name = await context.name()
         looks = live.board.publication.presentation
         words = words_for(looks, asked.lang, asked.language)
         site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, looks.logo is not None)
@@ -292,46 +293,49 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]
 
 
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    if not (rankings_in(context, context.live.board) or asked.arguments):
+    if not (context.rankings_in(context.live.board) or asked.arguments):
         return empty_page(site)
-    table = await table_of(
-        context, TableAsked(words=site.words, **asked.arguments, limit=mode.lines, tags=mode is BOARD)
-    )
+    table = await ask(context, BoardTableQuestion(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
     return board_page(site, mode, table, rows, asked.query, asked.origin)
 
 
 async def _picture(pictures: Pictures, context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    table = await table_of(context, TableAsked(words=site.words, **asked.arguments, limit=PICTURE_LINES, form=False))
+    table = await ask(context, BoardTableQuestion(**asked.arguments, limit=PICTURE_LINES, form=False))
     return await pictures.drawn(pictured(site, table))
 
 
 async def _logo(context: RecallContext, _site: Site, _asked: _Asked) -> bytes:
-    sequence = context.live.board.publication.presentation.logo
-    if sequence is None:
-        raise NotFound("This tournament has no logo.")
-    return await moments.logo(context.past, context.live.tournament_id, sequence)
+    return await context.logo()
 
 
 async def _table_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    return encode(await table_shape(await table_of(context, TableAsked(words=site.words, **asked.arguments))))
+    return encode(await table_shape(site.words, await ask(context, BoardTableQuestion(**asked.arguments))))
 
 
 async def _passage_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    return encode(await passage_shape(context, **asked.arguments))
+    passage = await ask(context, PassageQuestion(**asked.arguments))
+    return encode(await in_time_slices(passage_shape(passage)))
 
 
 async def _timeline_json(context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    return encode(await timeline_shape(context, site.words, **asked.arguments))
+    timeline = await ask(context, TimelineQuestion(**asked.arguments))
+    return encode(await in_time_slices(timeline_shape(site.words, timeline)))
 
 
 async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    return encode(await race_shape(context, **asked.arguments))
+    return encode(await race_shape(await ask(context, RaceQuestion(**asked.arguments))))
 
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    table = await table_of(context, TableAsked(**asked.arguments, limit=CSV_LINES_MAX, form=False))
-    columns = ["position", "moved", "competitor_id", "competitor", *[harmless(one.name) for one in table.columns]]
+    table = await ask(context, BoardTableQuestion(**asked.arguments, limit=CSV_LINES_MAX, form=False))
+    columns = [
+        "position",
+        "moved",
+        "competitor_id",
+        "competitor",
+        *[harmless(column_name(ENGLISH, one)) for one in table.columns],
+    ]
     chunks, time_slice = [csv_text([columns])], TimeSlice()
     for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
         lines = table.lines[start : start + CSV_LINES_AT_ONCE]
@@ -345,21 +349,21 @@ async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> byte
     return "".join(chunks).encode()
 
 
-def _values(table: ShownTable, line: TableLine) -> list[str | None]:
+def _values(table: BoardTable, line: TableLine) -> list[str | None]:
     written = zip(table.columns, line.values, strict=True)
     return [None if value is None else column.notation.text(value) for column, value in written]
 
 
 async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     arguments = asked.arguments
-    board, sequence = await board_at(context, arguments.get("at"))
-    ranking_id = ranking_in(context, board, arguments.get("ranking_id"))
+    sequence = arguments.get("at") or context.live.head.sequence
+    board = await context.board_after(sequence)
+    ranking_id = context.ranking_in(board, arguments.get("ranking_id"))
     unity_id = unity_of(board, ranking_id, arguments.get("unity_id"))
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
     competitor_of(board, competitor_id)
     on = arguments.get("on")
-    if on is not None and sequence > TIMELINE_EVENTS_MAX:
-        raise Unacceptable(f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events.")
+
     question = ExplainQuestion(
         ranking_id=ranking_id,
         competitor_id=competitor_id,
@@ -375,6 +379,6 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
 
 async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     board, arguments = context.live.board, {"clock": "world", **asked.arguments}
-    ranking_id = arguments["ranking_id"] = ranking_in(context, board, arguments.get("ranking_id"))
+    ranking_id = arguments["ranking_id"] = context.ranking_in(board, arguments.get("ranking_id"))
     found = await ask(context, LeadersQuestion(**arguments, offset=None))
     return leaders_page(site, context.names, found, ranking_id, asked.query)

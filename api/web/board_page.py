@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.stream.public_frames import PUBLIC_KINDS
+from api.web.competitions import competitions_shape
 from api.web.competitions_part import competitions_part, latest_part
 from api.web.html import Html, Value, element, joined
 from api.web.page import (
@@ -20,11 +21,11 @@ from api.web.page import (
     name_text,
 )
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
-from api.web.table import ShownTable, TableLine, TableState
+from api.web.table import column_name, last_name
 from api.web.words import Words
 from engine.domain.steps import Steps, collected
 from engine.domain.times import instant
-from projections.past.folds import TIMELINE_EVENTS_MAX
+from projections.answers.board_table import BoardTable, TableLine, TableState
 
 TV_LINES: Final = 12
 """Lines of a page on a large screen."""
@@ -60,7 +61,7 @@ EMBED_LINE_PIXELS: Final = 53
 """Height of a frame without its lines, with a title of two lines, and height of each line."""
 
 
-def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], query: Query, origin: str) -> bytes:
+def board_page(site: Site, mode: Mode, table: BoardTable, rows: Items[Html], query: Query, origin: str) -> bytes:
     """The page that shows `table`, with the `rows` from `table_rows`. `query`: that of the request; `origin`: the
     scheme and host of the request; empty: unknown."""
     words = site.words
@@ -78,7 +79,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
                 _pages(site, mode, table, query, words("lines_below_label")) if mode is not TV else None,
                 **_told(site, mode, table, query),
             ),
-            competitions_part(words, table.competitions) if mode is BOARD else None,
+            competitions_part(words, competitions_shape(table)) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
             _foot(site, mode, table, query, origin),
         )
@@ -90,13 +91,14 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
     return framed(site, title, body, kind=mode.kind, about=about)
 
 
-def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:
+def _about(site: Site, table: BoardTable, query: Query, origin: str, title: str) -> Html:
     """The preview of a link to the page, in Open Graph. A picture needs an absolute address."""
     asked = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     for line in table.lines:
         if str(line.competitor_id) == query.get("line"):
-            first = f"{line.position} {line.name}, {_first_value(site.words, table, line)} {table.columns[0].name}"
+            value = f"{_first_value(site.words, table, line)} {column_name(site.words, table.columns[0])}"
+            first = f"{line.position} {line.name}, {value}"
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
     if origin:
         said |= {
@@ -116,7 +118,7 @@ def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str)
     )
 
 
-def pictured(site: Site, table: ShownTable) -> Pictured:
+def pictured(site: Site, table: BoardTable) -> Pictured:
     """What the picture of the table shows."""
     lines = [
         PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(site.words, table, line))
@@ -128,7 +130,7 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
     return Pictured(
         tournament=site.name,
         ranking=_chosen(table),
-        column=table.columns[0].name,
+        column=column_name(words, table.columns[0]),
         moment=moment,
         lines=tuple(lines),
         more=words("more", number=words.number(more)) if more > 0 else "",
@@ -137,11 +139,11 @@ def pictured(site: Site, table: ShownTable) -> Pictured:
     )
 
 
-def _first_value(words: Words, table: ShownTable, line: TableLine) -> str:
+def _first_value(words: Words, table: BoardTable, line: TableLine) -> str:
     return "" if line.values[0] is None else words.number(line.values[0], table.columns[0].notation)
 
 
-def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, Value]:
+def _told(site: Site, mode: Mode, table: BoardTable, query: Query) -> dict[str, Value]:
     """What the page passes to its script."""
     return {
         "id": "table",
@@ -161,7 +163,7 @@ def _told(site: Site, mode: Mode, table: ShownTable, query: Query) -> dict[str, 
     }
 
 
-def _chosen(table: ShownTable) -> str:
+def _chosen(table: BoardTable) -> str:
     return next(one.name for one in table.rankings if one.id == table.ranking_id)
 
 
@@ -176,18 +178,18 @@ _STATES: Final[dict[TableState, tuple[str, str | None]]] = {
 # ── Around the table ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _state(table: ShownTable) -> tuple[str, str | None]:
+def _state(table: BoardTable) -> tuple[str, str | None]:
     """The words for the time of the table, and their class."""
     return ("as_of", None) if table.sequence < table.end or table.on is not None else _STATES[table.state]
 
 
-def _heading(table: ShownTable, query: Query) -> str:
+def _heading(table: BoardTable, query: Query) -> str:
     """The title of the table: the ranking, and the tag if only competitors with a tag are shown."""
     tag = query.get("tag", "").strip()
     return f"{_chosen(table)}, {tag}" if tag else _chosen(table)
 
 
-def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+def _head(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     _, kind = _state(table)
     heading = _heading(table, query)
     return element(
@@ -195,14 +197,14 @@ def _head(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
         site.titled(),
         element("h1", name_text(heading), class_="long" if len(heading) > TITLE_LONG else None),
         element("p", _moment(site.words, table, query), class_=f"moment {kind or ''}".strip(), id="moment"),
-        None if mode is EMBED else latest_part(site.words, table.competitions),
+        None if mode is EMBED else latest_part(site.words, competitions_shape(table)),
     )
 
 
-def _moment(words: Words, table: ShownTable, query: Query) -> Html:
+def _moment(words: Words, table: BoardTable, query: Query) -> Html:
     """The moment shown, by both clocks if they differ. The script writes the same."""
     recorded = words.time_element(table.recorded_at)
-    last = None if table.last is None else {"what": table.last.name, "day": words.day(table.last.date)}
+    last = None if table.last is None else {"what": last_name(words, table), "day": words.day(table.last.started_at)}
     if table.on is not None:
         moment = words("on_day", day=words.day(table.on)) if last is None else words("after", **last)
     elif "at" in query:
@@ -213,7 +215,7 @@ def _moment(words: Words, table: ShownTable, query: Query) -> Html:
     return words.html("recorded", moment=moment, time=recorded)
 
 
-def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+def _choices(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     words = site.words
     kept = {name: query[name] for name in ("at", "on", "since", "tag", "lang") if name in query}
     in_ranking = {"ranking": str(table.ranking_id)}
@@ -237,7 +239,7 @@ def _tabs(label: str, tabs: Items[Html]) -> Html | None:
     return element("nav", element("ul", *tabs), class_="tabs", aria_label=label) if len(tabs) > 1 else None
 
 
-def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
+def _select(site: Site, mode: Mode, table: BoardTable, kept: Query) -> Html:
     """The choice among many rankings."""
     options = [element("option", one.name, value=one.id, selected=one.id == table.ranking_id) for one in table.rankings]
     return element(
@@ -251,7 +253,7 @@ def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
     )
 
 
-def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
+def _search(site: Site, table: BoardTable, query: Query) -> Html | None:
     """The form that searches competitors, if there are many or they have tags."""
     asked = any(query.get(name) for name in ("find", "tag"))
     if not table.is_searched or not (asked or table.tags or table.count > SEARCHED_LINES_MIN):
@@ -276,7 +278,7 @@ def _search(site: Site, table: ShownTable, query: Query) -> Html | None:
     )
 
 
-def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | None:
+def _found(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html | None:
     """The search, and a link back to all competitors."""
     tag, find = query.get("tag", "").strip(), query.get("find", "").strip()
     if not tag and not find:
@@ -298,7 +300,7 @@ def _found(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | No
     )
 
 
-def _pages(site: Site, mode: Mode, table: ShownTable, query: Query, label: str) -> Html:
+def _pages(site: Site, mode: Mode, table: BoardTable, query: Query, label: str) -> Html:
     """Links to the lines before and after those shown. The script keeps them current."""
     first, last = table.offset + 1, table.offset + len(table.lines)
     words, count = site.words, table.count
@@ -326,14 +328,14 @@ def _at_offset(query: Query, offset: int) -> Query:
     return rest | {"offset": str(offset)} if offset else rest
 
 
-def _is_by_date(table: ShownTable, query: Query) -> bool:
+def _is_by_date(table: BoardTable, query: Query) -> bool:
     """Whether the slider moves through time, along what took place, rather than through the events of the log."""
-    if "on" in query or table.end > TIMELINE_EVENTS_MAX:
+    if "on" in query or not table.has_timeline:
         return False
     return table.on is not None or (table.last is not None and "at" not in query)
 
 
-def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
+def _past(site: Site, table: BoardTable, query: Query) -> Html | None:
     """The slider over the whole history. Without scripts, it is a plain form, with a date field in place of a slider of
     dates."""
     if "on" in query:
@@ -347,7 +349,7 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
     same = {name: text for name, text in query.items() if name != "at"}
     asked = {"name": "at", "id": "at", "aria_describedby": "moment"}
     if _is_by_date(table, query):
-        shown = table.on or (table.recorded_at if table.last is None else table.last.date)
+        shown = table.on or (table.recorded_at if table.last is None else table.last.started_at)
         slider = element("input", type="date", value=words.local(shown).date().isoformat(), **asked)
         other: Html | None = element(
             "a", words("as_recorded"), class_="other", href=site.address({**same, "at": str(table.end)})
@@ -370,7 +372,7 @@ def _past(site: Site, table: ShownTable, query: Query) -> Html | None:
     )
 
 
-def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) -> Html:
+def _foot(site: Site, mode: Mode, table: BoardTable, query: Query, origin: str) -> Html:
     words = site.words
     if mode is EMBED:
         whole = element("a", words("whole_board"), href=site.address(query), target="_blank", rel="noopener")
@@ -391,7 +393,7 @@ def _foot(site: Site, mode: Mode, table: ShownTable, query: Query, origin: str) 
     )
 
 
-def _embedding(site: Site, table: ShownTable, query: Query, origin: str) -> Html:
+def _embedding(site: Site, table: BoardTable, query: Query, origin: str) -> Html:
     """The HTML that shows the table in another page, in a frame of the right size. Its address must be absolute:
     without an `origin`, the reader has to complete it."""
     address = (origin or "https://\N{HORIZONTAL ELLIPSIS}") + site.address(query, EMBED.below)
@@ -410,7 +412,7 @@ def _spaced(links: Iterable[Html]) -> Html:
     return element("p", *[child for link in links for child in (link, " ")], class_="ways")
 
 
-def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+def _turning(site: Site, mode: Mode, table: BoardTable, query: Query) -> Html:
     """Turns the page of a large screen that has no scripts."""
     following = table.offset + mode.lines
     address = site.address(_at_offset(query, following if following < table.count else 0), mode.below)
@@ -420,7 +422,7 @@ def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Steps[list[Html]]:
+def table_rows(site: Site, mode: Mode, table: BoardTable, query: Query) -> Steps[list[Html]]:
     """The rows of the table on its page."""
     kept = {name: query[name] for name in ("ranking", "unity", "at", "on") if name in query}
     here = query.get("line")
@@ -432,14 +434,14 @@ def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Steps
     )
 
 
-def _columns_beside(table: ShownTable) -> tuple[bool, bool]:
+def _columns_beside(table: BoardTable) -> tuple[bool, bool]:
     """Whether there are columns of movement, and of recent results."""
     return table.since is not None, any(line.form for line in table.lines)
 
 
-def _table(words: Words, table: ShownTable, rows: Items[Html]) -> Html:
+def _table(words: Words, table: BoardTable, rows: Items[Html]) -> Html:
     compared, with_form = _columns_beside(table)
-    classes = _value_classes(table)
+    classes, names = _value_classes(table), [column_name(words, one) for one in table.columns]
     heads = [
         element("th", element("abbr", "#", title=words("position")), scope="col", class_="position"),
         element("th", element("span", words("movement"), class_="unseen"), scope="col", class_="moved")
@@ -448,13 +450,15 @@ def _table(words: Words, table: ShownTable, rows: Items[Html]) -> Html:
         element("th", words("competitor"), scope="col", class_="name"),
         element("th", words("form"), scope="col", class_="form") if with_form else None,
         *[
-            element("th", name_text(column.name), scope="col", class_=value_class)
-            for column, value_class in zip(table.columns, classes, strict=True)
+            element("th", name_text(name), scope="col", class_=value_class)
+            for name, value_class in zip(names, classes, strict=True)
         ],
     ]
     return element(
         "table",
-        element("caption", f"{_chosen(table)}, {', '.join(one.name for one in table.columns)}", class_="unseen"),
+        element(
+            "caption", ", ".join([_chosen(table), *[column_name(words, one) for one in table.columns]]), class_="unseen"
+        ),
         element("thead", element("tr", *heads)),
         element("tbody", *rows),
         aria_rowcount=table.count + 1,
@@ -464,7 +468,7 @@ def _table(words: Words, table: ShownTable, rows: Items[Html]) -> Html:
 def _row(
     site: Site,
     mode: Mode,
-    table: ShownTable,
+    table: BoardTable,
     line: TableLine,
     kept: Query,
     classes: Items[str],
@@ -496,7 +500,7 @@ def _row(
     )
 
 
-def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
+def _gained(words: Words, table: BoardTable, line: TableLine) -> Html | None:
     """What the last competition gave. In the HTML it follows the total; on the page it is shown before it."""
     return (
         None
@@ -505,7 +509,7 @@ def _gained(words: Words, table: ShownTable, line: TableLine) -> Html | None:
     )
 
 
-def _value_classes(table: ShownTable) -> list[str]:
+def _value_classes(table: BoardTable) -> list[str]:
     """The class of each column of values: the first, those that decide, and the rest."""
     return ["value first", *["value decides" if one.decides else "value" for one in table.columns[1:]]]
 
@@ -526,5 +530,5 @@ def _sign(text: str) -> Html:
     return element("span", text, class_="sign", aria_hidden="true")
 
 
-def _form(words: Words, table: ShownTable, line: TableLine) -> Html:
+def _form(words: Words, table: BoardTable, line: TableLine) -> Html:
     return element("ol", *[element("li", words.number(one.sum, table.form_notation)) for one in line.form])

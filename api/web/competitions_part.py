@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
+from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from api.web.words import Words
@@ -14,7 +14,7 @@ SIDES_LONG: Final = 60
 """Characters of the names in the latest result above which a large screen leaves out what it gave."""
 
 
-def latest_part(words: Words, shown: ShownCompetitions) -> Html:
+def latest_part(words: Words, shown: ShownCompetitionsShape) -> Html:
     """The competition that gave points last."""
     if shown.latest is None:
         return element("p", id="latest", class_="latest", hidden=True)
@@ -22,7 +22,7 @@ def latest_part(words: Words, shown: ShownCompetitions) -> Html:
     return element("p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_=size)
 
 
-def competitions_part(words: Words, shown: ShownCompetitions) -> Html:
+def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
     """Results and fixtures; hidden if there are none."""
     return element(
         "section",
@@ -35,12 +35,12 @@ def competitions_part(words: Words, shown: ShownCompetitions) -> Html:
     )
 
 
-def _list(words: Words, title: str, competitions: list[ShownCompetition]) -> Html:
+def _list(words: Words, title: str, competitions: list[ShownCompetitionShape]) -> Html:
     items = [element("li", _text(words, one), _where(words, one)) for one in competitions]
     return element("div", element("h2", words(title)), element("ol", *items), hidden=not items)
 
 
-def _text(words: Words, one: ShownCompetition) -> Html:
+def _text(words: Words, one: ShownCompetitionShape) -> Html:
     """The participants, the result, and what it gave."""
     names = [_side(side) for side in one.sides]
     if len(names) == 2 and not one.others:
@@ -58,12 +58,12 @@ def _text(words: Words, one: ShownCompetition) -> Html:
     return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))
 
 
-def _side(side: ShownSide) -> Html:
+def _side(side: SideShape) -> Html:
     performance = None if side.performance is None else f" {side.performance}"
     text: list[Child] = [name_text(side.name), performance]
     return element("strong", *text) if side.won else joined(text)
 
 
-def _where(words: Words, one: ShownCompetition) -> Html:
+def _where(words: Words, one: ShownCompetitionShape) -> Html:
     place = joined((", ", name_text(one.location))) if one.location else None
     return element("span", words.time_element(one.started_at), place, class_="where")

@@ -1,34 +1,28 @@
 """The classification of a ranking."""
 
-from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.events import Criterion
-from engine.domain.faults import unacceptable
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sequence
+from engine.domain.terms import CompetitorId, Sequence
 from engine.process.time_slices import in_time_slices
+from projections.answers.boards import board_at
 from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.explainer import ClassifiedNeighbours
 from projections.answers.tables import (
-    PositionThen,
     TableQuestion,
-    tagged_ids,
-    tagged_now,
-    tagged_then,
-    then_of,
-    with_moved,
+    earlier_of,
+    found,
+    moved,
+    positions_at,
+    selection_of,
 )
 from projections.answers.view import Question, View
-from projections.board.board import Board, Ranking
-from projections.board.classification import Classified, in_force, lacks_sums, value_notations
-from projections.board.classified_lines import ClassifiedLines
-from projections.board.selection import Selection
-from projections.board.sub_table import SubTable
-from projections.past.moments import PastBoard
+from projections.board.board import Ranking
+from projections.board.classification import Classified, in_force, value_notations
 
 
 class ClassificationLine(Struct, frozen=True, gc=False):
@@ -57,10 +51,6 @@ class Classification(Struct, frozen=True, kw_only=True):
     on: datetime | UnsetType = UNSET
 
 
-_Found = tuple[int, list[ClassificationLine]]
-"""The number of lines of the table, and the requested ones."""
-
-
 class ClassificationQuestion(TableQuestion, Question[Classification], frozen=True, kw_only=True):
     """A window of the classification, now or at a past moment; without a window, its first lines.
 
@@ -69,99 +59,37 @@ class ClassificationQuestion(TableQuestion, Question[Classification], frozen=Tru
     """
 
     async def answered(self, view: View) -> Classification:
-        live, ranking_id, moment = view.live, self.ranking_id, self.moment
-        if moment is not None or self.on is not None:
-            then = await view.at(ranking_id, moment, self.on)
-            selection = await tagged_then(then.board, self, view.time_slices)
-            lines = await lines_then(view, then, ranking_id)
-            criteria, found = _criteria(then.board, ranking_id), await self._read(then.board, lines, selection)
-            return await self._answer(view, live.head.sequence, criteria, found, then)
-        selection = await tagged_now(view, self)
-        async with live.classifications.lines(ranking_id, view.read_sums) as lines:
-            head, criteria = live.head, _criteria(live.board, ranking_id)
-            found = await self._read(live.board, lines, selection)
-        shown = PastBoard(live.board, head.sequence, await view.recorded_at(head))
-        return await self._answer(view, head.sequence, criteria, found, shown)
-
-    async def _answer(
-        self, view: View, head: Sequence, criteria: Criteria, found: _Found, shown: PastBoard
-    ) -> Classification:
-        count, standings = found
+        at = await board_at(view, self.ranking_id, self.moment, self.on)
+        selection = await selection_of(at, self.tag)
+        upto = view.live.head.sequence
+        async with at.classified(self.ranking_id) as lines:
+            head, ranking = at.head, at.board.rankings[self.ranking_id]
+            criteria = in_force(ranking)
+            read = await in_time_slices(found(self, lines, selection))
+        recorded_at = await at.recorded_at(head)
+        earlier, positions = await earlier_of(view, self, upto), None
+        if earlier is not None:
+            competitor_ids = [line.competitor_id for line in read.lines]
+            positions = await positions_at(earlier, self.ranking_id, None, self.tag, competitor_ids)
+        notations = value_notations(ranking, criteria)
         return Classification(
-            criteria=criteria,
-            sequence=shown.sequence,
-            recorded_at=shown.recorded_at,
-            lines=count,
-            standings=await self._compared(view, head, standings),
-            on=UNSET if shown.on is None else shown.on,
+            criteria=criteria_shape(criteria),
+            sequence=head.sequence,
+            recorded_at=recorded_at,
+            lines=read.count,
+            standings=[
+                ClassificationLine(
+                    line.competitor_id,
+                    position,
+                    shown_values(notations, line.values),
+                    line.decided_by,
+                    overall,
+                    moved(line.competitor_id, position, positions),
+                )
+                for line, position, overall in read.placed()
+            ],
+            on=UNSET if at.on is None else at.on,
         )
-
-    async def _read(self, board: Board, lines: ClassifiedLines, selection: Selection | None) -> _Found:
-        """The requested lines, in the state at the call. Raises Unacceptable and TooMuchWork."""
-        ranking = board.rankings[self.ranking_id]
-        if selection is None:
-            count = len(lines)
-            return count, classification_lines(ranking, in_force(ranking), await in_time_slices(self._window(lines)))
-        notations = value_notations(ranking, in_force(ranking))
-        table = await _sub_table(lines, selection)
-        return len(table), [
-            ClassificationLine(
-                line.competitor_id, sub.position, shown_values(notations, line.values), line.decided_by, line.position
-            )
-            for sub in self.lines(table)
-            for line in [sub.whole]
-        ]
-
-    def _window(self, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:
-        """The requested lines. Raises Unacceptable and TooMuchWork."""
-        found: list[Classified] | None
-        if self.competitors is not None:
-            known = yield from lines.of(self.competitors)
-            found = [line for competitor_id in self.competitors if (line := known[competitor_id]) is not None]
-            if missing := [competitor_id for competitor_id in self.competitors if known[competitor_id] is None]:
-                raise unacceptable([self.missing("competitors", competitor_id) for competitor_id in missing])
-        elif self.around is not None and self.span is not None:
-            found = yield from lines.around(self.around, self.span)
-            if found is None:
-                raise unacceptable([self.missing("around", self.around)])
-        else:
-            found = yield from lines.run(*self.run)
-        return found
-
-    async def _compared(
-        self, view: View, head: Sequence, standings: list[ClassificationLine]
-    ) -> list[ClassificationLine]:
-        """The lines with their movement, if requested. Raises as `then_of`, Unacceptable and TooMuchWork."""
-        then = await then_of(view, self, head)
-        if then is None:
-            return standings
-        selection = await tagged_then(then.board, self, view.time_slices)
-        lines = await lines_then(view, then, self.ranking_id)
-        if selection is None:
-            known = await in_time_slices(lines.of([line.competitor_id for line in standings]))
-            positions = {line.competitor_id: line.position for line in known.values() if line is not None}
-            position_then: PositionThen = positions.get
-        else:
-            position_then = (await _sub_table(lines, selection)).position
-        return await with_moved(standings, position_then)
-
-
-def _criteria(board: Board, ranking_id: RankingId) -> Criteria:
-    return criteria_shape(in_force(board.rankings[ranking_id]))
-
-
-async def _sub_table(lines: ClassifiedLines, selection: Selection) -> SubTable[Classified]:
-    """The sub-table of the selected competitors, in the state at the call. Raises Unacceptable and TooMuchWork."""
-    table: SubTable[Classified] = SubTable()
-    table.append(await in_time_slices(lines.among(tagged_ids(selection))))
-    return table
-
-
-async def lines_then(view: View, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
-    """The lines of a board of the past. Raises what reading the log raises."""
-    if lacks_sums(then.board.rankings[ranking_id]):
-        await view.give_sums_then(ranking_id, then)
-    return await in_time_slices(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
 
 
 def classification_lines(

@@ -6,10 +6,12 @@ from msgspec import Struct
 
 from engine.domain.counting import now_of
 from engine.domain.events import PointsReversed, Recorded
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
 from projections.answers.windows import Window
+from projections.board.sub_table import UnityLines
 from projections.live.tournament import LiveTournament
 from projections.live.tries import Tries
 from projections.past import folds
@@ -62,7 +64,9 @@ class ExpiringQuestion(Window, Question[Expiring], frozen=True, kw_only=True):
         board, head, now = live.board, live.head, live.expired_by
         ranking = board.rankings[ranking_id]
         unity, version, count = ranking.unities[unity_id], ranking.unities[unity_id].version, len(order)
-        totals = {line.competitor_id: unity.totals.get(line.competitor_id) for line in self.lines(order)}
+        totals = {
+            line.competitor_id: unity.totals.get(line.competitor_id) for line in finished(self.lines(UnityLines(order)))
+        }
         left, first = totals, dict[CompetitorId, datetime]()
         if unity.expiry is not None:
             assert now is not None

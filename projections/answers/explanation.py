@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from engine.domain.errors import Fault, Unreadable
+from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.answers import explaining
 from projections.answers.classification import Neighbours, neighbours_of
@@ -15,6 +15,7 @@ from projections.answers.explaining import ExplanationPlace
 from projections.answers.lookup import competitor_of, unity_of
 from projections.answers.view import Question, View
 from projections.board.board import Board
+from projections.past.folds import TIMELINE_EVENTS_MAX
 
 STEPS_DEFAULT: Final = 50
 STEPS_MAX: Final = 200
@@ -40,7 +41,8 @@ class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
     """From after the event `start` (0: from the beginning) to after the event `end` (None: the last one). `limit`: the
     most steps; None: all. `latest`: the last steps, and `next` is the value of `end` for earlier ones.
 
-    Raises Unreadable if `start` is greater than `end`, NotFound, and TooMuchWork.
+    Raises Unreadable if `start` is greater than `end`, Unacceptable if a day is asked about and the log is too long,
+    NotFound, and TooMuchWork.
     """
 
     ranking_id: RankingId
@@ -67,6 +69,10 @@ class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
         head, ranking = live.head.sequence, board.rankings[self.ranking_id]
         end = head if self.end is None else self.end
         asked = live.tournament_id, self.ranking_id, unity_id, self.competitor_id
+        if self.on is not None and end > TIMELINE_EVENTS_MAX:
+            raise Unacceptable(
+                f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events."
+            )
         if self.on is None:
             found = await explaining.explanation(
                 view.past,

@@ -1,25 +1,27 @@
-"""The common parts of questions about the lines of a ranking: the moment, the window, the tag of a sub-table, and the
+"""The common parts of questions about the lines of a table: the moment, the window, the tag of a sub-table, and the
 moment of comparison."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
-from engine.domain.steps import collected
-from engine.domain.terms import CompetitorId, Sequence
-from engine.process.time_slices import TimeSlices, in_time_slices
+from engine.domain.steps import Steps
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.process.time_slices import in_time_slices
+from projections.answers.boards import BoardAt, PastBoardAt
 from projections.answers.view import View
 from projections.answers.windows import PastWindow, refuse_several
-from projections.board.board import Board
-from projections.board.selection import CompetitorFilter, Selection
+from projections.board.selection import Selection
+from projections.board.sub_table import SOUGHT_AT_ONCE_MAX, SubTable, WholeLine, WholeLines
 from projections.past import moments
-from projections.past.moments import AtSequence, AtTime, PastBoard
+from projections.past.moments import AtSequence, AtTime
+
+_L = TypeVar("_L", bound=WholeLine)
 
 SUB_TABLE_COMPETITORS_MAX: Final = 100_000
 """Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made, in a classification some 300."""
@@ -56,68 +58,36 @@ class TableQuestion(PastWindow, frozen=True, kw_only=True):
         return "" if self.tag is None else " that have this tag"
 
 
-# ── Movement ────────────────────────────────────────────────────────────────────────────────────────────
+# ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _TableLine(Protocol):
-    """The first fields of every line of a table."""
+class FoundLines(Struct, Generic[_L], frozen=True):
+    """The requested lines, out of `count`. `positions`: theirs in the sub-table; None: it is the whole table."""
 
-    @property
-    def competitor_id(self) -> int: ...
-    @property
-    def position(self) -> int: ...
+    lines: list[_L]
+    count: int
+    positions: list[int] | None = None
 
-
-PositionThen = Callable[[CompetitorId], int | None]
-"""Tells the position of a competitor at the moment that is compared with. None: they were not in the table."""
-
-_Line = TypeVar("_Line", bound=_TableLine)
-
-
-async def then_of(view: View, question: TableQuestion, head: Sequence) -> PastBoard | None:
-    """The board that lines are compared with; None: they are not. Raises as `Past.at`."""
-    moment = question.moment
-    if question.since is not None:
-        moment = AtSequence(question.since)
-    elif question.since_time is not None:
-        moment = AtTime(question.since_time)
-    elif question.since_on is None:
-        return None
-    return await moments.at(view.past, view.live.tournament_id, question.ranking_id, moment, head, question.since_on)
+    def placed(self) -> Iterable[tuple[_L, int, int | UnsetType]]:
+        """Each line with its position, and, in a sub-table, that in the whole table."""
+        if self.positions is None:
+            return [(line, line.position, UNSET) for line in self.lines]
+        return [(line, position, line.position) for line, position in zip(self.lines, self.positions, strict=True)]
 
 
-def moved(position: int, then: int | None) -> int | None:
-    """Places gained since the position `then`; negative: lost; None: there was none."""
-    return None if then is None else then - position
+def found(question: TableQuestion, lines: WholeLines[_L], selection: Selection | None) -> Steps[FoundLines[_L]]:
+    """The lines that a question asks for, among the selected competitors, in the state of the first step. Raises
+    Unacceptable, and as `lines`."""
+    if selection is None:
+        return FoundLines((yield from question.lines(lines)), len(lines))
+    table = SubTable((yield from lines.among(tagged_ids(selection))))
+    some = yield from question.lines(table)
+    return FoundLines([line.whole for line in some], len(table), [line.position for line in some])
 
 
-async def with_moved(lines: Iterable[_Line], position_then: PositionThen) -> list[_Line]:
-    """The lines with their field `moved`."""
-
-    def with_its(line: _Line) -> _Line:
-        then = position_then(CompetitorId(line.competitor_id))
-        return cast(_Line, msgspec.structs.replace(cast(Struct, line), moved=moved(line.position, then)))
-
-    return await in_time_slices(collected(map(with_its, lines)))
-
-
-# ── Sub-tables ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def tagged_now(view: View, question: TableQuestion) -> Selection | None:
-    """The competitors with the tag of the question; None: it has none. They are current in `tagged_ids`."""
-    if question.tag is None:
-        return None
-    return await view.live.selections.of(CompetitorFilter(tag=question.tag), view.time_slices)
-
-
-async def tagged_then(board: Board, question: TableQuestion, time_slices: TimeSlices) -> Selection | None:
-    """The same of a board of the past."""
-    if question.tag is None:
-        return None
-    selection = Selection(CompetitorFilter(tag=question.tag), board)
-    await time_slices.work(selection.steps(0, None))
-    return selection
+async def selection_of(board: BoardAt, tag: str | None) -> Selection | None:
+    """The competitors that have this tag; None: everybody."""
+    return None if tag is None else await board.with_tag(tag)
 
 
 def tagged_ids(selection: Selection) -> Items[CompetitorId]:
@@ -129,3 +99,53 @@ def tagged_ids(selection: Selection) -> Items[CompetitorId]:
         most = f"a sub-table can be asked for of at most {SUB_TABLE_COMPETITORS_MAX:,}"
         raise unacceptable([Fault("tag", f"is that of {len(selection):,} competitors; {most}")])
     return cast("Items[CompetitorId]", selection.run(0, len(selection)))
+
+
+# ── Movement ────────────────────────────────────────────────────────────────────────────────────────────
+
+Positions = Mapping[CompetitorId, int | None]
+"""Where competitors stood at the moment that is compared with; None: nowhere."""
+
+
+async def earlier_of(view: View, question: TableQuestion, head: Sequence) -> PastBoardAt | None:
+    """The board that lines are compared with; None: they are not. Raises as `moments.at`."""
+    moment = question.moment
+    if question.since is not None:
+        moment = AtSequence(question.since)
+    elif question.since_time is not None:
+        moment = AtTime(question.since_time)
+    elif question.since_on is None:
+        return None
+    asked = view.live.tournament_id, question.ranking_id, moment, head, question.since_on
+    return PastBoardAt(view, await moments.at(view.past, *asked))
+
+
+async def positions_at(
+    board: BoardAt,
+    ranking_id: RankingId,
+    unity_id: UnityId | None,
+    tag: str | None,
+    competitor_ids: Items[CompetitorId],
+) -> Positions:
+    """The positions of these competitors on a board of the past, in this unity or, for None, in the classification;
+    with a tag, among those who had it then. Raises Unacceptable, and as `board`."""
+    if unity_id is not None and unity_id not in board.board.rankings[ranking_id].unities:
+        return {}
+    selection = await selection_of(board, tag)
+    positions: dict[CompetitorId, int | None] = {}
+    async with board.lines(ranking_id, unity_id) as lines:
+        table: Any = lines
+        if selection is not None:
+            table = SubTable(await in_time_slices(lines.among(tagged_ids(selection))))
+        for start in range(0, len(competitor_ids), SOUGHT_AT_ONCE_MAX):
+            known = await in_time_slices(table.of(competitor_ids[start : start + SOUGHT_AT_ONCE_MAX]))
+            positions |= {one: None if line is None else line.position for one, line in known.items()}
+    return positions
+
+
+def moved(competitor_id: CompetitorId, position: int, earlier: Positions | None) -> int | None | UnsetType:
+    """Places gained; negative: lost; None: the competitor was in no table then; UNSET: nothing is compared."""
+    if earlier is None:
+        return UNSET
+    then = earlier.get(competitor_id)
+    return None if then is None else then - position

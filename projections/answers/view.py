@@ -21,12 +21,12 @@ from projections.answers.lookup import competition_of, competitor_of, ranking_of
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
 from projections.answers.zones import with_days, zone_of
-from projections.board.board import Competition, Competitor, give_sums
+from projections.board.board import Board, Competition, Competitor, give_sums
 from projections.board.competition_sums import CompetitionSums, LeftOut
 from projections.board.publication import Publication
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
-from projections.past.moments import Moment, PastBoard
+from projections.past.moments import AtVersion, Moment, PastBoard
 from projections.past.past import Past, faults
 
 _Answer = TypeVar("_Answer", bound=Struct)
@@ -98,14 +98,20 @@ class View(Struct):
 
     async def names_after(self, sequence: Sequence) -> NamesById:
         """As they were after this event. Raises as `moments.board_after`."""
-        live = self.live
-        if sequence == live.head.sequence:
-            return self.names
-        return NamesById(await moments.board_after(self.past, live.tournament_id, sequence, live.head.sequence))
+        return NamesById(await self.board_after(sequence))
+
+    async def board_after(self, sequence: Sequence | None) -> Board:
+        """The board after this event; None: now. At the head, it is the live one. Raises as `moments.board_after`."""
+        live, head = self.live, self.live.head.sequence
+        if sequence is None or sequence == head:
+            return live.board
+        return await moments.board_after(self.past, live.tournament_id, sequence, head)
 
     async def at(self, ranking_id: RankingId, moment: Moment | None, on: datetime | None = None) -> PastBoard:
         """The board at `moment`; None: now. Raises as `moments.at`."""
         live = self.live
+        if isinstance(moment, AtVersion):
+            unity_of(live.board, ranking_id, moment.unity_id)
         return await moments.at(self.past, live.tournament_id, ranking_id, moment, live.head.sequence, on)
 
     async def at_rest(self) -> Self:
@@ -113,6 +119,13 @@ class View(Struct):
         head = self.live.head
         still = await live_at(self.past, self.live, head.sequence)
         return msgspec.structs.replace(self, live=still, log_head=self.log_head or head)
+
+    async def logo(self) -> bytes:
+        """The PNG of the tournament. Raises NotFound, and as `Past`."""
+        sequence = self.live.board.publication.presentation.logo
+        if sequence is None:
+            raise NotFound("This tournament has no logo.")
+        return await moments.logo(self.past, self.live.tournament_id, sequence)
 
     async def recorded_at(self, head: Head) -> datetime:
         """When the event at this head was recorded: from the live, if this is its head and it knows; otherwise from the
@@ -140,6 +153,20 @@ class View(Struct):
         sums = await folds.sums_then(self._past, tournament_id, ranking_id, *at)
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         give_sums(then.board, ranking_id, sums)
+
+    def rankings_in(self, board: Board) -> list[RankingId]:
+        """The rankings that can be seen, in their order."""
+        return [ranking_id for ranking_id in board.rankings if ranking_id not in self.hidden]
+
+    def ranking_in(self, board: Board, ranking_id: RankingId | None) -> RankingId:
+        """The ranking; None: the first one. Raises NotFound, also for a hidden one."""
+        if ranking_id is not None:
+            ranking_of(board, ranking_id)
+            self.refuse_hidden(ranking_id)
+            return ranking_id
+        for first in self.rankings_in(board):
+            return first
+        raise NotFound("This tournament has no ranking yet.")
 
     def refuse_hidden(self, ranking_id: RankingId) -> None:
         """Raises the NotFound of a ranking that does not exist."""

@@ -1,34 +1,27 @@
 """Windows: the few lines of one unity's standings that a question asks for, out of however many there are, now or at a
 moment."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.faults import unacceptable
+from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from projections.board.sub_table import TableLines
 from projections.past.moments import AtSequence, AtTime, AtVersion, Moment
 
 _L = TypeVar("_L")
 
 WINDOW_LINES_MAX: Final = 1_000
-"""Lines of a window."""
+"""TableLines of a window."""
 SPAN_MAX: Final = (WINDOW_LINES_MAX - 1) // 2
-"""Lines of a window on each side of a competitor."""
+"""TableLines of a window on each side of a competitor."""
 
 _KINDS: Final = (("top",), ("around", "span"), ("competitors",), ("offset", "limit"))
 """The parameters of each kind of window."""
-
-
-class LinesInOrder(Protocol[_L]):
-    """What windows are cut out of: whole standings or a sub-table."""
-
-    def offset(self, competitor_id: CompetitorId) -> int | None: ...
-    def standing(self, competitor_id: CompetitorId) -> _L | None: ...
-    def standings(self, start: int, stop: int) -> list[_L]: ...
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -69,30 +62,19 @@ class Window(Struct, frozen=True, kw_only=True):
         start = self.offset or 0
         return start, start + (self.top or self.limit or WINDOW_LINES_MAX)
 
-    def lines(self, table: LinesInOrder[_L]) -> list[_L]:
-        """The lines asked for. Raises Unacceptable for competitors that are not in the table."""
+    def lines(self, table: TableLines[_L]) -> Steps[list[_L]]:
+        """The lines asked for. Raises Unacceptable for competitors that are not in the table, and as the table."""
         if self.competitors is not None:
-            return self._of(self.competitors, table)
-        if self.around is not None:
-            middle = table.offset(self.around)
-            if middle is None:
+            found = yield from table.of(self.competitors)
+            if missing := [self.missing("competitors", one) for one, line in found.items() if line is None]:
+                raise unacceptable(missing)
+            return [line for one in self.competitors if (line := found[one]) is not None]
+        if self.around is not None and self.span is not None:
+            around = yield from table.around(self.around, self.span)
+            if around is None:
                 raise unacceptable([self.missing("around", self.around)])
-            span = cast(int, self.span)
-            return table.standings(max(middle - span, 0), middle + span + 1)
-        return table.standings(*self.run)
-
-    def _of(self, competitor_ids: Iterable[CompetitorId], table: LinesInOrder[_L]) -> list[_L]:
-        """The lines of the competitors, in the given order."""
-        lines, faults = [], []
-        for competitor_id in competitor_ids:
-            line = table.standing(competitor_id)
-            if line is None:
-                faults.append(self.missing("competitors", competitor_id))
-            else:
-                lines.append(line)
-        if faults:
-            raise unacceptable(faults)
-        return lines
+            return around
+        return (yield from table.run(*self.run))
 
     def missing(self, name: str, competitor_id: CompetitorId) -> Fault:
         """The fault of the parameter `name`: this competitor is not in the table."""

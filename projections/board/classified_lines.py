@@ -122,11 +122,21 @@ class ClassifiedLines:
             return None
         stop = hers.above + len(hers.competitor_ids) + span
         levels = list(self._levels(max(hers.above - span, 0), stop))
-        middle = hers.above
-        if len(hers.competitor_ids) > 1:
-            group = yield from self._group(hers)
-            middle += yield from group.place(competitor_id)
+        middle = yield from self._place(hers, competitor_id)
         return (yield from self._run(levels, max(middle - span, 0), middle + span + 1))
+
+    def place(self, competitor_id: CompetitorId) -> Generator[None, None, int | None]:
+        """The number of lines before a competitor's; None: not enrolled."""
+        if self._order is not None and self._totals_alone:
+            return self._order.offset(competitor_id)
+        hers = self._level_of(competitor_id)
+        return None if hers is None else (yield from self._place(hers, competitor_id))
+
+    def _place(self, level: _Level, competitor_id: CompetitorId) -> Generator[None, None, int]:
+        if len(level.competitor_ids) == 1:
+            return level.above
+        group = yield from self._group(level)
+        return level.above + (yield from group.place(competitor_id))
 
     def of(
         self, competitor_ids: Iterable[CompetitorId]

@@ -3,16 +3,17 @@
 Positions are counted again: 1 + the number of lines in the sub-table with a better position in the whole table. So
 competitors that share a position in the whole table also share one in the sub-table. Nothing else in a line changes.
 
-Pure. The table may be the standings of a unity or anything else whose lines have positions.
+Pure. The table may be the standings of a unity or a classification.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, position_after
@@ -32,51 +33,81 @@ class WholeLine(Protocol):
     def position(self) -> int: ...
 
 
-_L = TypeVar("_L", bound=WholeLine)
+_L = TypeVar("_L")
+_W = TypeVar("_W", bound=WholeLine)
 
 
-class SubLine(Struct, Generic[_L], frozen=True, gc=False):
-    """A line of a whole table, and its position in the sub-table."""
-
-    position: int
-    whole: _L
-
-
-class SubTable(Generic[_L]):
-    """Filled by `append`, in the order of the whole table."""
-
-    def __init__(self) -> None:
-        self._lines: list[_L] = []
-        self._offsets: dict[CompetitorId, int] = {}
-
-    def append(self, lines: Iterable[_L]) -> None:
-        for line in lines:
-            self._offsets[line.competitor_id] = len(self._lines)
-            self._lines.append(line)
+class TableLines(Protocol[_L]):
+    """The lines of a table, in the state of the first step of each question. Offsets count from 0; none may be
+    negative."""
 
     def __len__(self) -> int:
         """The number of lines."""
+        ...
+
+    def run(self, start: int, stop: int) -> Steps[list[_L]]:
+        """The lines from offset `start` to before `stop`, fewer if there are no more."""
+        ...
+
+    def around(self, competitor_id: CompetitorId, span: int) -> Steps[list[_L] | None]:
+        """The line of a competitor, with so many above and below it; None: they are not in the table."""
+        ...
+
+    def of(self, competitor_ids: Iterable[CompetitorId]) -> Steps[Mapping[CompetitorId, _L | None]]:
+        """The line of each competitor, in the given order; None: they are not in the table."""
+        ...
+
+    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
+        """The number of lines before a competitor's; None: they are not in the table."""
+        ...
+
+
+class WholeLines(TableLines[_L], Protocol[_L]):
+    def among(self, competitor_ids: Items[CompetitorId]) -> Steps[list[_L]]:
+        """The lines of those competitors that are in the table, in its order. Up to SOUGHT_AT_ONCE_MAX are looked up
+        individually; for more, all lines are scanned."""
+        ...
+
+
+class SubLine(Struct, Generic[_W], frozen=True, gc=False):
+    """A line of a whole table, and its position in the sub-table."""
+
+    position: int
+    whole: _W
+
+
+class SubTable(Generic[_W]):
+    """`lines`: those of its competitors, in the order of the whole table. Each question takes one step."""
+
+    def __init__(self, lines: Items[_W]) -> None:
+        self._lines = lines
+        self._places = {line.competitor_id: place for place, line in enumerate(lines)}
+
+    def __len__(self) -> int:
         return len(self._lines)
 
-    def offset(self, competitor_id: CompetitorId) -> int | None:
-        """The number of lines before a competitor's line; None: the competitor is not in the sub-table."""
-        return self._offsets.get(competitor_id)
+    def run(self, start: int, stop: int) -> Steps[list[SubLine[_W]]]:
+        yield from ()
+        return self._run(start, stop)
 
-    def position(self, competitor_id: CompetitorId) -> int | None:
-        """The position of a competitor; None: the competitor is not in the sub-table."""
-        offset = self._offsets.get(competitor_id)
-        return None if offset is None else self._position(self._lines[offset])
+    def around(self, competitor_id: CompetitorId, span: int) -> Steps[list[SubLine[_W]] | None]:
+        yield from ()
+        place = self._places.get(competitor_id)
+        return None if place is None else self._run(max(place - span, 0), place + span + 1)
 
-    def standing(self, competitor_id: CompetitorId) -> SubLine[_L] | None:
-        """The line of a competitor; None: the competitor is not in the sub-table."""
-        offset = self._offsets.get(competitor_id)
-        return None if offset is None else self.standings(offset, offset + 1)[0]
+    def of(self, competitor_ids: Iterable[CompetitorId]) -> Steps[dict[CompetitorId, SubLine[_W] | None]]:
+        yield from ()
+        places = {one: self._places.get(one) for one in competitor_ids}
+        return {one: None if place is None else self._run(place, place + 1)[0] for one, place in places.items()}
 
-    def standings(self, start: int, stop: int) -> list[SubLine[_L]]:
-        """The lines from offset `start` to before `stop`, fewer if there are no more. Neither may be negative."""
+    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
+        yield from ()
+        return self._places.get(competitor_id)
+
+    def _run(self, start: int, stop: int) -> list[SubLine[_W]]:
         return [SubLine(self._position(line), line) for line in self._lines[start:stop]]
 
-    def _position(self, line: _L) -> int:
+    def _position(self, line: _W) -> int:
         return position_after(bisect_left(self._lines, line.position, key=_overall))
 
 
@@ -84,19 +115,44 @@ def _overall(line: WholeLine) -> int:
     return line.position
 
 
-def fill(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Iterator[None]:
-    """Fills an empty table with the lines of the competitors `among`, in the state of the first step. Finds up to
-    SOUGHT_AT_ONCE_MAX in one step; for more, it pauses for other work."""
-    if len(among) <= SOUGHT_AT_ONCE_MAX:
-        in_order = sorted([(line, c) for c in among if (line := order.line(c)) is not None])
-        table.append([standing for _, c in in_order if (standing := order.standing(c)) is not None])
-        return
-    runs, sought = order.in_runs(), set[CompetitorId]()
-    run = next(runs, [])  # fixes the state of all lines
-    for start in range(0, len(among), _STEP_COMPETITORS):
-        yield
-        sought.update(among[start : start + _STEP_COMPETITORS])
-    while run:
-        yield
-        table.append([line for line in run if line.competitor_id in sought])
-        run = next(runs, [])
+class UnityLines:
+    """The lines of a unity. Each question but `among` takes one step."""
+
+    def __init__(self, order: OrderedLines) -> None:
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def run(self, start: int, stop: int) -> Steps[list[Standing]]:
+        yield from ()
+        return self._order.standings(start, stop)
+
+    def around(self, competitor_id: CompetitorId, span: int) -> Steps[list[Standing] | None]:
+        yield from ()
+        offset = self._order.offset(competitor_id)
+        return None if offset is None else self._order.standings(max(offset - span, 0), offset + span + 1)
+
+    def of(self, competitor_ids: Iterable[CompetitorId]) -> Steps[dict[CompetitorId, Standing | None]]:
+        yield from ()
+        return {one: self._order.standing(one) for one in competitor_ids}
+
+    def place(self, competitor_id: CompetitorId) -> Steps[int | None]:
+        yield from ()
+        return self._order.offset(competitor_id)
+
+    def among(self, competitor_ids: Items[CompetitorId]) -> Steps[list[Standing]]:
+        order = self._order
+        if len(competitor_ids) <= SOUGHT_AT_ONCE_MAX:
+            in_order = sorted([(line, c) for c in competitor_ids if (line := order.line(c)) is not None])
+            return [standing for _, c in in_order if (standing := order.standing(c)) is not None]
+        runs, sought, found = order.in_runs(), set[CompetitorId](), list[Standing]()
+        run = next(runs, [])  # fixes the state of all lines
+        for start in range(0, len(competitor_ids), _STEP_COMPETITORS):
+            yield
+            sought.update(competitor_ids[start : start + _STEP_COMPETITORS])
+        while run:
+            yield
+            found += [line for line in run if line.competitor_id in sought]
+            run = next(runs, [])
+        return found

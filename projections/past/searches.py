@@ -13,9 +13,10 @@ from engine.log import reading
 from engine.log.reading import Mentioning
 from projections.board.board import Board
 from projections.past.mentions import MENTIONS_MAX, Mention, Mentions, Sought, sought
-from projections.past.moments import PastBoard, Span
+from projections.past.moments import Span
 from projections.past.past import Past
 from projections.past.touching import Touch, touch
+from projections.past.world_clock import WorldClock
 
 SEARCHED_EVENTS_AT_ONCE: Final = 20_000
 """Events that one statement searches for the names of a competitor."""
@@ -54,19 +55,22 @@ async def last_competition(
 async def taken_place(
     past: Past,
     tournament_id: TournamentId,
-    then: PastBoard,
+    board: Board,
+    upto: Sequence,
+    clock: WorldClock | None,
     ranking_ids: Collection[RankingId],
     competition_ids: Iterable[CompetitionId],
 ) -> set[CompetitionId]:
-    """The competitions that gave points in one of these rankings, on the board and by its clock."""
+    """The competitions that gave points in one of these rankings, up to the event `upto`, on the board and by its
+    clock."""
     found: set[CompetitionId | None] = set()
-    gave = _Gave(then.board, ranking_ids)
+    gave = _Gave(board, ranking_ids)
     pending = deque([(one, Sequence(0)) for one in competition_ids])
     async with past.admitted():
         while pending:
             async with past.database.connection_for(tournament_id) as connection:
-                events = await reading.points_of_competitions(connection, tournament_id, pending, then.sequence)
-            shown = events if then.clock is None else then.clock.shown(events)
+                events = await reading.points_of_competitions(connection, tournament_id, pending, upto)
+            shown = events if clock is None else clock.shown(events)
             found.update(map(gave.cause, shown))
             pending = deque([one for one in pending if one[0] not in found])
     return {one for one in found if one is not None}

@@ -24,7 +24,7 @@ from api.interface.resources import (
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
 from api.stream import followers, listeners, pace, tickets
-from api.web import board, board_page, competitions, explanation_page, moments, picture, search, table, table_lines
+from api.web import board, board_page, explanation_page, picture
 from api.web.console import (
     access_pages,
     change_page,
@@ -44,8 +44,20 @@ from engine.database import pool as database
 from engine.domain import notation, presentation, terms
 from engine.log import quotas, reading
 from engine.process import pace as waiting_pace
+from projections.answers import (
+    around,
+    board_table,
+    foreseen,
+    form,
+    history,
+    leaders,
+    passages,
+    races,
+    searching,
+    windows,
+    zones,
+)
 from projections.answers import explanation as answered_explanation
-from projections.answers import foreseen, form, history, leaders, windows, zones
 from projections.answers import tables as answered_tables
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
@@ -475,13 +487,13 @@ def tables() -> dict[str, tuple[Row, ...]]:
         "Boards": (
             (
                 "lines of a page; of `/embed`; of `/tv`; steps of an explanation",
-                f"{table.BOARD_LINES}; {board_page.EMBED.lines}; {board_page.TV_LINES}; {board.STEPS_SHOWN}",
+                f"{board_table.BOARD_LINES}; {board_page.EMBED.lines}; {board_page.TV_LINES}; {board.STEPS_SHOWN}",
                 "further pages",
             ),
             ("lines for a script at once", f"{board.LINES_ASKED_MAX}", "400"),
             (
                 "lines of a CSV; tags to choose from",
-                f"{board.CSV_LINES_MAX:,}; {search.TAGS_OFFERED_MAX}",
+                f"{board.CSV_LINES_MAX:,}; {searching.TAGS_OFFERED_MAX}",
                 "more with `offset=`; with `tag=`",
             ),
             ("rankings with a tab", f"{board_page.TABS_MAX}", "a list to choose from"),
@@ -493,7 +505,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
             (
                 "participants shown, if more than two; competitors that a race shows",
-                f"the first {competitions.SIDES_SHOWN} by points; {moments.RACERS_MAX}",
+                f"the first {around.SIDES_SHOWN} by points; {races.RACERS_MAX}",
                 "others not shown",
             ),
             (
@@ -501,29 +513,32 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{explanation_page.OVERTAKINGS_SHOWN_MAX}; the first {picture.PICTURE_LINES}",
                 "others counted",
             ),
-            ("competitors tied with the one searched", f"{table_lines.EQUAL_LOOKED_AT_MAX:,}", "its page is not found"),
-            ("columns of unities that decide nothing", f"{table.OTHER_COLUMNS_MAX}", "others have their own tables"),
+            (
+                "columns of unities that decide nothing",
+                f"{board_table.OTHER_COLUMNS_MAX}",
+                "others have their own tables",
+            ),
             (
                 "results; fixtures; competitions searched for them",
-                f"{competitions.RESULTS_SHOWN}; {competitions.FIXTURES_SHOWN}; "
-                f"the newest {competitions.COMPETITIONS_LOOKED_AT_MAX:,}",
+                f"{around.RESULTS_SHOWN}; {around.FIXTURES_SHOWN}; the newest {around.COMPETITIONS_LOOKED_AT_MAX:,}",
                 "others not shown",
             ),
             (
                 "competitors of a searched ranking; lines found",
-                f"{search.SEARCHED_COMPETITORS_MAX:,}; {search.FOUND_MAX:,}",
+                f"{searching.SEARCHED_COMPETITORS_MAX:,}; {searching.FOUND_MAX:,}",
                 "no search; 422",
             ),
             ("events searched for the last competition", f"{searches.LOOKED_BACK_EVENTS_MAX:,}", "no movement"),
             (
                 "events, for movement by date",
-                f"{table.MOVED_BY_DATE_EVENTS_MAX:,}",
+                f"{board_table.MOVED_BY_DATE_EVENTS_MAX:,}",
                 "movement since before the last recorded competition",
             ),
             (
                 "for a page's recent results, sums of competitions; events before a past moment; events of points or "
                 "the log, for *to defend*",
-                f"{table.FORM_SUMS_SHOWN_MAX:,}; {table.FORM_EVENTS_MAX:,}; {table.DEFENDED_EVENTS_MAX:,}",
+                f"{board_table.FORM_SUMS_SHOWN_MAX:,}; {board_table.FORM_EVENTS_MAX:,}; "
+                f"{board_table.DEFENDED_EVENTS_MAX:,}",
                 "not shown",
             ),
             (
@@ -533,12 +548,12 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "totals (competitors times unities) added up in browsers",
-                f"{table.PASSAGE_TOTALS_MAX:,}",
+                f"{passages.PASSAGE_TOTALS_MAX:,}",
                 "each moment is asked for; `passage.json`: 422",
             ),
             (
                 "events; competitors of a race",
-                f"{table.SERIES_EVENTS_MAX:,}; {table.SERIES_COMPETITORS_MAX}",
+                f"{races.SERIES_EVENTS_MAX:,}; {races.SERIES_COMPETITORS_MAX}",
                 "no race; `race.json`: 422",
             ),
             (

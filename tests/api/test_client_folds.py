@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from api.interface.rendering import encode
 from api.stream.frames import Frame, StreamFormat
 from api.stream.public_frames import PUBLIC_LOG
-from api.web.moments import told
+from api.web.moments import passage_shape
 from api.webhooks.totals import TotalsWindow
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, Counts, Sequence
 from engine.log import codec
 from engine.log.undecoded import Stored
+from projections.answers.passages import told
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import standings
 from projections.past.passage import passage
@@ -171,7 +172,7 @@ def test_the_script_of_the_board_folds_forwards_and_back(
         found = finished(passage(begun, recorded.sequence, rest, ranking_id, Sequence(len(run))))
         ranking = found.board.rankings[ranking_id]
         visits = data.draw(st.lists(st.integers(found.first, found.last), min_size=1, max_size=6))
-        shape = finished(told(found, ranking))
+        shape = finished(passage_shape(finished(told(found, ranking_id, Sequence(len(run))))))
         for sequence, tables in zip(visits, folded_by_script(shape, visits), strict=True):
             for unity, lines in zip(ranking.unities.values(), tables, strict=True):
                 shown = [(p, c, None if total is None else int(total)) for p, c, total in lines]

@@ -41,7 +41,6 @@ INTERNAL: Final[dict[str, str]] = {
         api.interface.resources.standings: SHORT_LINES_MAX
         api.stream.followers: READ_AT_ONCE_MAX LOOKED_AT_ONCE_MAX
         api.web.board: CSV_LINES_AT_ONCE
-        api.web.table_lines: _EQUAL_AT_ONCE
         tallybook_client.client: LINES_MAX""",
     "size of what is remembered or packed: what is dropped is looked up or made again": """
         projections.board.hierarchy: LEAF_STOPS_MAX _LEAF_MIN
@@ -129,7 +128,7 @@ INTERNAL: Final[dict[str, str]] = {
         engine.domain.faults: _SHOWN_CHARACTERS_MAX
         projections.answers.zones: _COMPARED_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
-        api.web.competitions: _SIDES_LOOKED_AT_MAX
+        projections.answers.around: _SIDES_LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX
         api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX
         api.web.words: _DIGITS_UNGROUPED_MAX""",

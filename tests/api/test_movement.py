@@ -14,7 +14,7 @@ from api.interface.resources.classifications import answer_classification
 from engine.domain.terms import RankingId, Sequence, TournamentId
 from engine.process.time_slices import TimeSlices
 from projections.answers.classification import ClassificationQuestion
-from projections.answers.tables import TableQuestion
+from projections.answers.standings import StandingsQuestion
 from projections.past.past import Past
 from tests.api.asking import refused
 from tests.api.crowds import all_long
@@ -152,7 +152,7 @@ async def test_whole_standings_have_a_tag_that_changes_with_what_they_are_compar
 
 @pytest.mark.parametrize(
     ("answering", "asking"),
-    [(standings.answer_standings, TableQuestion), (answer_classification, ClassificationQuestion)],
+    [(standings.answer_standings, StandingsQuestion), (answer_classification, ClassificationQuestion)],
 )
 async def test_what_was_read_of_the_log_to_compare_with_must_still_be_there_when_the_answer_is_made(
     service: Service, season: Season, clients_tournament: TournamentId, answering: Any, asking: Any

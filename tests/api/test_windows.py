@@ -13,12 +13,13 @@ from api.interface.fields import read_query
 from api.interface.resources import competitors
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
+from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, Sort
 from projections.answers import tables
 from projections.answers.windows import SPAN_MAX, WINDOW_LINES_MAX, Window
 from projections.board.order import OrderedLines
-from projections.board.standing import standings
-from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
+from projections.board.standing import Standing, standings
+from projections.board.sub_table import SOUGHT_AT_ONCE_MAX, UnityLines
 from projections.columns.enrolment import Enrolment, Totals
 from projections.live import orders
 from tests.api.asking import NOBODY, refused
@@ -35,6 +36,10 @@ who: Final = st.integers(1, 12).map(CompetitorId)
 def order_of(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> OrderedLines:
     enrolment = Enrolment(enrolled)
     return OrderedLines(enrolment, Totals(enrolment, totals), sort)
+
+
+def cut(order: OrderedLines, window: Window) -> list[Standing]:
+    return finished(window.lines(UnityLines(order)))
 
 
 @unhurried
@@ -56,19 +61,19 @@ def test_a_window_is_a_part_of_the_standings(
 ) -> None:
     whole = standings(enrolled, totals, sort)
     order = order_of(enrolled, totals, sort)
-    assert Window(top=count).lines(order) == whole[:count]
-    assert Window(offset=start).lines(order) == whole[start:]
-    assert Window(limit=count).lines(order) == whole[:count]
-    assert Window(offset=start, limit=count).lines(order) == whole[start : start + count]
+    assert cut(order, Window(top=count)) == whole[:count]
+    assert cut(order, Window(offset=start)) == whole[start:]
+    assert cut(order, Window(limit=count)) == whole[:count]
+    assert cut(order, Window(offset=start, limit=count)) == whole[start : start + count]
     line_of = {line.competitor_id: line for line in whole}
     if line_of.keys() >= set(asked):
-        assert Window(competitors=tuple(asked)).lines(order) == [line_of[c] for c in asked]
+        assert cut(order, Window(competitors=tuple(asked))) == [line_of[c] for c in asked]
     else:
         with pytest.raises(Unacceptable) as refusal:
-            Window(competitors=tuple(asked)).lines(order)
+            cut(order, Window(competitors=tuple(asked)))
         assert len(refusal.value.faults) == len(set(asked) - line_of.keys())
     for offset, line in enumerate(whole):
-        found = Window(around=line.competitor_id, span=start).lines(order)
+        found = cut(order, Window(around=line.competitor_id, span=start))
         assert found == whole[max(offset - start, 0) : offset + start + 1]
 
 
@@ -77,9 +82,9 @@ def test_the_lines_of_a_window_are_limited() -> None:
     order = order_of(totals, totals, Sort.DESC)
     ids = ",".join(str(n) for n in range(1, WINDOW_LINES_MAX + 1))
     for query in ([("top", "1000")], [("offset", "0")], [("limit", "1000")], [("competitors", ids)], [("unity", "1")]):
-        assert len(Window(**read_query(query, WINDOW_FIELDS)).lines(order)) == WINDOW_LINES_MAX
+        assert len(cut(order, Window(**read_query(query, WINDOW_FIELDS)))) == WINDOW_LINES_MAX
     around = Window(**read_query([("around", "550"), ("span", str(SPAN_MAX))], WINDOW_FIELDS))
-    assert len(around.lines(order)) == 2 * SPAN_MAX + 1 <= WINDOW_LINES_MAX
+    assert len(cut(order, around)) == 2 * SPAN_MAX + 1 <= WINDOW_LINES_MAX
 
 
 UNREADABLE: Final = [

@@ -1,19 +1,19 @@
 """Sub-tables, against positions counted in the whole standings."""
 
-from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domain.steps import Steps, finished
 from engine.domain.terms import CompetitorId, Sort
 from projections.board import order as orders
 from projections.board import sub_table as sub_tables
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
-from projections.board.sub_table import SubLine, SubTable, fill
+from projections.board.sub_table import SubLine, SubTable, UnityLines
 from projections.columns.enrolment import Enrolment, Totals
 from tests.histories import unhurried
 
@@ -26,12 +26,12 @@ def counted(whole: list[Standing], among: set[CompetitorId]) -> list[SubLine[Sta
     return [SubLine(1 + sum(other.position < line.position for other in lines), line) for line in lines]
 
 
-def steps_of(table: SubTable[Standing], order: OrderedLines, among: list[CompetitorId], at_once: int) -> Iterator[None]:
+def steps_of(lines: UnityLines, among: list[CompetitorId], at_once: int) -> Steps[list[Standing]]:
     with (
         mock.patch.multiple(sub_tables, SOUGHT_AT_ONCE_MAX=at_once, _STEP_COMPETITORS=2),
         mock.patch.object(orders, "_RUN_LINES", 3),
     ):
-        yield from fill(table, order, among)
+        return (yield from lines.among(among))
 
 
 @pytest.mark.parametrize("at_once", [0, 12])
@@ -57,30 +57,41 @@ def test_a_sub_table_has_the_order_of_the_whole_and_positions_of_its_own(
     enrolment = Enrolment(enrolled)
     sums = Totals(enrolment, totals)
     expected = counted(standings(enrolment, sums, sort), set(among))
-    order, table = OrderedLines(enrolment, sums, sort), SubTable[Standing]()
-    filling = steps_of(table, order, among, at_once)
-    next(filling, None)
+    order = OrderedLines(enrolment, sums, sort)
+    finding = steps_of(UnityLines(order), among, at_once)
+    found = begun(finding)
     for competitor_id in enrolled:
         before = order.line(competitor_id)
         sums.add(competitor_id, 7 * competitor_id)
         enrolment.remove(competitor_id)
         enrolment.enrol(competitor_id)
         order.replace(before, order.line(competitor_id))
-    for _ in filling:
-        pass
+    table = SubTable(finished(finding) if found is None else found)
     assert len(table) == len(expected)
-    assert table.standings(0, 100) == expected
-    assert table.standings(start, start + count) == expected[start : start + count]
+    assert finished(table.run(0, 100)) == expected
+    assert finished(table.run(start, start + count)) == expected[start : start + count]
     for competitor_id in {*enrolled, *among}:
-        offset = next((n for n, line in enumerate(expected) if line.whole.competitor_id == competitor_id), None)
-        assert table.offset(competitor_id) == offset
-        assert table.standing(competitor_id) == (None if offset is None else expected[offset])
+        place = next((n for n, line in enumerate(expected) if line.whole.competitor_id == competitor_id), None)
+        assert finished(table.place(competitor_id)) == place
+        line = None if place is None else expected[place]
+        assert finished(table.of([competitor_id])) == {competitor_id: line}
+        around = None if place is None else expected[max(place - count, 0) : place + count + 1]
+        assert finished(table.around(competitor_id, count)) == around
+
+
+def begun(finding: Steps[list[Standing]]) -> list[Standing] | None:
+    """What the first step finds; None: there are more steps."""
+    try:
+        next(finding)
+    except StopIteration as end:
+        return cast(list[Standing], end.value)
+    return None
 
 
 def test_few_are_found_without_a_pause_and_more_are_not() -> None:
     most = sub_tables.SOUGHT_AT_ONCE_MAX
     enrolment = Enrolment([CompetitorId(n) for n in range(1, most + 2)])
-    order = OrderedLines(enrolment, Totals(enrolment), Sort.DESC)
+    lines = UnityLines(OrderedLines(enrolment, Totals(enrolment), Sort.DESC))
     everybody = list(enrolment)
-    assert list(fill(SubTable(), order, everybody[:most])) == []
-    assert len(list(fill(SubTable(), order, everybody))) > 1
+    assert begun(lines.among(everybody[:most])) is not None
+    assert begun(lines.among(everybody)) is None

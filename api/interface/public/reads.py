@@ -26,7 +26,6 @@ from api.interface.public.named import (
 from api.interface.public.view import PublicViews
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from api.interface.resources import classifications, expiring, history, leaders, recent_results, standings
-from api.interface.resources.standings import PastRankingShape, StandingShape
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
 from engine.domain.options import UnityOptions
 from engine.domain.terms import RankingId
@@ -38,9 +37,10 @@ from projections.answers.explanation import ExplainQuestion, Explanation
 from projections.answers.form import CompetitorForms, FormQuestion
 from projections.answers.history import History, HistoryQuestion
 from projections.answers.leaders import Leaders, LeadersQuestion
-from projections.answers.lookup import ranking_of, unity_of
+from projections.answers.lookup import ranking_of
 from projections.answers.rankings import listed_unity
-from projections.answers.tables import TableQuestion
+from projections.answers.standings import StandingLine, StandingsQuestion
+from projections.answers.view import ask
 from projections.answers.windows import WINDOW_LINES_MAX
 from projections.answers.zones import with_days
 from projections.board.classification import in_force
@@ -92,7 +92,7 @@ class PublicStandingsShape(PublicNamesShape, kw_only=True):
     sequence: int
     recorded_at: Instant
     lines: int
-    standings: list[StandingShape]
+    standings: list[StandingLine]
     on: Instant | UnsetType = UNSET
 
 
@@ -133,25 +133,21 @@ async def _ranking(context: RecallContext, question: _OfRanking) -> Struct:
     )
 
 
-async def _standings(context: RecallContext, question: TableQuestion) -> Struct:
+async def _standings(context: RecallContext, question: StandingsQuestion) -> Struct:
     """Without a window, the first lines of the main unity."""
     if question.is_whole:
         question = msgspec.structs.replace(question, limit=WINDOW_LINES_MAX)
-    answer = Answer("public", PastRankingShape)  # a key of its own: a window is kept by it
-    answered = await standings.answer_standings(context, answer, question)
-    assert isinstance(answered, TaggedBody)  # a window is short
-    shown = answer.payload(answered.body)
+    shown = await ask(context, question)
     (unity,) = shown.unities
-    assert unity.lines is not UNSET  # as in every window
-    board = context.live.board
+    named = competitors_named(context.live.board, [line.competitor_id for line in unity.lines])
     return PublicStandingsShape(
-        unity_id=unity_of(board, question.ranking_id, question.unity_id),
+        unity_id=unity.unity_id,
         sequence=shown.sequence,
-        recorded_at=shown.recorded_at,
-        on=shown.on,
-        lines=unity.lines,
-        standings=unity.competitors_ranking,
-        competitors=[*competitors_named(board, [line.competitor_id for line in unity.competitors_ranking])],
+        recorded_at=instant(shown.recorded_at),
+        on=UNSET if shown.on is UNSET else instant(shown.on),
+        lines=unity.count,
+        standings=unity.lines,
+        competitors=[*named],
     )
 
 
@@ -178,7 +174,7 @@ PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
         f"{_RANKING}/standings.json",
         "The standings of a unity or a window of them, now or at one moment of the past",
         operation_id="showPublicStandings",
-        question=TableQuestion,
+        question=StandingsQuestion,
         answer=Answer("standings", PublicStandingsShape),
         render=_standings,
         fields=_fields(standings.OPERATIONS, f"{_RANKING}/standings.json"),

@@ -63,5 +63,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("on", TIME_END, "by what had taken place by this day or time, in order of time: the last steps"),
             Field("limit", count(STEPS_DEFAULT, STEPS_MAX), "steps"),
         ),
+        judged=True,
     ),
 )

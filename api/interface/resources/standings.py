@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -40,30 +40,17 @@ from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.domain.times import instant, timestamp_or_none
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlices, in_time_slices
-from projections.answers.lookup import unity_of
-from projections.answers.tables import (
-    PositionThen,
-    TableQuestion,
-    moved,
-    tagged_ids,
-    tagged_now,
-    tagged_then,
-    then_of,
-    with_moved,
-)
-from projections.board.board import Board, Ranking, Revisions, Unity
+from engine.process.time_slices import in_time_slices
+from projections.answers.standings import StandingLine, Standings, StandingsQuestion
+from projections.answers.tables import earlier_of
+from projections.board.board import Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
-from projections.board.selection import Selection
-from projections.board.standing import Standing, ordered, placed
-from projections.board.sub_table import SubTable, fill
+from projections.board.standing import ordered, placed
 from projections.columns.sorted_integers import SortedIntegers
-from projections.live.cache import RenderCache
+from projections.live.cache import RenderCache, SmallPieces
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
-from projections.live.orders import made_in_time_slices
-from projections.past import moments
-from projections.past.moments import AtVersion, PastBoard
+from projections.past.moments import PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line takes half as long as a competitor."""
@@ -79,24 +66,12 @@ makes its own, so that the data held while clients read is small compared to the
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingShape(Struct, frozen=True, gc=False):
-    """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
-    if requested: places gained since then, negative if lost; null for a competitor outside this table then. `total`
-    null: the unity counts results, and none of theirs counts."""
-
-    competitor_id: int
-    position: int
-    total: int | None
-    overall: int | UnsetType = UNSET
-    moved: int | None | UnsetType = UNSET
-
-
 class UnityShape(Struct, kw_only=True):
     """`lines`, in a window only: the total number of lines; in a window of a sub-table, that of the sub-table."""
 
     name: str
     version: int
-    competitors_ranking: list[StandingShape]
+    competitors_ranking: list[StandingLine]
     general: bool
     lines: int | UnsetType = UNSET
 
@@ -145,6 +120,11 @@ class PastView:
         return HeldBoard(self.board, self.nested_sets.hold(), 0)
 
 
+_Line = Callable[[int, int, int], StandingLine]
+"""Makes the line of a competitor with this position and total."""
+_LINE: Final = cast(_Line, StandingLine)
+
+
 def render_standings(view: BoardNow, answer: Answer, of: OfRanking) -> bytes | Later:
     """The ranking with its current standings."""
     ranking_id = of.ranking_id
@@ -157,30 +137,26 @@ _END: Final = b"]}}"
 """What follows the unities of a RankingShape in the body."""
 
 
-async def answer_standings(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
-    """One ranking with its standings or a window of them, now or at a past moment. Raises NotFound if there was no such
-    moment or unity, and Unacceptable if the window names a competitor outside the ranking, or too many have the tag."""
-    live, ranking_id, moment = context.live, question.ranking_id, question.moment
-    if moment is None and question.on is None:
-        if question.is_whole:
-            return await _whole_now(context, answer, question)
-        return await _window_now(context, answer, question)
-    if isinstance(moment, AtVersion):
-        unity_of(live.board, ranking_id, moment.unity_id)
-    head = live.head
-    earlier = await _earlier(context, question, head.sequence) if question.is_whole else None
-    then = await moments.at(context.past, live.tournament_id, ranking_id, moment, head.sequence, question.on)
+async def answer_standings(context: RecallContext, answer: Answer, question: StandingsQuestion) -> TaggedBody | Long:
+    """One ranking with its standings or a window of them. Raises as the question says."""
+    is_now = question.moment is None and question.on is None
+    if not question.is_whole:
+        return await _window(context, answer, question, is_now=is_now)
+    if is_now:
+        return await _whole_now(context, answer, question)
+    live, ranking_id, head = context.live, question.ranking_id, context.live.head
+    earlier = await _earlier(context, question, head.sequence)
+    then = await context.at(ranking_id, question.moment, question.on)
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
-    if not question.is_whole:
-        return await _window_then(view, context, answer, question, then)
     unfinished: bytes | Long = _short(view, answer, ranking_id, b"") if earlier is None else b""
     if not unfinished:
         unfinished = await context.begin(_long(view, answer, ranking_id, earlier))
-    return _finished(unfinished, ranking_id, then, head)
+    end = _end(ranking_id, then.board.rankings[ranking_id], then.sequence, then.recorded_at, then.on)
+    return _finished(unfinished, end, head)
 
 
-async def _whole_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
+async def _whole_now(context: RecallContext, answer: Answer, question: StandingsQuestion) -> TaggedBody | Long:
     live, ranking_id = context.live, question.ranking_id
     earlier = await _earlier(context, question, live.head.sequence)
     await live.nested_sets.settle()
@@ -194,144 +170,71 @@ async def _whole_now(context: RecallContext, answer: Answer, question: TableQues
         unfinished = await context.begin(_long(live, answer, ranking_id, earlier))
         head = unfinished.head
     recorded_at = await context.recorded_at(head)
-    return _finished(unfinished, ranking_id, PastBoard(live.board, head.sequence, recorded_at), head)
+    return _finished(unfinished, _end(ranking_id, live.board.rankings[ranking_id], head.sequence, recorded_at), head)
 
 
-def _finished(unfinished: bytes | Long, ranking_id: RankingId, shown: PastBoard, head: Head) -> TaggedBody | Long:
+def _finished(unfinished: bytes | Long, end: bytes, head: Head) -> TaggedBody | Long:
     """The answer, completed with the moment that it shows. `head`: the end of the log."""
-    end = _moment(ranking_id, shown)
     if isinstance(unfinished, bytes):
         return tagged_body(unfinished + end)
     return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
 
 
-def _moment(ranking_id: RankingId, shown: PastBoard) -> bytes:
+def _end(
+    ranking_id: RankingId, ranking: Ranking, sequence: Sequence, recorded_at: datetime, on: datetime | None = None
+) -> bytes:
     """The end of an answer that shows a moment."""
     shape = PastRankingShape(
-        **_fields(ranking_id, shown.board.rankings[ranking_id], b"[]"),
+        **_fields(ranking_id, ranking, b"[]"),
         unities=[],
-        sequence=shown.sequence,
-        recorded_at=instant(shown.recorded_at),
-        on=UNSET if shown.clock is None else instant(shown.clock.on),
+        sequence=sequence,
+        recorded_at=instant(recorded_at),
+        on=UNSET if on is None else instant(on),
     )
     return cut(shape, "unities")[1] + b"}"
 
 
-# ── Windows ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _window_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody:
-    """Made once for identical requests until the next event."""
-    live, ranking_id = context.live, question.ranking_id
-    windows, key = live.cache.windows, (answer.key, question)  # the public gets the same under another key
+async def _window(context: RecallContext, answer: Answer, question: StandingsQuestion, *, is_now: bool) -> TaggedBody:
+    """Of the present, it is made once for identical requests until the next event."""
+    live = context.live
+    windows, key = live.cache.windows, ("standings", question)
     windows.renew(live.head.sequence)
-    known = windows.get(key)
+    known = windows.get(key) if is_now else None
     if known is not None:
         return tagged_body(known)
-    await live.nested_sets.settle()
-    unity_id = unity_of(live.board, ranking_id, question.unity_id)
-    selection = await tagged_now(context, question)
-    order = await live.orders.of(ranking_id, unity_id)
-    head = live.head
-    unfinished = await _window(live, context, answer, question, unity_id, order, selection)
-    recorded_at = await context.recorded_at(head)
-    body = unfinished + _moment(ranking_id, PastBoard(live.board, head.sequence, recorded_at))
-    if windows.stamp == head.sequence:
+    standings = await question.answered(context)
+    shape = await standings_shape(standings, kept=live.cache.small if is_now else None)
+    body = answer.body(encode(shape))
+    if is_now and windows.stamp == standings.sequence:
         windows.keep(key, body)
     return tagged_body(body)
 
 
-async def _window_then(
-    view: PastView, context: RecallContext, answer: Answer, question: TableQuestion, then: PastBoard
-) -> TaggedBody:
-    ranking_id = question.ranking_id
-    unity_id = unity_of(then.board, ranking_id, question.unity_id)
-    ranking = then.board.rankings[ranking_id]
-    selection = await tagged_then(then.board, question, context.time_slices)
-    order = await made_in_time_slices(ranking.participants, ranking.unities[unity_id])
-    unfinished = await _window(view, context, answer, question, unity_id, order, selection)
-    return tagged_body(unfinished + _moment(ranking_id, then))
-
-
-async def _window(
-    view: BoardNow,
-    context: RecallContext,
-    answer: Answer,
-    question: TableQuestion,
-    unity_id: UnityId,
-    order: OrderedLines,
-    selection: Selection | None,
-) -> bytes:
-    """The body up to its only unity, with the requested lines of `order`, or of the sub-table of the selected
-    competitors. It takes hold of everything that it shows before it gives way to other work. Raises Unacceptable, and
-    as `then_of`."""
-    ranking_id, head = question.ranking_id, context.live.head
-    ranking = view.board.rankings[ranking_id]
-    unity = ranking.unities[unity_id]
-    shape = UnityShape(
-        name=unity.name,
-        version=unity.version,
-        competitors_ranking=[],
-        general=unity.number == 1,
-        lines=len(order),
-    )
-    unfinished = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
-    before, between, _ = cut(unfinished, "competitors", "unities")
-    pieces = competitor_pieces(view)
-    if selection is None:
-        shape.competitors_ranking = [
-            StandingShape(line.competitor_id, line.position, unity.notation.shown(line.total))
-            for line in question.lines(order)
-        ]
-    else:
-        table = await _sub_table(order, selection, context.time_slices)
-        shape.lines = len(table)
-        shape.competitors_ranking = [
-            StandingShape(
-                line.whole.competitor_id, line.position, unity.notation.shown(line.whole.total), line.whole.position
+async def standings_shape(
+    standings: Standings, *, kept: SmallPieces[CompetitorId] | None = None, whole: bool = False
+) -> PastRankingShape:
+    """The shape of a window, or of whole standings. `kept`: keeps the shapes of present competitors."""
+    pieces = CompetitorPieces(standings.competitors, RenderCache().small if kept is None else kept)
+    competitors = (pieces[competitor_id] for competitor_id in standings.competitor_ids)
+    return PastRankingShape(
+        **_fields(standings.ranking_id, standings, b"[%b]" % b",".join(await in_time_slices(collected(competitors)))),
+        unities=[
+            UnityShape(
+                name=unity.name,
+                version=unity.version,
+                competitors_ranking=unity.lines,
+                general=unity.general,
+                lines=UNSET if whole else unity.count,
             )
-            for line in question.lines(table)
-        ]
-    then = await then_of(context, question, head.sequence)
-    if then is not None:
-        position_then = await _positions(then.board, context.time_slices, question, unity_id)
-        shape.competitors_ranking = await with_moved(shape.competitors_ranking, position_then)
-    end = between + encode(shape)
-    competitors = (pieces[CompetitorId(line.competitor_id)] for line in shape.competitors_ranking)
-    return b"".join((answer.before, before, b",".join(await in_time_slices(collected(competitors))), end))
+            for unity in standings.unities
+        ],
+        sequence=standings.sequence,
+        recorded_at=instant(standings.recorded_at),
+        on=UNSET if standings.on is UNSET else instant(standings.on),
+    )
 
 
-async def _sub_table(order: OrderedLines, selection: Selection, time_slices: TimeSlices) -> SubTable[Standing]:
-    """The sub-table of the selected competitors, in the state at the call. Raises Unacceptable."""
-    table: SubTable[Standing] = SubTable()
-    filling = fill(table, order, tagged_ids(selection))
-    for _ in filling:
-        await time_slices.work(filling)
-    return table
-
-
-# ── Comparison ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _positions(board: Board, time_slices: TimeSlices, question: TableQuestion, unity_id: UnityId) -> PositionThen:
-    """The positions on a board of the past, in the table from which a window is cut. Raises Unacceptable."""
-    ranking = board.rankings[question.ranking_id]
-    unity = ranking.unities.get(unity_id)
-    if unity is None:
-        return _nowhere
-    selection = await tagged_then(board, question, time_slices)
-    order = await made_in_time_slices(ranking.participants, unity)
-    if selection is None:
-        return lambda competitor_id: order.position(order.line(competitor_id))
-    return (await _sub_table(order, selection, time_slices)).position
-
-
-def _nowhere(_: CompetitorId) -> None:
-    """No position: the unity did not exist yet."""
-
-
-_Line = Callable[[int, int, int], StandingShape]
-"""Makes the line of a competitor with this position and total."""
+# ── Comparison of whole standings ───────────────────────────────────────────────────────────────────────
 
 
 class _Earlier(Struct, frozen=True):
@@ -346,25 +249,26 @@ class _Earlier(Struct, frozen=True):
         """Makes the lines of this unity."""
         order = self.orders.get(unity_id)
 
-        def made(competitor_id: int, position: int, total: int) -> StandingShape:
+        def made(competitor_id: int, position: int, total: int) -> StandingLine:
             then = None if order is None else order.position(order.line(CompetitorId(competitor_id)))
-            return StandingShape(competitor_id, position, total, UNSET, moved(position, then))
+            moved = None if then is None else then - position
+            return StandingLine(CompetitorId(competitor_id), position, total, UNSET, moved)
 
         return made
 
 
-async def _earlier(context: RecallContext, question: TableQuestion, head: Sequence) -> _Earlier | None:
-    """None: nothing is compared. Raises as `then_of`."""
-    then = await then_of(context, question, head)
-    if then is None:
+async def _earlier(context: RecallContext, question: StandingsQuestion, head: Sequence) -> _Earlier | None:
+    """None: nothing is compared. Raises as `earlier_of`."""
+    earlier = await earlier_of(context, question, head)
+    if earlier is None:
         return None
-    ranking = then.board.rankings[question.ranking_id]
+    ranking = earlier.board.rankings[question.ranking_id]
     orders: dict[UnityId, OrderedLines] = {}
     size_bytes = ranking.participants.size_bytes
     for unity_id, unity in ranking.unities.items():
-        order = orders[unity_id] = await made_in_time_slices(ranking.participants, unity)
+        order = orders[unity_id] = await earlier.order(question.ranking_id, unity_id)
         size_bytes += order.size_bytes + unity.totals.size_bytes
-    return _Earlier((then.sequence, then.on), orders, size_bytes)
+    return _Earlier((earlier.head.sequence, earlier.on), orders, size_bytes)
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -396,7 +300,7 @@ def _body_before_unities(answer: Answer, ranking_id: RankingId, ranking: Ranking
     return answer.before + cut(RankingShape(**_fields(ranking_id, ranking, competitors), unities=[]), "unities")[0]
 
 
-def _fields(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> dict[str, Any]:
+def _fields(ranking_id: RankingId, ranking: Ranking | Standings, competitors: bytes) -> dict[str, Any]:
     """The fields of a RankingShape before its unities."""
     return {
         "id": ranking_id,
@@ -422,15 +326,13 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
     return UnityShape(
         name=unity.name,
         version=unity.version,
-        competitors_ranking=placed(
-            StandingShape, ordered(ranking.participants.places, unity.totals.column, unity.sort)
-        ),
+        competitors_ranking=placed(_LINE, ordered(ranking.participants.places, unity.totals.column, unity.sort)),
         general=unity.number == 1,
     )
 
 
 def _unity_shape_with_results(ranking: Ranking, unity: Unity) -> UnityShape:
-    lines = placed(StandingShape, ordered(ranking.participants.places, unity.totals.column, unity.sort))
+    lines = placed(_LINE, ordered(ranking.participants.places, unity.totals.column, unity.sort))
     return UnityShape(
         name=unity.name,
         version=unity.version,
@@ -439,7 +341,7 @@ def _unity_shape_with_results(ranking: Ranking, unity: Unity) -> UnityShape:
     )
 
 
-def _shown(lines: list[StandingShape], sort: Sort) -> list[StandingShape]:
+def _shown(lines: list[StandingLine], sort: Sort) -> list[StandingLine]:
     """The lines with results of this sort in place of the stored marks."""
     shift, shown = (-BEYOND if sort is Sort.DESC else BEYOND), []
     for line in lines:  # as `result_of` does; calling it for each line would take as long as all the rest
@@ -497,7 +399,7 @@ def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | Made
 
 def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -> "Made | _LargeUnity":
     """The current shape of the unity. `compared` makes lines with their movement."""
-    line: _Line = StandingShape if compared is None else compared
+    line: _Line = _LINE if compared is None else compared
     chunk = LINES_OF_CHUNK if compared is None else COMPARED_LINES_OF_CHUNK
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
     results = unity.notation.results
@@ -576,7 +478,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/standings.json",
         "Show the standings of a ranking or a window of them, now or at one moment of the past",
         operation_id="showStandings",
-        question=TableQuestion,
+        question=StandingsQuestion,
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
         fields=(*TABLE_FIELDS, *WINDOW_FIELDS),

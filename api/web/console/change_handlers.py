@@ -32,11 +32,11 @@ from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
 from api.web.console.ranking_page import COMPETITIONS_SUGGESTED, DELTAS_NAME, ENTRY, points_page
-from api.web.table import TableAsked, table_of
-from engine.domain.errors import Fault, Overtaken, TallybookError, Unacceptable, Unreadable
+from engine.domain.errors import Fault, TallybookError, Unacceptable, Unreadable
 from engine.domain.faults import cited, unacceptable
 from engine.domain.notation import Notation
 from engine.domain.terms import RankingId
+from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureQuestion
@@ -155,11 +155,8 @@ class ChangeHandlers:
             ranking_id = RankingId(asked.ids["ranking_id"])
             unity_id = context.unity(ranking_id, asked.arguments.get("unity_id")).id
             offset = asked.arguments.get("offset", 0)
-            shown = TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset)
-            try:
-                table = await table_of(context, shown)
-            except Overtaken:
-                table = await table_of(await context.at_rest(), shown)
+            shown = BoardTableQuestion(ranking_id=ranking_id, unity_id=unity_id, offset=offset)
+            table = await ask(context, shown)
             venue = await venue_of(context, incoming)
             newest = await ask(context, CompetitionListQuestion(newest_first=True, limit=COMPETITIONS_SUGGESTED))
             return points_page(viewer, venue, context, table, newest, filling, asked.query)

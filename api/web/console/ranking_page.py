@@ -17,9 +17,11 @@ from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, dot, name_text, number_text
-from api.web.table import BOARD_LINES, ShownTable, TableLine
+from api.web.table import column_name
+from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId
+from projections.answers.board_table import BOARD_LINES, BoardTable, TableLine
 from projections.answers.competitions import CompetitionList
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking
@@ -37,7 +39,7 @@ COMPETITIONS_SUGGESTED: Final = 50
 _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 
-def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: ShownTable, query: Query) -> bytes:
+def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: BoardTable, query: Query) -> bytes:
     below = f"/rankings/{ranking.id}"
     links = [way("History", venue.address(f"{below}/history")), way("Leaders", venue.address(f"{below}/leaders"))]
     is_open = ranking.closed_at is None
@@ -53,7 +55,8 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Sh
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
-    heads = [("#", "position"), ("Competitor", "name"), *[(one.name, "value") for one in table.columns]]
+    columns = [column_name(ENGLISH, one) for one in table.columns]
+    heads = [("#", "position"), ("Competitor", "name"), *[(one, "value") for one in columns]]
     rows = [_line(venue, below, table, line, query) for line in table.lines]
     undo = venue.address(f"{below}/undo/{query['done']}") if {"done", _ADDED} <= query.keys() else None
     return console_page(
@@ -63,14 +66,17 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Sh
         None if ranking.description is None else element("p", ranking.description),
         element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
         _columns(venue, below, table),
-        live("table", data_table(f"{ranking.name}, {', '.join(one.name for one in table.columns)}", heads, rows)),
+        live(
+            "table",
+            data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows),
+        ),
         _pages(venue, below, table, query),
         ways(*links),
         venue=venue,
     )
 
 
-def _line(venue: Venue, below: str, table: ShownTable, line: TableLine, query: Query) -> list[Child]:
+def _line(venue: Venue, below: str, table: BoardTable, line: TableLine, query: Query) -> list[Child]:
     explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
     name = joined((dot(line.color), element("a", name_text(line.name), href=explained)))
     written = zip(table.columns, line.values, strict=True)
@@ -78,7 +84,7 @@ def _line(venue: Venue, below: str, table: ShownTable, line: TableLine, query: Q
     return [line.position, name, *values]
 
 
-def _columns(venue: Venue, below: str, table: ShownTable) -> Html | None:
+def _columns(venue: Venue, below: str, table: BoardTable) -> Html | None:
     def tab(text: str, its: Query, chosen: bool) -> Html:
         return element(
             "li", element("a", text, href=venue.address(below, its), aria_current="page" if chosen else None)
@@ -92,7 +98,7 @@ def _columns(venue: Venue, below: str, table: ShownTable) -> Html | None:
     return element("nav", element("ul", *tabs), class_="tabs", aria_label="Tables of this ranking")
 
 
-def _pages(venue: Venue, below: str, table: ShownTable, query: Query) -> Html | None:
+def _pages(venue: Venue, below: str, table: BoardTable, query: Query) -> Html | None:
     end = table.offset + len(table.lines)
     before = max(table.offset - BOARD_LINES, 0)
     links = []
@@ -114,7 +120,7 @@ def points_page(
     viewer: Viewer,
     venue: Venue,
     view: View,
-    table: ShownTable,
+    table: BoardTable,
     newest: CompetitionList,
     filling: Filling,
     query: Query,

@@ -17,12 +17,12 @@ from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
 from api.web.leaders_page import leaders_page
 from api.web.page import Query, Site
-from api.web.table import TableAsked, table_of
 from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
 from engine.log.quotas import ALL_TOKENS
 from engine.log.registry import RegistryEntry
+from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
@@ -111,9 +111,9 @@ async def competitions(context: RecallContext, viewer: Viewer, venue: Venue, ask
 
 async def ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
     arguments = asked.arguments
-    table = await table_of(
+    table = await ask(
         context,
-        TableAsked(
+        BoardTableQuestion(
             ranking_id=RankingId(asked.ids["ranking_id"]),
             unity_id=arguments.get("unity_id"),
             offset=arguments.get("offset", 0),

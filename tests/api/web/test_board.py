@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from api.cli.demo import MATCHES, TEAMS
-from api.web import search
-from api.web import table as tables
-from api.web.competitions import ShownCompetition, ShownCompetitions, ShownSide
+from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape
 from api.web.competitions_part import latest_part
 from api.web.files import static_files
 from api.web.words import ENGLISH
@@ -34,6 +32,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId, UnityId
+from projections.answers import races, searching
 from tests.api.service import Client
 from tests.api.visitor import routes_below, unreached
 from tests.api.web.season import Championship
@@ -409,7 +408,7 @@ async def test_a_race_is_drawn_of_those_who_lead_and_refused_to_nobody_with_an_e
     assert [name for _, name, _ in race["competitors"]][:6] == list(FINAL)
     assert len(race["competitors"]) == 40
     assert "data-races" in await page_of(championship)
-    monkeypatch.setattr(tables, "SERIES_COMPETITORS_MAX", 200)
+    monkeypatch.setattr(races, "SERIES_COMPETITORS_MAX", 200)
     await championship.give("Wales", 1)
     assert (await championship.get("/race.json")).status == 422
     assert "data-races" not in await page_of(championship)
@@ -520,7 +519,7 @@ async def test_a_line_has_an_address_that_shows_its_page(championship: Champions
 async def test_a_ranking_of_too_many_is_not_searched(
     championship: Championship, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "SEARCHED_COMPETITORS_MAX", 5)
+    monkeypatch.setattr(searching, "SEARCHED_COMPETITORS_MAX", 5)
     assert 'role="search"' not in await page_of(championship)
     assert (await championship.get("?find=x")).status == 422
 
@@ -551,11 +550,11 @@ async def test_the_last_result_is_seen_first_and_marks_its_lines(championship: C
 
 
 def test_a_performance_that_is_what_was_given_is_said_once() -> None:
-    sides = [ShownSide("1", "Ann", False, "9.81", "9.81"), ShownSide("2", "Bob", False, "+8", "9.9")]
-    race = ShownCompetition(
+    sides = [SideShape("1", "Ann", False, "9.81", "9.81"), SideShape("2", "Bob", False, "+8", "9.9")]
+    race = ShownCompetitionShape(
         id="3", started_at=datetime(2025, 2, 2, tzinfo=UTC), location="", result=None, sides=sides, others=1
     )
-    page = str(latest_part(ENGLISH, ShownCompetitions(latest=race)))
+    page = str(latest_part(ENGLISH, ShownCompetitionsShape(latest=race, results=[], fixtures=[])))
     assert " ".join(re.sub(r"<[^>]*>", " ", page).split()) == "Latest Ann 9.81, Bob 9.9, and 1 more Bob +8"
 
 
@@ -688,7 +687,7 @@ async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championsh
 async def test_lines_of_a_day_are_not_explained_in_long_logs(
     championship: Championship, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.web.board.TIMELINE_EVENTS_MAX", championship.live.head.sequence - 1)
+    monkeypatch.setattr("projections.answers.explanation.TIMELINE_EVENTS_MAX", championship.live.head.sequence - 1)
     below = f"/competitors/{championship.teams['France']}"
     refused = await championship.get(f"{below}?on=2024-03-10")
     assert (refused.status, refused.headers["Content-Type"]) == (422, "text/html; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Searches the competitors of a ranking by tag or by part of their name.
+"""Searches the competitors of a ranking by a part of their name, and counts their tags.
 
 Pure. A search goes through all competitors, so rankings with more than SEARCHED_COMPETITORS_MAX are not searched.
 """
@@ -21,17 +21,6 @@ _STEP_COMPETITORS: Final = 500
 
 def is_searched(ranking: Ranking) -> bool:
     return len(ranking.participants) <= SEARCHED_COMPETITORS_MAX
-
-
-def tagged(board: Board, ranking: Ranking, tag: str) -> Generator[None, None, list[CompetitorId]]:
-    """The competitors that have this tag. Raises Unacceptable."""
-    found = []
-    for place, (competitor_id, competitor) in enumerate(board.competitors.held(_listed(ranking))):
-        if place % _STEP_COMPETITORS == 0:
-            yield
-        if tag in competitor.tags:
-            found.append(competitor_id)
-    return found
 
 
 def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, list[CompetitorId]]:

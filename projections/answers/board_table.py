@@ -1,0 +1,538 @@
+"""The table that a board shows: a ranking's classification or one of its unities, with movement and recent results.
+
+The table shows one moment, and compares its lines with an earlier one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+from msgspec import Struct, structs
+
+from engine.domain.counting import now_of
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import Criterion
+from engine.domain.notation import Notation
+from engine.domain.steps import Steps, collected
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
+from engine.log.heads import Head
+from engine.process.time_slices import in_time_slices
+from projections.answers.around import ShownCompetitions, competitions_around, competitions_shown, last_by_date
+from projections.answers.boards import BoardAt, PastBoardAt, board_at
+from projections.answers.classification import shown_values
+from projections.answers.expiring import CountingLines
+from projections.answers.lookup import unity_of
+from projections.answers.names import NamesById
+from projections.answers.passages import has_timeline, is_folded
+from projections.answers.races import is_raced
+from projections.answers.searching import is_searched, named, tags_offered
+from projections.answers.tables import Positions, positions_at, selection_of, tagged_ids
+from projections.answers.view import Question, View
+from projections.board.board import Board, Competition, Ranking
+from projections.board.classification import Classified, compares_totals, in_force, value_notations
+from projections.board.classified_lines import ClassifiedLines
+from projections.board.recent_results import CompetitionSum, forms, looked_at
+from projections.board.selection import Selection
+from projections.board.standing import Standing
+from projections.board.sub_table import SubTable, TableLines, WholeLines
+from projections.live.tries import Tries
+from projections.past import folds, searches
+from projections.past.losses import Losses
+from projections.past.moments import AtSequence
+from projections.past.searches import LastCompetition
+
+BOARD_LINES: Final = 100
+"""TableLines of a page."""
+OTHER_COLUMNS_MAX: Final = 12
+"""Unities that have a column although they decide nothing. Each further one has only its own table."""
+FORM_LAST: Final = 5
+"""Recent results that a line shows."""
+FORM_SUMS_SHOWN_MAX: Final = 50_000
+"""Sums of competitions that are searched for the recent results of one table. With more, the table shows none."""
+FORM_EVENTS_MAX: Final = 20_000
+"""Events up to which a past table shows recent results: the log is read for them from its beginning."""
+MOVED_BY_DATE_EVENTS_MAX: Final = 5_000
+"""Events of a log up to which the current table is compared with the table before a date. The comparison is made after
+each event, and many events may have been recorded since that date."""
+DEFENDED: Final = timedelta(days=7)
+"""The points that expire within this time are shown as points to defend."""
+DEFENDED_EVENTS_MAX: Final = 20_000
+"""Events that may be read for the points to defend: those recorded while these points took place, and those of
+competitions dated then. With more of either, the table does not show these points."""
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Named(Struct, frozen=True):
+    """A ranking or a unity that can be chosen."""
+
+    id: int
+    name: str
+
+
+class TableColumn(Struct, frozen=True, kw_only=True):
+    """A column of values. `unity`: the name of theirs; `criterion`: which of its values it shows; None: its totals.
+    `decides`: lines are ordered by it, or by one before it. `defended`: the points to defend. `notation`: how values
+    are written."""
+
+    unity: str
+    criterion: Criterion | None = None
+    decides: bool = False
+    defended: bool = False
+    notation: Notation
+
+
+class TableLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
+    gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
+    `form`: their recent results, the newest last. `gained`: what they got from the competition that gave points last;
+    None: nothing."""
+
+    position: int
+    competitor_id: CompetitorId
+    name: str
+    color: str
+    tags: tuple[str, ...]
+    values: list[int | None]
+    moved: int | None
+    form: list[CompetitionSum]
+    gained: int | None
+
+
+TableState = Literal["live", "frozen", "final"]
+"""Live: the table changes with the next points. Frozen: the public does not see what came after it. Final: its ranking
+is closed."""
+
+
+class BoardTable(Struct, frozen=True, kw_only=True):
+    """Some lines of a table, as of the event `sequence`; `end`: the last event. `rankings`, `unities`: what can be
+    chosen instead. `unity_id` None: the classification. `sole`: the unity whose totals alone decide the classification;
+    None: there is none. `state`: that of the current table. `since`: the event as of which the earlier table is
+    compared; None: nobody had points before the last competition. `since_on`: the earlier table has only what had taken
+    place by then; None: everything. `count`: lines in total. `races`: whether there is a race to draw; `folds`: whether
+    browsers can add up the points; `has_timeline`: whether these can be put in order of time. `is_searched`: whether
+    competitors can be searched; `tags`: those to choose from, if requested. `on`: the table has only what had taken
+    place by then; None: everything. `last`: the last competition that gave points, if its date is declared.
+    `form_notation`: that of recent results, and of what a competition gave. `names`: those of all competitors."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None
+    end: Sequence
+    rankings: list[Named]
+    unities: list[Named]
+    sole: UnityId | None
+    columns: list[TableColumn]
+    sequence: Sequence
+    recorded_at: datetime
+    state: TableState
+    since: Sequence | None
+    since_on: datetime | None
+    count: int
+    offset: int
+    races: bool
+    folds: bool
+    has_timeline: bool
+    is_searched: bool
+    tags: list[str]
+    competitions: ShownCompetitions
+    on: datetime | None
+    last: Competition | None
+    form_notation: Notation
+    lines: list[TableLine]
+    names: NamesById
+
+
+class _Lines(Struct, frozen=True):
+    """The requested lines, out of `count`, with `offset` before them."""
+
+    lines: list[Classified]
+    offset: int
+    count: int
+
+
+class BoardTableQuestion(Question[BoardTable], frozen=True, kw_only=True):
+    """The table of this ranking (None: the first one), after the event `at` (None: now), with what had taken place by
+    `on` (None: all), compared with the table after `since` or by `since_on` (None: before the last competition; by its
+    date, if the table is current or by `on`).
+
+    The lines: in this unity (None: of the classification), at most `limit` from `offset` on. `tag`: only competitors
+    with it, with positions among them. `find`: only competitors whose name contains it. `line`: the page with the line
+    of this competitor, instead of `offset`. `form`: whether recent results, and competitions around the moment, are
+    wanted; `tags`: whether the tags to choose from are wanted.
+
+    At the head, names, recent results and values that decide nothing may be some events newer than the rest. Raises
+    NotFound if the ranking, unity or moment does not exist, Unacceptable and TooMuchWork.
+    """
+
+    ranking_id: RankingId | None = None
+    at: Sequence | None = None
+    on: datetime | None = None
+    since: Sequence | None = None
+    since_on: datetime | None = None
+    unity_id: UnityId | None = None
+    offset: int = 0
+    limit: int = BOARD_LINES
+    tag: str | None = None
+    find: str | None = None
+    line: CompetitorId | None = None
+    form: bool = True
+    tags: bool = False
+
+    async def answered(self, view: View) -> BoardTable:
+        moment = None if self.at in (None, view.live.head.sequence) else AtSequence(self.at)
+        ranking_id = view.ranking_in(await view.board_after(self.at), self.ranking_id)
+        return await _Table(view, await board_at(view, ranking_id, moment, self.on), ranking_id, self).made()
+
+
+class _Table:
+    """The table of a ranking on the board `at`, while it is made."""
+
+    def __init__(self, view: View, at: BoardAt, ranking_id: RankingId, asked: BoardTableQuestion) -> None:
+        self._view, self._at, self._asked = view, at, asked
+        self._ranking_id = ranking_id
+
+    @property
+    def _board(self) -> Board:
+        return self._at.board
+
+    @property
+    def _ranking(self) -> Ranking:
+        return self._board.rankings[self._ranking_id]
+
+    @property
+    def _unity_id(self) -> UnityId:
+        """The unity shown; of a classification, the main one."""
+        return unity_of(self._board, self._ranking_id, self._asked.unity_id)
+
+    async def made(self) -> BoardTable:
+        asked, at = self._asked, self._at
+        head, found = await self._lines()
+        sequence, recorded_at = head.sequence, await at.recorded_at(head)
+        competitor_ids = [line.competitor_id for line in found.lines]
+        if asked.form or asked.on is not None:
+            await self._give_sums(sequence)
+        form = await self._forms(competitor_ids) if asked.form else {}
+        last = await self._last_competition(sequence)
+        date = await self._last_date(sequence, last)
+        earlier = await self._earlier(sequence, last, date)
+        positions = await self._positions(earlier, last, date, form, competitor_ids)
+        defended = await self._defended(competitor_ids)
+        competitions = await self._competitions(sequence, last)
+        ranking = self._ranking
+        columns = self._columns(ranking, is_defended=defended is not None)
+        others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in self._others(ranking)]
+        others += [] if defended is None else [defended]
+        lines = self._shown(columns, found.lines, others, positions, form, self._gained(last, competitor_ids))
+        tags = list[str]()
+        if asked.tags and is_searched(ranking):
+            tags = await in_time_slices(tags_offered(self._board, ranking))
+        last_competition = None if last is None else self._board.competitions.get(last.competition_id)
+        return BoardTable(
+            ranking_id=self._ranking_id,
+            unity_id=asked.unity_id,
+            end=self._view.live.head.sequence,
+            rankings=[Named(one, self._board.rankings[one].name) for one in self._view.rankings_in(self._board)],
+            unities=[Named(one, unity.name) for one, unity in ranking.unities.items()],
+            sole=_sole(ranking),
+            columns=columns,
+            sequence=sequence,
+            recorded_at=recorded_at,
+            state="frozen" if self._view.is_frozen else "live" if ranking.closed_at is None else "final",
+            since=None if earlier is None else earlier.head.sequence,
+            since_on=None if earlier is None else earlier.on,
+            count=found.count,
+            offset=found.offset,
+            races=is_raced(ranking, self._view.live.head.sequence) and _has_points(ranking),
+            folds=is_folded(ranking) and asked.tag is None and asked.find is None,
+            has_timeline=has_timeline(self._view.live.head.sequence),
+            is_searched=is_searched(ranking),
+            tags=tags,
+            on=asked.on,
+            last=None if last_competition is None or last_competition.date is None else last_competition,
+            competitions=competitions,
+            form_notation=ranking.unities[self._unity_id].notation,
+            lines=await in_time_slices(collected(lines)),
+            names=NamesById(self._board),
+        )
+
+    # ── TableLines ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _lines(self) -> tuple[Head, _Lines]:
+        """The requested lines, and the head as of which they were read."""
+        asked, at = self._asked, self._at
+        selection = await selection_of(at, asked.tag)
+        names = None if asked.find is None else await in_time_slices(named(self._board, self._ranking, asked.find))
+        async with at.lines(self._ranking_id, None if asked.unity_id is None else self._unity_id) as lines:
+            head = at.head
+            return head, await in_time_slices(self._found(lines, selection, names))
+
+    def _found(
+        self, lines: WholeLines[Any], selection: Selection | None, names: list[CompetitorId] | None
+    ) -> Steps[_Lines]:
+        asked = self._asked
+        if selection is not None:
+            offset, some, count = yield from self._tagged(lines, selection, names)
+        elif names is not None:
+            all_named = yield from lines.among(names)
+            offset, count = asked.offset, len(all_named)
+            some = all_named[offset : offset + asked.limit]
+        else:
+            offset, count = self._page((yield from _place(lines, asked.line))), len(lines)
+            some = yield from lines.run(offset, offset + asked.limit)
+        if isinstance(lines, ClassifiedLines):
+            return _Lines((yield from lines.completed(some)), offset, count)
+        return _Lines((yield from collected(map(_of_unity, some))), offset, count)
+
+    def _tagged(
+        self, lines: WholeLines[Any], selection: Selection, names: list[CompetitorId] | None
+    ) -> Steps[tuple[int, list[Any], int]]:
+        """The lines of a sub-table: the number of those before them, they, and the total number."""
+        asked, table = self._asked, SubTable[Any]((yield from lines.among(tagged_ids(selection))))
+        if names is None:
+            offset, count = self._page((yield from _place(table, asked.line))), len(table)
+            some = yield from table.run(offset, offset + asked.limit)
+        else:
+            places, some = list[int](), list[Any]()
+            for one in names:
+                place = yield from table.place(one)
+                places += [] if place is None else [place]
+            offset, count = asked.offset, len(places)
+            for place in sorted(places)[offset : offset + asked.limit]:
+                some += yield from table.run(place, place + 1)
+        return offset, [structs.replace(one.whole, position=one.position) for one in some], count
+
+    def _page(self, place: int | None) -> int:
+        """The offset of the page with the line at this place; None: the requested offset."""
+        limit = self._asked.limit
+        return self._asked.offset if place is None else place // limit * limit
+
+    def _shown(
+        self,
+        columns: Items[TableColumn],
+        lines: Iterable[Classified],
+        others: Items[Mapping[CompetitorId, int]],
+        positions: Positions,
+        form: Mapping[CompetitorId, list[CompetitionSum]],
+        gained: Mapping[CompetitorId, int | None],
+    ) -> Iterator[TableLine]:
+        notations = [column.notation for column in columns]
+        for line in lines:
+            one = line.competitor_id
+            competitor, then = self._board.competitors[one], positions.get(one)
+            yield TableLine(
+                position=line.position,
+                competitor_id=one,
+                name=competitor.name,
+                color=competitor.color,
+                tags=competitor.tags,
+                values=shown_values(notations, [*line.values, *[totals.get(one) for totals in others]]),
+                moved=None if then is None else then - line.position,
+                form=[*form.get(one, ())],
+                gained=gained.get(one),
+            )
+
+    # ── Columns ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _columns(self, ranking: Ranking, *, is_defended: bool) -> list[TableColumn]:
+        """The columns of values, those that decide first. A unity may be in several criteria."""
+        unities = ranking.unities
+        if self._asked.unity_id is None:
+            criteria = in_force(ranking)
+            first = criteria[0].unity_id
+            columns = [
+                TableColumn(unity=unities[one.unity_id].name, criterion=one, decides=True, notation=notation)
+                for one, notation in zip(criteria, value_notations(ranking, criteria), strict=True)
+            ]
+        else:
+            first = self._asked.unity_id
+            columns = [TableColumn(unity=unities[first].name, decides=True, notation=unities[first].notation)]
+        others = [unities[one] for one in self._others(ranking)]
+        columns += [TableColumn(unity=one.name, notation=one.notation) for one in others]
+        if is_defended:
+            columns.append(TableColumn(unity=unities[first].name, defended=True, notation=unities[first].notation))
+        return columns
+
+    def _others(self, ranking: Ranking) -> list[UnityId]:
+        """The unities whose totals decide nothing in the table, and are shown in it."""
+        deciding = {one.unity_id for one in in_force(ranking) if compares_totals(one)}
+        if self._asked.unity_id is not None:
+            deciding = {self._asked.unity_id}
+        return [one for one in ranking.unities if one not in deciding][:OTHER_COLUMNS_MAX]
+
+    async def _defended(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, int] | None:
+        """The points that competitors lose within DEFENDED. None: the table is a past one, the unity's points do not
+        expire, it counts results, or too much would have to be read."""
+        live, ranking_id, tries = self._view.live, self._ranking_id, Tries()
+        if not self._at.is_present:
+            return None
+        while True:
+            board = live.board
+            ranking, expired_by = board.rankings[ranking_id], live.expired_by
+            unity_id = self._asked.unity_id or in_force(ranking)[0].unity_id
+            unity = ranking.unities[unity_id]
+            if unity.expiry is None or unity.counts is not Counts.SUM or expired_by is None:
+                return None
+            now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
+            totals = {one: unity.totals.get(one) for one in competitor_ids}
+            losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
+            with CountingLines(live, ranking_id) as lines:
+                try:
+                    asked = live.tournament_id, board, losses, live.head.sequence, DEFENDED_EVENTS_MAX
+                    await folds.follow_losses(self._view.past, *asked)
+                except TooMuchWork:
+                    return None
+            if not lines.have_changed:
+                return {one: totals[one] - left for one, left in losses.totals.items()}
+            tries.again()
+
+    # ── Form ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _give_sums(self, sequence: Sequence) -> None:
+        """Gives the board the sums in which recent results are looked up, unless it is a past board after many
+        events."""
+        if self._at.is_present or sequence <= FORM_EVENTS_MAX:
+            await self._at.sums(self._ranking_id)
+
+    async def _forms(self, competitor_ids: Items[CompetitorId]) -> Mapping[CompetitorId, list[CompetitionSum]]:
+        """The recent results in the unity shown."""
+        unity_id, sums = self._unity_id, self._ranking.competition_sums
+        if sums is None or looked_at(sums, unity_id, competitor_ids) > FORM_SUMS_SHOWN_MAX:
+            return {}
+        return await in_time_slices(forms(self._board, sums, unity_id, competitor_ids, FORM_LAST))
+
+    def _gained(
+        self, last: LastCompetition | None, competitor_ids: Iterable[CompetitorId]
+    ) -> Mapping[CompetitorId, int | None]:
+        sums, unity_id = self._ranking.competition_sums, self._unity_id
+        if not self._asked.form or last is None or sums is None or unity_id in self._ranking.of_results:
+            return {}
+        return {one: sums.sum(unity_id, one, last.competition_id) for one in competitor_ids}
+
+    # ── Movement ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _last_competition(self, sequence: Sequence) -> LastCompetition | None:
+        """The last competition that gave points: by its date if the world's clock is requested, otherwise by the log.
+        None: there is none, or too much would have to be read."""
+        if self._at.on is None:
+            asked = self._view.live.tournament_id, self._ranking_id, sequence, self._board
+            return await searches.last_competition(self._view.past, *asked)
+        last = await self._last_by_date()
+        return None if last is None else LastCompetition(last, Sequence(0))
+
+    async def _last_by_date(self) -> CompetitionId | None:
+        sums = self._ranking.competition_sums
+        return None if sums is None else await in_time_slices(last_by_date(self._board, sums))
+
+    async def _last_date(self, sequence: Sequence, last: LastCompetition | None) -> datetime | None:
+        """The last date of a competition that gave points: lines are compared with the table before it. None: they are
+        compared by the log, because a moment of it is requested, it is long, or the `last` competition has no date."""
+        asked, competitions = self._asked, self._board.competitions
+        found = None if last is None else competitions.get(last.competition_id)
+        if found is None or found.date is None:
+            return None
+        if self._at.on is not None:
+            return found.date
+        if {asked.at, asked.since, asked.since_on} != {None} or sequence > MOVED_BY_DATE_EVENTS_MAX:
+            return None
+        await self._give_sums(sequence)
+        latest = await self._last_by_date()
+        return None if latest is None else competitions[latest].date
+
+    async def _earlier(
+        self, sequence: Sequence, last: LastCompetition | None, date: datetime | None
+    ) -> PastBoardAt | None:
+        """The board that lines are compared with. None: there is none, or nobody had points in the ranking before the
+        last competition."""
+        asked = self._asked
+        if asked.since is not None:
+            return await self._before(asked.since)
+        if asked.since_on is not None:
+            return await self._before(sequence, asked.since_on)
+        if last is None:
+            return None
+        earlier = None
+        if date is not None:
+            try:
+                earlier = await self._before(sequence, max(date, _FIRST_TIME + _MICROSECOND) - _MICROSECOND)
+            except TooMuchWork:
+                if self._at.on is not None:
+                    raise
+        if earlier is None:
+            earlier = await self._before(last.before)
+        return earlier if _has_points(earlier.board.rankings[self._ranking_id]) else None
+
+    async def _before(self, sequence: Sequence, on: datetime | None = None) -> PastBoardAt:
+        return PastBoardAt(self._view, await self._view.at(self._ranking_id, AtSequence(sequence), on))
+
+    async def _positions(
+        self,
+        earlier: PastBoardAt | None,
+        last: LastCompetition | None,
+        date: datetime | None,
+        form: Mapping[CompetitorId, Iterable[CompetitionSum]],
+        competitor_ids: Iterable[CompetitorId],
+    ) -> Positions:
+        """The positions in the same table then, of those who had points then, or had taken part before."""
+        if earlier is None:
+            return {}
+        if (self._asked.since, self._asked.since_on) != (None, None):
+            last = None
+        unities = earlier.board.rankings[self._ranking_id].unities.values()
+        ranked = [
+            one
+            for one in competitor_ids
+            if any(unity.totals.get(one) for unity in unities) or self._played_before(last, date, form.get(one, ()))
+        ]
+        return await positions_at(earlier, self._ranking_id, self._asked.unity_id, self._asked.tag, ranked)
+
+    def _played_before(
+        self, last: LastCompetition | None, date: datetime | None, form: Iterable[CompetitionSum]
+    ) -> bool:
+        """Whether the competitor took part before the last competition, or before its date, even without getting
+        points."""
+        if last is None:
+            return False
+        if date is None:
+            return any(one.competition_id != last.competition_id for one in form)
+        return any(self._board.competitions[one.competition_id].started_at < date for one in form)
+
+    # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
+
+    async def _competitions(self, sequence: Sequence, last: LastCompetition | None) -> ShownCompetitions:
+        """The competitions around the moment, with their points in the unity shown. Empty if the log would have to be
+        read for them."""
+        view, board, ranking = self._view, self._board, self._ranking
+        sums = ranking.competition_sums
+        if not self._asked.form or sums is None:
+            return ShownCompetitions()
+        around = await in_time_slices(competitions_around(board, ranking, sums, view.hidden, self._asked.on))
+        others = [one for one in view.rankings_in(board) if one != self._ranking_id]
+        taken_place: Collection[CompetitionId] = ()
+        if others and around.begun:
+            asked = view.live.tournament_id, board, sequence, self._at.clock, others, around.begun
+            taken_place = await searches.taken_place(view.past, *asked)
+        latest = None if last is None else last.competition_id
+        return await in_time_slices(
+            competitions_shown(board, ranking, sums, self._unity_id, latest, around, taken_place, self._asked.on)
+        )
+
+
+def _place(lines: TableLines[Any], competitor_id: CompetitorId | None) -> Steps[int | None]:
+    return None if competitor_id is None else (yield from lines.place(competitor_id))
+
+
+def _of_unity(line: Standing) -> Classified:
+    """The line of a unity, as that of a classification by this unity alone."""
+    return Classified(line.competitor_id, line.position, (line.total,), None)
+
+
+def _sole(ranking: Ranking) -> UnityId | None:
+    """The unity whose totals alone decide the classification."""
+    first, *more = in_force(ranking)
+    return None if more or not compares_totals(first) else first.unity_id
+
+
+def _has_points(ranking: Ranking) -> bool:
+    return any(any(one.totals.column) for one in ranking.unities.values())
