@@ -81,7 +81,7 @@ NOTED_SECONDS: Final = 5.0
 NOTED_MAX: Final = 1_000
 
 
-ExpirePoints = Callable[[LiveTournament, datetime], Awaitable[None]]
+Expire = Callable[[LiveTournament, datetime], Awaitable[None]]
 """Expires the points of a live that are due by a time. Raises the errors of a command."""
 _Waiters = tuple[list[asyncio.Future[None]], dict[asyncio.Future[None], float]]
 """The waiting tasks of one tournament: tasks that continue immediately, and reads with the times at which they came
@@ -101,7 +101,7 @@ class LivePool:
     in which points expire, each with a boundary before which nothing is due."""
 
     def __init__(
-        self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int, expire_points: ExpirePoints | None
+        self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int, expire_points: Expire | None
     ) -> None:
         self.rounds = Rounds()
         self.expiring: dict[LiveTournament, datetime] = {}
@@ -587,7 +587,7 @@ async def in_time(read_at: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def open_live_pool(
-    database: Database, *, bytes_max: int = MEMORY_BYTES, expire_points: ExpirePoints | None = None
+    database: Database, *, bytes_max: int = MEMORY_BYTES, expire_points: Expire | None = None
 ) -> AsyncIterator[LivePool]:
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:

@@ -47,6 +47,7 @@ from engine.process import pace as waiting_pace
 from projections.answers import (
     around,
     board_table,
+    explainer,
     foreseen,
     form,
     history,
@@ -61,7 +62,7 @@ from projections.answers import explanation as answered_explanation
 from projections.answers import tables as answered_tables
 from projections.board import classified_lines
 from projections.live import cache, classifications, orders, pool, selections
-from projections.past import explanation, folds, mentions, pages, passage, past, searches, series
+from projections.past import folds, mentions, pages, passage, past, searches, series
 from projections.past import leaders as past_leaders
 from projections.past import moments as past_moments
 from projections.tables import defects, rebuild, sizes, sweep
@@ -346,10 +347,10 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "422",
             ),
             ("recent results of a competitor", f"{form.LAST_MAX}", "400"),
-            ("overtakings on a page of an explanation", f"{explanation.OVERTAKINGS_MAX:,}", "further pages"),
+            ("overtakings on a page of an explanation", f"{explainer.OVERTAKINGS_MAX:,}", "further pages"),
             (
                 "overtakings in a step of competitors whose totals stay",
-                f"{explanation.OVERTAKINGS_MAX:,}",
+                f"{explainer.OVERTAKINGS_MAX:,}",
                 "the nearest, and the number of others",
             ),
             (

@@ -25,9 +25,9 @@ from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
 from api.interface.cells import harmless
 from engine.domain.terms import Sequence
+from projections.answers import explainer
 from projections.answers.form import LAST_MAX
 from projections.answers.windows import WINDOW_LINES_MAX
-from projections.past import explanation
 from projections.past.series import SeriesPoint
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
@@ -480,7 +480,7 @@ async def test_of_many_who_are_passed_at_once_the_nearest_are_named(tallybook: T
 async def test_a_step_that_leaves_overtakings_out_says_how_many(
     tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explanation, "OVERTAKINGS_MAX", 3)
+    monkeypatch.setattr(explainer, "OVERTAKINGS_MAX", 3)
     ranking, _ = await of_a_dozen(client)
     said = await tallybook.done("explain", client.tournament, ranking, "P1")
     assert " times; 8 more overtakings are not told." in said
