@@ -59,7 +59,7 @@ from api.web.console.tournaments_page import (
 )
 from api.web.leaders_page import CLOCK_FIELD
 from engine.domain.commands import ChangePresentation
-from engine.domain.errors import Conflict, Forbidden, Overtaken, TallybookError, Unacceptable, Unauthenticated
+from engine.domain.errors import Conflict, Forbidden, TallybookError, Unacceptable, Unauthenticated
 from engine.domain.terms import TournamentId
 from engine.log import registry
 from engine.log.registry import TOURNAMENT_ID_MAX
@@ -257,11 +257,7 @@ class ConsoleHandlers:
     ) -> bytes | Reply:
         refuse_beyond_scope(viewer.token, scope)
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            asked, venue = PageAsked(incoming, fields), await venue_of(context, incoming)
-            try:
-                return await make(context, viewer, venue, asked)
-            except Overtaken:
-                return await make(await context.at_rest(), viewer, venue, asked)
+            return await make(context, viewer, await venue_of(context, incoming), PageAsked(incoming, fields))
 
 
 def _refuse_unless_may_create(viewer: Viewer) -> None:
