@@ -70,6 +70,7 @@ from projections.answers.board_table import BOARD_LINES, BoardTable, BoardTableQ
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.leaders import LeadersQuestion
 from projections.answers.lookup import competitor_of, unity_of
+from projections.answers.names import NamesById
 from projections.answers.passages import PassageQuestion, TimelineQuestion
 from projections.answers.races import RaceQuestion
 from projections.answers.view import ask
@@ -265,7 +266,7 @@ class BoardHandlers:
         asked = replace(asked, arguments=days_in(live.board, asked.arguments))
         name = await context.name()
         looks = live.board.publication.presentation
-        words = words_for(looks, asked.lang, asked.language)
+        words = words_for(looks.zone, asked.lang, looks.language, asked.language)
         site = Site(name, asked.slug, self._static, words, asked.lang, looks.accent, looks.logo is not None)
         body = await make(context, site, asked)
         if live.head == head and len(asked.origin + asked.address) <= ADDRESS_KEPT_CHARACTERS_MAX:
@@ -363,7 +364,6 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
     competitor_of(board, competitor_id)
     on = arguments.get("on")
-
     question = ExplainQuestion(
         ranking_id=ranking_id,
         competitor_id=competitor_id,
@@ -374,7 +374,7 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
         latest=True,
     )
     explanation = await ask(context, question)
-    return explanation_page(site, board, explanation, ranking_id, asked.query, has_lines=True)
+    return explanation_page(site, NamesById(board), explanation, ranking_id, asked.query, has_lines=True)
 
 
 async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:

@@ -17,7 +17,7 @@ from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation
 from projections.answers.names import NamesById
-from projections.board.board import Board, Unity
+from projections.answers.rankings import ListedUnity
 
 OVERTAKINGS_SHOWN_MAX: Final = 5
 """Overtakings of one step that are listed one by one."""
@@ -31,18 +31,18 @@ _CAUSES: Final = {
 
 def explanation_page(
     site: Site,
-    board: Board,
+    names: NamesById,
     explanation: Explanation,
     ranking_id: RankingId,
     query: Query,
     *,
     has_lines: bool = False,
 ) -> bytes:
-    """The page. `board` has the names of all competitors in the explanation. `has_lines`: the table has an address for
+    """The page. `names` has those of all competitors in the explanation. `has_lines`: the table has an address for
     each line."""
     words, competitor_id = site.words, explanation.competitor_id
-    competitor, ranking = board.competitors[competitor_id], board.rankings[ranking_id]
-    unity = ranking.unities[explanation.unity_id]
+    competitor, ranking = names.competitor(competitor_id), names.ranking(ranking_id)
+    unity = names.unity(ranking_id, explanation.unity_id)
     kept = {name: text for name, text in query.items() if name != "to"}
     to_line = f"{site.address({**kept, 'line': str(competitor_id)})}#line-{competitor_id}"
     back = to_line if has_lines else site.address(kept)
@@ -55,7 +55,7 @@ def explanation_page(
     at = explanation.end.recorded_at if explanation.on is UNSET else explanation.on
     head = element(
         "header",
-        site.titled(" · ", name_text(ranking.name)),
+        site.titled(" · ", name_text(ranking)),
         element("h1", dot(competitor.color), name_text(competitor.name)),
         element("p", _place_text(words, explanation.end, at, unity), class_="moment"),
     )
@@ -63,20 +63,22 @@ def explanation_page(
         (
             element("nav", element("a", words("back"), href=back), class_="ways"),
             head,
-            element("main", *_told(words, board, explanation.steps, competitor_id, unity), further),
+            element("main", *_told(words, names, explanation.steps, competitor_id, unity), further),
         )
     )
-    return framed(site, f"{competitor.name} · {ranking.name} · {site.name}", body, kind="explanation", scripts=False)
+    return framed(site, f"{competitor.name} · {ranking} · {site.name}", body, kind="explanation", scripts=False)
 
 
-def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unity: Unity) -> Html:
+def _place_text(words: Words, stand: ExplanationPlace, at: datetime | None, unity: ListedUnity) -> Html:
     total, position = words.number(stand.total, unity.notation), stand.position
     key = "stands_nowhere" if position is None else "stands"
     where = words.html(key, position=position, total=total, unity=unity.name)
     return where if at is None else words.html("stands_as_of", place=where, time=words.time_element(at))
 
 
-def _told(words: Words, board: Board, steps: Items[ExplanationStep], her: CompetitorId, unity: Unity) -> list[Html]:
+def _told(
+    words: Words, names: NamesById, steps: Items[ExplanationStep], her: CompetitorId, unity: ListedUnity
+) -> list[Html]:
     """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
     if not steps:
         return [element("p", words("no_steps"))]
@@ -84,15 +86,15 @@ def _told(words: Words, board: Board, steps: Items[ExplanationStep], her: Compet
     others = [step for step in reversed(steps) if not step.is_own]
     told = [element("p", _summary(words, steps, her, unity), class_="summary")]
     if own:
-        told.append(_table(words, board, own, her, unity, words("own_steps")))
+        told.append(_table(words, names, own, her, unity, words("own_steps")))
     if others:
         number = words("others_moved_count", number=len(others))
-        table = _table(words, board, others, her, unity, words("others_steps"))
+        table = _table(words, names, others, her, unity, words("others_steps"))
         told.append(element("details", element("summary", number), table))
     return told
 
 
-def _summary(words: Words, steps: Items[ExplanationStep], her: CompetitorId, unity: Unity) -> str:
+def _summary(words: Words, steps: Items[ExplanationStep], her: CompetitorId, unity: ListedUnity) -> str:
     """The steps in total, in words."""
     notation = unity.notation
     deltas = [step.delta for step in steps if step.delta is not None]
@@ -111,7 +113,12 @@ def _summary(words: Words, steps: Items[ExplanationStep], her: CompetitorId, uni
 
 
 def _table(
-    words: Words, board: Board, steps: Iterable[ExplanationStep], her: CompetitorId, unity: Unity, caption: str
+    words: Words,
+    names: NamesById,
+    steps: Iterable[ExplanationStep],
+    her: CompetitorId,
+    unity: ListedUnity,
+    caption: str,
 ) -> Html:
     heads = [
         element("th", text, scope="col", class_=kind)
@@ -127,16 +134,16 @@ def _table(
         "table",
         element("caption", caption, class_="unseen"),
         element("thead", element("tr", *heads)),
-        element("tbody", *[_row(words, board, step, her, unity) for step in steps]),
+        element("tbody", *[_row(words, names, step, her, unity) for step in steps]),
     )
 
 
-def _row(words: Words, board: Board, step: ExplanationStep, her: CompetitorId, unity: Unity) -> Html:
-    said = [element("p", _what(words, board, step))]
+def _row(words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId, unity: ListedUnity) -> Html:
+    said = [element("p", _what(words, names, step))]
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
-        said.append(element("p", _overtakings(words, board, step, her), class_="overtakings"))
+        said.append(element("p", _overtakings(words, names, step, her), class_="overtakings"))
     change = None if step.delta is None else words.signed(step.delta, unity.notation)
     if step.result is not None:
         change = words.number(step.result, unity.notation)
@@ -150,23 +157,23 @@ def _row(words: Words, board: Board, step: ExplanationStep, her: CompetitorId, u
     )
 
 
-def _what(words: Words, board: Board, step: ExplanationStep) -> str:
+def _what(words: Words, names: NamesById, step: ExplanationStep) -> str:
     cause = words(_CAUSES[step.cause])
     if step.reversal is not None and not step.reversal.takes_back:
         cause = words("cause_given_back")
     if step.competition_id is None:
         return words("others_moved") if step.cause is Cause.POINTS and not step.is_own else cause
-    named = _competition(words, board, step.competition_id)
+    named = _competition(words, names, step.competition_id)
     return named if step.cause is Cause.POINTS else f"{cause}: {named}"
 
 
-def _competition(words: Words, board: Board, competition_id: CompetitionId) -> str:
-    competition = board.competitions.get(competition_id)
+def _competition(words: Words, names: NamesById, competition_id: CompetitionId) -> str:
+    competition = names.competition(competition_id)
     if competition is None:
         return words("competition_number", number=competition_id)
     return words(
         "group",
-        competition=result_text(NamesById(board), competition, words("competition_of")),
+        competition=result_text(names, competition, words("competition_of")),
         number=competition.group_id,
     )
 
@@ -178,16 +185,16 @@ def _places(words: Words, step: ExplanationStep) -> str:
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _overtakings(words: Words, board: Board, step: ExplanationStep, her: CompetitorId) -> str:
-    told = [_overtaking(words, board, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
+def _overtakings(words: Words, names: NamesById, step: ExplanationStep, her: CompetitorId) -> str:
+    told = [_overtaking(words, names, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
     more = len(step.overtakings) - len(told) + step.overtakings_left_out
     if more:
         told.append(words("more", number=words.number(more)))
     return "; ".join(told)
 
 
-def _overtaking(words: Words, board: Board, one: Overtaking, her: CompetitorId) -> str:
-    other = isolated(board.competitors[one.whom if one.who == her else one.who].name)
+def _overtaking(words: Words, names: NamesById, one: Overtaking, her: CompetitorId) -> str:
+    other = isolated(names.competitor(one.whom if one.who == her else one.who).name)
     if one.level:
         return words("drew_level" if one.who == her else "other_drew_level", name=other)
     return words("passed" if one.who == her else "other_passed", name=other)

@@ -19,7 +19,6 @@ from engine.domain.notation import WHOLE, Notation
 from engine.domain.presentation import LANGUAGES, ZONE_DEFAULT, in_zone
 from engine.domain.times import timestamp
 from projections.answers.zones import zone_of
-from projections.board.publication import Presentation
 
 _DIGITS_UNGROUPED_MAX: Final = 4
 _THIN_SPACE: Final = "\u202f"
@@ -106,11 +105,10 @@ class Words(Struct, frozen=True):
 ENGLISH: Final = Words("en")
 
 
-def words_for(presentation: Presentation, asked: str | None, preferred: str | None) -> Words:
-    """The words of a page: in the language that is `asked` for, else in the tournament's, else in the `preferred` one,
-    else in English."""
-    language = asked or presentation.language or preferred
-    return Words(language if language in LANGUAGES else "en", presentation.zone)
+def words_for(zone: str, *languages: str | None) -> Words:
+    """The words of a page: in the first of the languages that is one, else in English."""
+    language = next(filter(None, languages), "en")
+    return Words(language if language in LANGUAGES else "en", zone)
 
 
 def _offset_text(local: datetime) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.answers.rankings import ListedUnity, listed_unity
 from projections.board.board import Board, Competition, Competitor
 
 
@@ -34,3 +35,6 @@ class NamesById:
     def unities(self, ranking_id: RankingId) -> Mapping[UnityId, str]:
         """Those of a ranking, in its order."""
         return {unity_id: unity.name for unity_id, unity in self._board.rankings[ranking_id].unities.items()}
+
+    def unity(self, ranking_id: RankingId, unity_id: UnityId) -> ListedUnity:
+        return listed_unity(unity_id, self._board.rankings[ranking_id].unities[unity_id])

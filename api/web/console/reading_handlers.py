@@ -72,7 +72,7 @@ async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, aske
     )
     explanation = await ask(context, question)
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return explanation_page(site, context.live.board, explanation, ranking_id, asked.query)
+    return explanation_page(site, context.names, explanation, ranking_id, asked.query)
 
 
 async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:

@@ -13,7 +13,6 @@ from api.http.preferences import accepted_language
 from api.web.words import Words, table, texts_of, words_for
 from engine.domain.notation import Notation
 from engine.domain.presentation import LANGUAGES
-from projections.board.publication import Presentation
 from tests.api.service import Season
 
 WEB: Final = Path(__file__).parents[3] / "api" / "web"
@@ -84,11 +83,10 @@ def test_every_time_can_be_written(moment: datetime, language: str) -> None:
 
 
 def test_the_language_is_that_asked_for_then_the_tournaments_then_the_preferred() -> None:
-    french = Presentation(language="fr")
-    assert words_for(french, "es", None).language == "es"
-    assert words_for(french, None, "de").language == "fr"
-    assert words_for(Presentation(), None, "de").language == "de"
-    assert words_for(Presentation(), None, None).language == "en"
+    assert words_for("UTC", "es", "fr", None).language == "es"
+    assert words_for("UTC", None, "fr", "de").language == "fr"
+    assert words_for("UTC", None, None, "de").language == "de"
+    assert words_for("UTC", None, None, None).language == "en"
 
 
 @pytest.mark.parametrize(
