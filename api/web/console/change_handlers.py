@@ -63,12 +63,9 @@ class ChangeHandlers:
         async with self._console.handlers.visited(incoming, viewer.token) as context:
             ids = path_ids(incoming.parameters)
             beginning = await change.begin(context, ids)
-            filling = Filling(
-                key=new_key() if refused is None else refused.key,
-                given=beginning.given if refused is None else refused.given,
+            filling = replace(
+                refused or Filling(key=new_key(), given=beginning.given),
                 if_match=beginning.if_match if refused is None or refused.if_match is None else refused.if_match,
-                message=None if refused is None else refused.message,
-                faults=() if refused is None else refused.faults,
                 options=beginning.options,
                 labels=beginning.labels,
             )

@@ -139,17 +139,8 @@ def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
     parts = [("Overview", ""), ("Competitors", "/competitors"), ("Competitions", "/competitions")]
     if viewer.may(Scope.ADMIN):
         parts += [("Publication", "/publication"), ("Webhooks", "/webhooks")]
-    tabs = [
-        element("li", element("a", text, href=venue.address(to), aria_current="page" if to == below else None))
-        for text, to in parts
-    ]
-    return element(
-        "nav",
-        element("p", venue.name, class_="tournament") if below != "" else None,
-        element("ul", *tabs),
-        class_="tabs",
-        aria_label=f"Parts of {venue.name}",
-    )
+    name = element("p", venue.name, class_="tournament") if below != "" else None
+    return tabs(f"Parts of {venue.name}", [(text, venue.address(to), to == below) for text, to in parts], above=name)
 
 
 # ── Pieces of pages ─────────────────────────────────────────────────────────────────────────────────────
@@ -158,6 +149,15 @@ def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
 def live(name: str, *children: Child) -> Html:
     """A part of a page that the script replaces after an event. It has no fields to fill in."""
     return element("div", *children, id=f"live-{name}", data_live=True)
+
+
+def tabs(label: str, those: Iterable[tuple[str, str, bool]], *, above: Html | None = None) -> Html:
+    """Links to pages of the same kind: the text and the address of each, and whether it is this page."""
+    shown = [
+        element("li", element("a", text, href=to, aria_current="page" if is_this else None))
+        for text, to, is_this in those
+    ]
+    return element("nav", above, element("ul", *shown), class_="tabs", aria_label=label)
 
 
 def way(text: str, to: str, *, chief: bool = False) -> Html:

@@ -23,7 +23,6 @@ from api.web.console.tournaments_page import lag_text, verified_text
 from api.web.html import Child, Html, element, joined
 from api.web.page import Query, name_text, number_text
 from engine.domain.terms import Counts
-from engine.log.registry import RegistryEntry
 from projections.answers.rankings import ListedRanking, ListedUnity
 from projections.answers.tournament import TournamentState
 from projections.tables.tables import Checkpoint
@@ -37,7 +36,6 @@ class Overview(Struct, frozen=True, kw_only=True):
     """`rankings`: the first RANKINGS_SHOWN. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
     the result of the last verification; None: there was none. `quota`: empty if there is none."""
 
-    entry: RegistryEntry
     state: TournamentState
     rankings: list[ListedRanking]
     checkpoint: Checkpoint | None
@@ -78,7 +76,7 @@ def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
     ]
     pairs += [(f"Quota of {share.what}", quota_text(share)) for share in overview.quota]
     if viewer.may(Scope.ADMIN):
-        pairs.append(("Tables", lag_text(overview.entry, overview.checkpoint)))
+        pairs.append(("Tables", lag_text(state.sequence, overview.checkpoint)))
         pairs.append(("Verified", verified_text(overview.verified)))
     return facts(*pairs)
 

@@ -2,7 +2,7 @@
 same table, with a field in each line."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
 from api.web.console.changes import ADD_POINTS
-from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
+from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
 from api.web.console.overview_page import state_text, unity_text
 from api.web.html import Child, Html, element, joined
@@ -21,10 +21,10 @@ from api.web.table import column_name
 from api.web.words import ENGLISH
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.board_table import BOARD_LINES, BoardTable, TableLine
+from projections.answers.board_table import BOARD_LINES, BoardTable, Named, TableLine
 from projections.answers.competitions import CompetitionList
 from projections.answers.names import NamesById
-from projections.answers.rankings import ListedRanking
+from projections.answers.rankings import ListedRanking, ListedUnity
 from projections.answers.view import View
 
 _ADDED: Final = "added"
@@ -66,10 +66,7 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Bo
         None if ranking.description is None else element("p", ranking.description),
         element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
         _columns(venue, below, table),
-        live(
-            "table",
-            data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows),
-        ),
+        live("table", data_table(f"{ranking.name}, {', '.join(columns)}", heads, rows)),
         _pages(venue, below, table, query),
         ways(*links),
         venue=venue,
@@ -85,17 +82,18 @@ def _line(venue: Venue, below: str, table: BoardTable, line: TableLine, query: Q
 
 
 def _columns(venue: Venue, below: str, table: BoardTable) -> Html | None:
-    def tab(text: str, its: Query, chosen: bool) -> Html:
-        return element(
-            "li", element("a", text, href=venue.address(below, its), aria_current="page" if chosen else None)
-        )
-
     others = [one for one in table.unities if one.id != table.sole]
     if not others:
         return None
-    tabs = [tab("Table", {}, table.unity_id in (None, table.sole))]
-    tabs += [tab(one.name, {"unity": str(one.id)}, one.id == table.unity_id) for one in others]
-    return element("nav", element("ul", *tabs), class_="tabs", aria_label="Tables of this ranking")
+    whole = "Table", venue.address(below), table.unity_id in (None, table.sole)
+    return tabs("Tables of this ranking", [whole, *_unity_tabs(venue, below, others, table.unity_id)])
+
+
+def _unity_tabs(
+    venue: Venue, below: str, unities: Iterable[Named | ListedUnity], chosen: int | None
+) -> Iterator[tuple[str, str, bool]]:
+    for one in unities:
+        yield one.name, venue.address(below, {"unity": str(one.id)}), one.id == chosen
 
 
 def _pages(venue: Venue, below: str, table: BoardTable, query: Query) -> Html | None:
@@ -138,18 +136,7 @@ def points_page(
     rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
     heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
     rows = [_entry(line, unity.notation, filling, whose.get(line.competitor_id, [])) for line in lines]
-    tabs = [
-        element(
-            "li",
-            element(
-                "a",
-                one.name,
-                href=venue.address(f"{below}/add", {"unity": str(one.id)}),
-                aria_current="page" if one.id == unity.id else None,
-            ),
-        )
-        for one in ranking.unities
-    ]
+    unities = tabs("Unities", _unity_tabs(venue, f"{below}/add", ranking.unities, unity.id))
     fields = [field for field in ADD_POINTS.fields if field.name in shown]
     suggested = [Option(str(one), competition_text(view.names, its)) for one, its in newest.competitions.items()]
     kept = {"unity": str(unity.id), "offset": str(table.offset)}
@@ -157,7 +144,7 @@ def points_page(
         viewer,
         f"Add points to {ranking.name}",
         element("p", element("a", "Back to the table", href=venue.address(below, _kept(query))), class_="ways"),
-        element("nav", element("ul", *tabs), class_="tabs", aria_label="Unities") if len(tabs) > 1 else None,
+        unities if len(ranking.unities) > 1 else None,
         complaint(Filling(key="", message=filling.message, faults=rest), []),
         form(
             filling,

@@ -21,7 +21,6 @@ from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
 from engine.log.quotas import ALL_TOKENS
-from engine.log.registry import RegistryEntry
 from projections.answers.board_table import BoardTableQuestion
 from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
@@ -42,9 +41,7 @@ async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: 
     async with context.past.database.connection() as connection:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
-    entry = RegistryEntry(tournament_id, venue.slug, venue.name, venue.head.sequence)
     overview = Overview(
-        entry=entry,
         state=await ask(context, TournamentQuestion()),
         rankings=context.rankings(RANKINGS_SHOWN),
         checkpoint=checkpoint,

@@ -12,7 +12,7 @@ from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way
 from api.web.console.inputs import Filling, complaint, form, inputs, text_input
 from api.web.html import Child, Html, element
 from api.web.page import name_text, number_text, time_element
-from engine.domain.terms import TournamentId
+from engine.domain.terms import Sequence, TournamentId
 from engine.log.registry import RegistryEntry
 from projections.tables.tables import Checkpoint, Stop
 from projections.verification.noted import LastVerified
@@ -75,16 +75,16 @@ def _row(entry: RegistryEntry, shown: Tournaments, *, is_operator: bool) -> list
     row: list[Child] = [link, number_text(entry.sequence)]
     if is_operator:
         row += [
-            lag_text(entry, shown.checkpoints.get(entry.tournament_id)),
+            lag_text(entry.sequence, shown.checkpoints.get(entry.tournament_id)),
             _state(shown.stops, entry),
             verified_text(shown.verified.get(entry.tournament_id)),
         ]
     return row
 
 
-def lag_text(entry: RegistryEntry, checkpoint: Checkpoint | None) -> str:
-    """How far the tables are behind the log."""
-    behind = entry.sequence - (0 if checkpoint is None else checkpoint.head.sequence)
+def lag_text(last: Sequence, checkpoint: Checkpoint | None) -> str:
+    """How far the tables are behind a log that ends at the event `last`."""
+    behind = last - (0 if checkpoint is None else checkpoint.head.sequence)
     if behind <= 0:
         return "current"
     return f"{number_text(behind)} {'event' if behind == 1 else 'events'} behind"
