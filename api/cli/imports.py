@@ -16,7 +16,8 @@ from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.competitions import Competitions, read_competitions
 from api.imports.competitors import read_competitors
-from api.imports.importer import FileKind, import_lines
+from api.imports.importer import import_lines
+from api.imports.kinds import FileKind
 from api.imports.played import Scoring
 from api.imports.rows import FileRows, Reader, read_csv, read_ndjson
 from api.imports.templates import TEMPLATES

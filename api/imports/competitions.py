@@ -7,15 +7,15 @@ or points have changed since does not become another competition, which would co
 message says what to do instead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from typing import Final
 
 import msgspec
 
 from api.desk.fingerprints import fingerprint
-from api.imports.importer import FileKind, Line, Print
-from api.imports.played import NEEDED, Played, PlayedReader, Scoring
-from api.imports.rows import FileRow, FileRows, taken
+from api.imports.kinds import FileKind, Line, Print
+from api.imports.played import NEEDED, Played, PlayedReader, PlayedRow, Scoring
+from api.imports.rows import FileRows, taken
 from engine.domain.commands import AddCompetition, AddPoints
 from engine.domain.errors import Unreadable
 from engine.domain.events import CompetitionAdded, PointsAdded, Recorded
@@ -83,27 +83,27 @@ def read_competitions(
             "The first line must name the columns, each once: date, participants and score, then any of group, "
             "location, and unities of the ranking."
         )
-    return Competitions(ranking_id, scoring, columns, taken(file.rows, lines_max, lambda row: row))
+    return Competitions(ranking_id, scoring, columns, taken(file.rows, lines_max, dict[str, str]))
 
 
-class Competitions(FileKind[FileRow, CompetitionLine]):
+class Competitions(FileKind[dict[str, str], CompetitionLine]):
     what = "competition"
     done = "imported"
     steps = 2
     named = True
     columns = {"result": "score", "participants_delta": "points", "competition_id": "competition"}  # noqa: RUF012
 
-    def __init__(self, ranking_id: RankingId, scoring: Scoring, columns: Iterable[str], rows: list[FileRow]) -> None:
+    def __init__(self, ranking_id: RankingId, scoring: Scoring, columns: Items[str], rows: Items[PlayedRow]) -> None:
         super().__init__(rows)
         self._ranking_id = ranking_id
         self._scoring = scoring
-        self._columns = tuple(columns)
+        self._columns = columns
 
     def open(self, board: Board, secret: bytes) -> Steps[None]:
         self.reader = PlayedReader(board, self._ranking_id, self._columns, self._scoring)
         yield from self.reader.read_names(self.rows)
 
-    def line(self, row: FileRow) -> Steps[CompetitionLine]:
+    def line(self, row: PlayedRow) -> Steps[CompetitionLine]:
         return CompetitionLine(row.number, (yield from self.reader.played(row)), self._ranking_id)
 
     def changed(self, recorded: Recorded) -> str | None:

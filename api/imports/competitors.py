@@ -11,11 +11,10 @@ from collections.abc import Sequence as Items
 from hashlib import sha256
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
-from api.imports.importer import FileKind, Line, Print
+from api.imports.kinds import FileKind, Line, Print
 from api.imports.rows import FileRow, FileRows, taken
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -36,20 +35,13 @@ class CompetitorFields(Struct, frozen=True, forbid_unknown_fields=True):
     parent: str | int = ""
 
 
-class CompetitorRow(Struct, frozen=True):
-    """A row that could be read, with the number of its line."""
-
-    number: int
-    fields: CompetitorFields
-
-
 class CompetitorLine(Line):
     """`parent`: an earlier line, or a competitor of the tournament. `is_namesake`: another competitor has its name."""
 
     parent: "CompetitorLine | CompetitorId | None" = None
     is_namesake = False
 
-    def __init__(self, row: CompetitorRow, secret: bytes) -> None:
+    def __init__(self, row: FileRow[CompetitorFields], secret: bytes) -> None:
         tags = row.fields.tags.split("|") if isinstance(row.fields.tags, str) else row.fields.tags
         self.name = row.fields.name.strip()
         self.tags = tuple([tag.strip() for tag in tags if tag.strip()])
@@ -83,18 +75,14 @@ def read_competitors(file: FileRows, lines_max: int = IMPORT_COMPETITORS_MAX) ->
     columns, known = file.columns, CompetitorFields.__struct_fields__
     if columns is not None and (columns[:1] != ("name",) or len(set(columns)) < len(columns) or {*columns} - {*known}):
         raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
-    return Competitors(taken(file.rows, lines_max, _row))
+    return Competitors(taken(file.rows, lines_max, CompetitorFields))
 
 
-def _row(row: FileRow) -> CompetitorRow:
-    return CompetitorRow(row.number, msgspec.convert(row.fields, CompetitorFields))
-
-
-class Competitors(FileKind[CompetitorRow, CompetitorLine]):
+class Competitors(FileKind[CompetitorFields, CompetitorLine]):
     what = "competitor"
     done = "registered"
 
-    def __init__(self, rows: Items[CompetitorRow]) -> None:
+    def __init__(self, rows: Items[FileRow[CompetitorFields]]) -> None:
         super().__init__(rows)
         self._secret = b""
         self._named: dict[str, list[CompetitorLine | CompetitorId]] = {}
@@ -104,7 +92,7 @@ class Competitors(FileKind[CompetitorRow, CompetitorLine]):
         self._secret = secret
         yield
 
-    def line(self, row: CompetitorRow) -> Steps[CompetitorLine]:
+    def line(self, row: FileRow[CompetitorFields]) -> Steps[CompetitorLine]:
         yield
         return CompetitorLine(row, self._secret)
 
@@ -124,24 +112,17 @@ class Competitors(FileKind[CompetitorRow, CompetitorLine]):
             line.is_namesake = line.name in self._named or line.name in self._later
 
     def resolve(self, line: CompetitorLine, board: Board) -> None:
-        """The parent is the competitor of the name, or, if there is none, of the id."""
-        text = line.parent_text
-        if not text:
-            return
-        candidates = self._named.get(text) or self._later.get(text, [])
-        if len(candidates) == 1:
-            line.parent = candidates[0]
+        if line.parent_text and not line.is_done:
+            line.parent = self._parent(line.parent_text, board)
             line.needs = line.parent if isinstance(line.parent, Line) else None
-        elif candidates:
-            raise _unknown(text, "several competitors have this name; give the id")
-        elif _ID.fullmatch(text) and int(text) in board.competitors:
-            line.parent = CompetitorId(int(text))
-        else:
-            raise _unknown(text, "no competitor has this name or id")
-
-    def passed(self, line: CompetitorLine) -> None:
         self._named.setdefault(line.name, []).append(line)
 
-
-def _unknown(text: str, why: str) -> Unacceptable:
-    return Unacceptable("The parent is not known.", [Fault("parent", f"{text!r}: {why}")])
+    def _parent(self, text: str, board: Board) -> CompetitorLine | CompetitorId:
+        """The competitor of this name, or, if there is none, of this id."""
+        candidates = self._named.get(text) or self._later.get(text, [])
+        if len(candidates) == 1:
+            return candidates[0]
+        if not candidates and _ID.fullmatch(text) and int(text) in board.competitors:
+            return CompetitorId(int(text))
+        why = "several competitors have this name; give the id" if candidates else "no competitor has this name or id"
+        raise Unacceptable("The parent is not known.", [Fault("parent", f"{text!r}: {why}")])

@@ -19,21 +19,20 @@ for what was taken back, so the corrected file counts. The latest generation say
 """
 
 import asyncio
-from abc import ABC, abstractmethod
 from base64 import b32encode
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from engine.domain.commands import Command
+from api.imports.kinds import FileKind, Line, Print
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Ignored, Recorded
 from engine.domain.judging import decide
@@ -51,6 +50,8 @@ IMPORT_REQUESTS_MAX: Final = 500
 """Requests of an import that are under way at the same time."""
 NAME_CHARACTERS: Final = 8
 _T = TypeVar("_T")
+_Fields = TypeVar("_Fields")
+_Line = TypeVar("_Line", bound=Line)
 
 
 class Interrupted(TallybookError):
@@ -82,105 +83,10 @@ class Imported(Struct, frozen=True, kw_only=True):
     ids: list[int]
 
 
-class Print(Struct, frozen=True):
-    """What a request is known by: `said`, from which its key is made, and its `fingerprint`. 32 bytes each."""
-
-    said: bytes
-    fingerprint: bytes
-
-    @property
-    def key(self) -> str:
-        return f"import-{self.said.hex()}"
-
-
-class Line(ABC):
-    """A line of the file, with its `number` in it. Lines that are `alike` say the same. `prints`: of its requests; it
-    sends only the first `requests` of them, of which `done` are recorded. The first one makes something, which has the
-    `id`; 0: not drawn yet. `needs`: a line whose id is in the requests."""
-
-    requests: int = 1
-    done: int = 0
-    id: int = 0
-    needs: "Line | None" = None
-    prints: tuple[Print, ...]
-
-    def __init__(self, number: int, alike: Hashable) -> None:
-        self.number = number
-        self.alike = alike
-
-    @property
-    def is_done(self) -> bool:
-        return self.done >= self.requests
-
-    @abstractmethod
-    def set_prints(self, occurrence: int) -> None:
-        """Sets the prints, of the line that is the `occurrence`th of those that are alike."""
-
-    def move(self, step: int, generations: int) -> None:
-        """Moves the request `step` by this many generations, for kinds that are `named`."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def command(self, step: int) -> Command:
-        """The request `step`."""
-
-
-class Numbered(Protocol):
-    """A row, with the number of its line."""
-
-    @property
-    def number(self) -> int: ...
-
-
-_Row = TypeVar("_Row", bound=Numbered)
-_Line = TypeVar("_Line", bound=Line)
-
-
-class FileKind(ABC, Generic[_Row, _Line]):
-    """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
-    line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
-    commands, if they differ."""
-
-    what: ClassVar[str]
-    done: ClassVar[str]
-    steps: ClassVar[int] = 1
-    named: ClassVar[bool] = False
-    columns: ClassVar[Mapping[str, str]] = {}
-
-    def __init__(self, rows: Items[_Row]) -> None:
-        self.rows: Final = rows
-
-    @abstractmethod
-    def open(self, board: Board, secret: bytes) -> Steps[None]:
-        """Prepares the reading of rows. `secret`: of the tournament. Raises a Refusal of the file as a whole."""
-
-    @abstractmethod
-    def line(self, row: _Row) -> Steps[_Line]:
-        """The line. Raises Unacceptable with every fault of it, by column."""
-
-    def changed(self, recorded: Recorded) -> str | None:
-        """Why a line is not the one of which this was recorded; None: that was no line of this kind."""
-
-    def is_taken_back(self, board: Board, recorded: Recorded) -> bool:
-        """Whether what a line made no longer counts."""
-        raise NotImplementedError
-
-    def look(self, board: Board, lines: Items[_Line], others_max: int) -> Steps[None]:
-        """Prepares the judging of lines. Competitors of the board with a higher number than `others_max` may have been
-        registered by another import of the file meanwhile."""
-        yield from ()
-
-    def resolve(self, line: _Line, board: Board) -> None:
-        """Finds what else the line names, when all lines before it have passed. Raises Unacceptable."""
-
-    def passed(self, line: _Line) -> None:
-        """Notes that the line is done already, or was judged to be acceptable."""
-
-
 async def import_lines(
     desk: Desk,
     live: LiveTournament,
-    kind: FileKind[_Row, _Line],
+    kind: FileKind[_Fields, _Line],
     *,
     actor: ActorId,
     stop: asyncio.Event,
@@ -192,8 +98,8 @@ async def import_lines(
     return await importer.submit(actor, progress)
 
 
-def asked(kind: FileKind[_Row, _Line], board: Board, secret: bytes) -> Steps[list[_Line]]:
-    """The lines of a file, with their prints. Raises Unacceptable with the faults of all, or a Refusal of the file as a
+def asked(kind: FileKind[_Fields, _Line], board: Board, secret: bytes) -> Steps[tuple[list[_Line], list[Fault]]]:
+    """The lines of a file, with their prints, and what is wrong with others. Raises a Refusal of the file as a
     whole."""
     yield from kind.open(board, secret)
     lines: list[_Line] = []
@@ -209,30 +115,25 @@ def asked(kind: FileKind[_Row, _Line], board: Board, secret: bytes) -> Steps[lis
             line.set_prints(alike[line.alike])
             lines.append(line)
         yield
-    _refuse_if_any(faults)
-    return lines
+    return lines, faults
 
 
-def _of_line(kind: FileKind[_Row, _Line], number: int, refusal: Refusal) -> list[Fault]:
+def _of_line(kind: FileKind[_Fields, _Line], number: int, refusal: Refusal) -> list[Fault]:
     columns = kind.columns
     found = [Fault(f"line {number}, {columns.get(one.field, one.field)}", one.message) for one in refusal.faults]
     return found or [Fault(f"line {number}", refusal.message)]
 
 
-def _refuse_if_any(faults: Items[Fault], before: str = "") -> None:
-    if faults:
-        raise Unacceptable(f"Nothing was imported{before}; correct these lines.", faults)
-
-
-class Importer(Generic[_Row, _Line]):
+class Importer(Generic[_Fields, _Line]):
     """An import of a file: `judge` it, then `submit` it. Once `stop` is set, it raises Interrupted as soon as the
     requests under way are settled."""
 
-    def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Row, _Line], stop: asyncio.Event) -> None:
+    def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Fields, _Line], stop: asyncio.Event) -> None:
         self.kind: Final = kind
         self.lines: list[_Line] = []
         self._desk, self._live, self._stop = desk, live, stop
-        self._done = 0  # lines
+        self._done = self._made = 0  # lines: in all, and by this import
+        self._recorded = 0  # requests by this import
         self._name = ""
         self._earlier: set[str] = set()  # the names of the imports that made the lines that are done
 
@@ -244,7 +145,8 @@ class Importer(Generic[_Row, _Line]):
             secret = await reading.secret_of(connection, live.tournament_id)
         await desk.live_pool.make_current(live)
         others_max = len(live.board.competitors)
-        self.lines = await in_time_slices(asked(self.kind, live.board, secret))
+        self.lines, faults = await in_time_slices(asked(self.kind, live.board, secret))
+        self._refuse_if_any(faults)
         await self._find_known()
         new = [line for line in self.lines if not line.id]
         async with desk.database.connection() as connection:
@@ -260,26 +162,24 @@ class Importer(Generic[_Row, _Line]):
 
     async def submit(self, actor: ActorId, progress: Callable[[int, int], None]) -> Imported:
         """Submits the lines that are not done. Calls `progress` with the number of lines done, and their total. Raises
-        the failure if it is a refusal before anything was recorded; after any other one BrokenOff: of the lines under
-        way then, some may be done although earlier ones are not."""
-        made, recorded = 0, 0
+        a refusal if nothing was recorded before it; after any other failure BrokenOff: of the lines under way then,
+        some may be done although earlier ones are not."""
         for window in _windows(self.waiting):
             self._heed_stop()
-            for step in range(self.kind.steps):
-                sent = [line for line in window if line.done == step and not line.is_done]
-                ours, failure = await self._submit(sent, step, actor)
-                recorded += sum([line.done > step for line in sent])
-                made += ours
-                if isinstance(failure, Refusal) and not recorded:
-                    raise failure
-                if failure is not None:
-                    raise BrokenOff(self._so_far(), failure) from failure
+            try:
+                for step in range(self.kind.steps):
+                    sent = [line for line in window if line.done == step and not line.is_done]
+                    await self._submit(sent, step, actor)
+            except TallybookError as failure:
+                if isinstance(failure, Refusal) and not self._recorded:
+                    raise
+                raise BrokenOff(self._so_far(), failure) from failure
             progress(self._done, len(self.lines))
         earlier = self._earlier.pop() if len(self._earlier) == 1 else None
         return Imported(
-            name=self._name if made and self.kind.named else earlier,
-            made=made,
-            already=len(self.lines) - made,
+            name=self._name if self._made and self.kind.named else earlier,
+            made=self._made,
+            already=len(self.lines) - self._made,
             ids=[line.id for line in self.lines],
         )
 
@@ -296,7 +196,9 @@ class Importer(Generic[_Row, _Line]):
         return f"{self._done} of the file's {len(self.lines)} {self.kind.what}s {verb}"
 
     def _refuse_if_any(self, faults: Items[Fault]) -> None:
-        _refuse_if_any(faults, f" now; {self._counted('were')} {self.kind.done} before" if self._done else "")
+        if faults:
+            before = f" now; {self._counted('were')} {self.kind.done} before" if self._done else ""
+            raise Unacceptable(f"Nothing was imported{before}; correct these lines.", faults)
 
     def _note(self, line: _Line, step: int, event: Event) -> None:
         """Notes what a request of the line has recorded: under another id, if another import was faster."""
@@ -382,41 +284,39 @@ class Importer(Generic[_Row, _Line]):
         board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
         yield from self.kind.look(board, self.lines, others_max)
         faults: list[Fault] = []
+        refused: set[Line] = set()
         for line in self.lines:
             try:
-                if not line.is_done:
-                    self._judge_line(line, board)
+                self.kind.resolve(line, board)
+                if line.needs is not None and line.needs in refused:
+                    raise Unacceptable(f"it needs line {line.needs.number}, which is refused")
+                for step in range(line.done, line.requests):
+                    for event in decide(board, line.command(step)):
+                        if step == 0:  # later lines may name what the first request makes
+                            fold(board, Revisions(), _as_if_recorded(event))
             except Unacceptable as refusal:
                 faults += _of_line(self.kind, line.number, refusal)
-            else:
-                self.kind.passed(line)
+                refused.add(line)
             yield
         self._refuse_if_any(faults)
 
-    def _judge_line(self, line: _Line, board: Board) -> None:
-        self.kind.resolve(line, board)
-        for step in range(line.done, line.requests):
-            for event in decide(board, line.command(step)):
-                if step == 0:  # later lines may name what the first request makes
-                    fold(board, Revisions(), _as_if_recorded(event))
-
     # ── Submitted ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def _submit(self, lines: Items[_Line], step: int, actor: ActorId) -> tuple[int, TallybookError | None]:
-        """Submits a request of each of the lines. Returns, when all are settled, the number of lines that no other
-        import has finished, and the first failure."""
-        finished, failure = 0, None
+    async def _submit(self, lines: Items[_Line], step: int, actor: ActorId) -> None:
+        """Submits a request of each of the lines. Raises the first failure, when all are settled."""
+        failures: list[TallybookError] = []
         requests = [self._request(line, step, actor) for line in lines]
-        outcomes = await asyncio.gather(*requests, return_exceptions=True)
-        for line, outcome in zip(lines, outcomes, strict=True):
+        for line, outcome in zip(lines, await asyncio.gather(*requests, return_exceptions=True), strict=True):
             try:
                 event, by_us = await self._settled(line.prints[step], outcome)
-            except TallybookError as error:
-                failure = failure or error
+            except TallybookError as failure:
+                failures.append(failure)
             else:
                 self._note(line, step, event)
-                finished += by_us and line.is_done
-        return finished, failure
+                self._recorded += by_us
+                self._made += by_us and line.is_done
+        if failures:
+            raise failures[0]
 
     async def _request(self, line: _Line, step: int, actor: ActorId) -> Receipt:
         its_print = line.prints[step]

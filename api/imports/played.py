@@ -44,6 +44,8 @@ _SCORE: Final = re.compile(rf"\s*{_NUMBER}\s*[:–-]\s*{_NUMBER}\s*")  # noqa: R
 FORM_OF_DATES: Final = (
     "a day or time, such as 2026-05-02 15:30, in the tournament's zone unless an offset such as +02:00 follows"
 )
+PlayedRow = FileRow[dict[str, str]]
+"""The fields by column."""
 _Rule = Callable[[Decimal, Decimal], Decimal | int]
 """What a score counts, from what a participant and the other one scored."""
 _Counting = Callable[[Decimal, Decimal], int]
@@ -136,11 +138,11 @@ class PlayedReader:
             raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
         return unity_id
 
-    def read_names(self, rows: Iterable[FileRow]) -> Steps[None]:
+    def read_names(self, rows: Iterable[PlayedRow]) -> Steps[None]:
         """Reads the names of competitors in steps, if the rows have any."""
         return self._names.read_competitors(name for row in rows for name in _parts(row.fields["participants"]))
 
-    def played(self, row: FileRow) -> Steps[Played]:
+    def played(self, row: PlayedRow) -> Steps[Played]:
         """The content of the row. Raises Unacceptable with every fault of it, by column."""
         faults: list[Fault] = []
         started_at = _time(row.fields["date"].strip(), self._zone, faults)
@@ -181,7 +183,7 @@ class PlayedReader:
         return tuple(found)
 
     def _column_deltas(
-        self, row: FileRow, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
+        self, row: PlayedRow, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
     ) -> Iterator[Delta]:
         """An empty field gives no points, nor does an empty part between two `|`. `named`: the number of participants
         that the row names, including unknown ones."""

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,23 +12,26 @@ from msgspec import Struct
 from api.interface.cells import csv_rows
 from engine.domain.errors import Fault, Unreadable
 
-_T = TypeVar("_T")
+_F = TypeVar("_F")
 
 
-class FileRow(Struct, frozen=True, kw_only=True):
-    """A line of a file, by its number: its fields by column. `fault`: why it cannot be read."""
+class FileRow(Struct, Generic[_F], frozen=True):
+    """What a line of a file says, with its number."""
 
     number: int
-    fields: Mapping[str, Any] = {}
-    fault: str | None = None
+    fields: _F
+
+
+RowRead = FileRow[Mapping[str, Any]] | Fault
+"""The fields of a line by column, or what is wrong with it."""
 
 
 class FileRows(Struct, frozen=True):
-    """A file. `columns`: those that its first line names; None: each row names its own. `rows` are read while they are
+    """A file. `columns`: those that its first line names; None: each line names its own. `rows` are read while they are
     taken, which raises Unreadable at what is not in the format."""
 
     columns: tuple[str, ...] | None
-    rows: Iterable[FileRow]
+    rows: Iterable[RowRead]
 
 
 Reader = Callable[[bytes], FileRows]
@@ -42,26 +45,26 @@ def read_csv(content: bytes) -> FileRows:
     return FileRows(columns, (_csv_row(columns, number, row) for number, row in rows))
 
 
-def _csv_row(columns: tuple[str, ...], number: int, row: list[str]) -> FileRow:
+def _csv_row(columns: tuple[str, ...], number: int, row: list[str]) -> RowRead:
     if len(row) != len(columns):
-        return FileRow(number=number, fault="it has more or fewer fields than the first line has columns")
-    return FileRow(number=number, fields=dict(zip(columns, row, strict=True)))
+        return _fault(number, "it has more or fewer fields than the first line has columns")
+    return FileRow(number, dict(zip(columns, row, strict=True)))
 
 
 def read_ndjson(content: bytes) -> FileRows:
     return FileRows(None, _ndjson_rows(_text(content)))
 
 
-def _ndjson_rows(text: str) -> Iterator[FileRow]:
+def _ndjson_rows(text: str) -> Iterator[RowRead]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield FileRow(number=number, fields=_fields(line))
+                yield FileRow(number, _json_fields(line))
             except msgspec.MsgspecError as error:
-                yield FileRow(number=number, fault=str(error))
+                yield _fault(number, str(error))
 
 
-def _fields(line: str) -> dict[str, Any]:
+def _json_fields(line: str) -> dict[str, Any]:
     """Raises msgspec.MsgspecError."""
     try:
         fields = msgspec.json.decode(line, type=dict[str, Any])
@@ -81,20 +84,25 @@ def _text(content: bytes) -> str:
         raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
 
 
-def taken(rows: Iterable[FileRow], most: int, line_of: Callable[[FileRow], _T]) -> list[_T]:
-    """What `line_of` makes of each row. Raises Unreadable for more than `most` rows, and for rows that cannot be read,
-    or of which `line_of` raises a msgspec.ValidationError; it names all of these."""
-    lines: list[_T] = []
+def _fault(number: int, message: str) -> Fault:
+    return Fault(f"line {number}", message)
+
+
+def taken(rows: Iterable[RowRead], most: int, kind: type[_F]) -> list[FileRow[_F]]:
+    """The rows, with their fields as `kind`. Raises Unreadable for more than `most`, and for lines that cannot be read,
+    naming all of these."""
+    found: list[FileRow[_F]] = []
     faults: list[Fault] = []
     for count, row in enumerate(islice(rows, most + 1), start=1):
         if count > most:
             raise Unreadable(f"The file has more than {most:,} lines to import; import that many at a time.")
+        if isinstance(row, Fault):
+            faults.append(row)
+            continue
         try:
-            if row.fault is not None:
-                raise msgspec.ValidationError(row.fault)
-            lines.append(line_of(row))
+            found.append(FileRow(row.number, msgspec.convert(row.fields, kind)))
         except msgspec.ValidationError as error:
-            faults.append(Fault(f"line {row.number}", str(error)))
+            faults.append(_fault(row.number, str(error)))
     if faults:
         raise Unreadable("Nothing was imported; correct these lines.", faults)
-    return lines
+    return found

@@ -10,9 +10,10 @@ from api.http.forms import Form, path_ids
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.competitions import CompetitionLine, Competitions, read_competitions
-from api.imports.competitors import CompetitorLine, CompetitorRow, Competitors, read_competitors
-from api.imports.importer import BrokenOff, FileKind, Importer, Line, Numbered
-from api.imports.rows import FileRow, FileRows, read_csv
+from api.imports.competitors import CompetitorFields, CompetitorLine, Competitors, read_competitors
+from api.imports.importer import BrokenOff, Importer
+from api.imports.kinds import FileKind, Line
+from api.imports.rows import FileRows, read_csv
 from api.imports.undoing import Undoing, plan_undoing, undo_import
 from api.interface.access import refuse_beyond_scope
 from api.interface.competition_names import competition_text
@@ -43,11 +44,11 @@ from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.lookup import ranking_of
 from projections.answers.view import View, ask
 
-_Row = TypeVar("_Row", bound=Numbered)
+_Fields = TypeVar("_Fields")
 _Line = TypeVar("_Line", bound=Line)
 
 
-class ImportHandlers(ABC, Generic[_Row, _Line]):
+class ImportHandlers(ABC, Generic[_Fields, _Line]):
     """Shows the effects of a text, then imports it. Lines that are sent again count as imported already. `path`: of the
     page, below the tournament; `then`: of the page that follows."""
 
@@ -62,7 +63,7 @@ class ImportHandlers(ABC, Generic[_Row, _Line]):
         """Raises NotFound."""
 
     @abstractmethod
-    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> FileKind[_Row, _Line]:
+    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> FileKind[_Fields, _Line]:
         """Raises Unreadable."""
 
     @abstractmethod
@@ -100,7 +101,7 @@ class ImportHandlers(ABC, Generic[_Row, _Line]):
         return see_other(address_of(incoming, self.then, {"done": str(done)}))
 
 
-class CompetitorImports(ImportHandlers[CompetitorRow, CompetitorLine]):
+class CompetitorImports(ImportHandlers[CompetitorFields, CompetitorLine]):
     path = "/competitors/import"
     then = "/competitors"
 
@@ -116,7 +117,7 @@ class CompetitorImports(ImportHandlers[CompetitorRow, CompetitorLine]):
         return competitors_look(view.names, new, already)
 
 
-class CompetitionImports(ImportHandlers[FileRow, CompetitionLine]):
+class CompetitionImports(ImportHandlers[dict[str, str], CompetitionLine]):
     path = "/rankings/{ranking_id}/import"
     then = "/imports"
 

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 from api.cli.imports import _read
 from api.desk.desk import Desk
-from api.imports.competitors import CompetitorFields, CompetitorRow, Competitors, read_competitors
+from api.imports.competitors import CompetitorFields, Competitors, read_competitors
 from api.imports.importer import (
     IMPORT_REQUESTS_MAX,
     BrokenOff,
     Imported,
     Interrupted,
-    Print,
     asked,
     import_lines,
 )
+from api.imports.kinds import Print
+from api.imports.rows import FileRow
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import CompetitorRegistered, EventSetAside
@@ -47,8 +48,8 @@ CORRECT = "Nothing was imported; correct these lines."
 
 def prints_of(fields: dict[int, CompetitorFields], secret: bytes) -> list[Print]:
     """What the lines of a file are known by."""
-    kind = Competitors([CompetitorRow(*one) for one in fields.items()])
-    return [line.prints[0] for line in finished(asked(kind, Board(), secret))]
+    kind = Competitors([FileRow(*one) for one in fields.items()])
+    return [line.prints[0] for line in finished(asked(kind, Board(), secret))[0]]
 
 
 class Import:
@@ -319,7 +320,7 @@ async def test_tags_are_judged_as_everywhere(imported: Import) -> None:
 async def test_who_is_below_somebody_refused_is_named_too(imported: Import) -> None:
     assert await imported.refused("name,color,parent\nAnn,red,\nBob,,Ann\n") == [
         ("line 2, color", "must be 6 hexadecimal characters, without a leading #"),
-        ("line 3, parent", "'Ann': no competitor has this name or id"),
+        ("line 3", "it needs line 2, which is refused"),
     ]
 
 

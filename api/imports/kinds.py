@@ -1,0 +1,100 @@
+"""What an importer must know of a kind of file: how its lines are known again, and which commands they become."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from collections.abc import Sequence as Items
+from typing import ClassVar, Final, Generic, TypeVar
+
+from msgspec import Struct
+
+from api.imports.rows import FileRow
+from engine.domain.commands import Command
+from engine.domain.events import Recorded
+from engine.domain.steps import Steps
+from projections.board.board import Board
+
+
+class Print(Struct, frozen=True):
+    """What a request is known by: `said`, from which its key is made, and its `fingerprint`. 32 bytes each."""
+
+    said: bytes
+    fingerprint: bytes
+
+    @property
+    def key(self) -> str:
+        return f"import-{self.said.hex()}"
+
+
+class Line(ABC):
+    """A line of the file, with its `number` in it. Lines that are `alike` say the same. `prints`: of its requests; it
+    sends only the first `requests` of them, of which `done` are recorded. The first one makes something, which has the
+    `id`; 0: not drawn yet. `needs`: a line whose id is in the requests."""
+
+    requests: int = 1
+    done: int = 0
+    id: int = 0
+    needs: "Line | None" = None
+    prints: tuple[Print, ...]
+
+    def __init__(self, number: int, alike: Hashable) -> None:
+        self.number = number
+        self.alike = alike
+
+    @property
+    def is_done(self) -> bool:
+        return self.done >= self.requests
+
+    @abstractmethod
+    def set_prints(self, occurrence: int) -> None:
+        """Sets the prints, of the line that is the `occurrence`th of those that are alike."""
+
+    def move(self, step: int, generations: int) -> None:
+        """Moves the request `step` by this many generations, for kinds that are `named`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def command(self, step: int) -> Command:
+        """The request `step`."""
+
+
+_Fields = TypeVar("_Fields")
+_Line = TypeVar("_Line", bound=Line)
+
+
+class FileKind(ABC, Generic[_Fields, _Line]):
+    """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
+    line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
+    commands, if they differ."""
+
+    what: ClassVar[str]
+    done: ClassVar[str]
+    steps: ClassVar[int] = 1
+    named: ClassVar[bool] = False
+    columns: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, rows: Items[FileRow[_Fields]]) -> None:
+        self.rows: Final = rows
+
+    @abstractmethod
+    def open(self, board: Board, secret: bytes) -> Steps[None]:
+        """Prepares the reading of rows. `secret`: of the tournament. Raises a Refusal of the file as a whole."""
+
+    @abstractmethod
+    def line(self, row: FileRow[_Fields]) -> Steps[_Line]:
+        """The line. Raises Unacceptable with every fault of it, by column."""
+
+    def changed(self, recorded: Recorded) -> str | None:
+        """Why a line is not the one of which this was recorded; None: that was no line of this kind."""
+
+    def is_taken_back(self, board: Board, recorded: Recorded) -> bool:
+        """Whether what a line made no longer counts."""
+        raise NotImplementedError
+
+    def look(self, board: Board, lines: Items[_Line], others_max: int) -> Steps[None]:
+        """Prepares the judging of lines. Competitors of the board with a higher number than `others_max` may have been
+        registered by another import of the file meanwhile."""
+        yield from ()
+
+    def resolve(self, line: _Line, board: Board) -> None:
+        """Finds what else the line names, unless it is done. Called for each line, in their order. Raises
+        Unacceptable."""
