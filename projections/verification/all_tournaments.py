@@ -42,8 +42,7 @@ CHECKED: Final = (
     "requests about several rankings are whole",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
-    "tables and snapshots against the fold of the log, field by field; the view of standings; that of classifications, "
-    "where one is declared; sums, counted separately",
+    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted separately",
 )
 UNCHECKED: Final = (
     "fingerprints of idempotency keys, keys that were refused, append ids and answers of blocks, ids that were created "

@@ -18,13 +18,12 @@ from operator import attrgetter
 from typing import Any, Final
 
 import asyncpg
-import msgspec
 from asyncpg import Connection
 from msgspec import UNSET, Struct
 
 from engine.database.pool import DATABASE_TROUBLE
 from engine.domain.counting import declared_date, now_of, of_lines, signed
-from engine.domain.errors import LogForked, TooMuchWork
+from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionChanged,
     CompetitionUnvoided,
@@ -41,9 +40,7 @@ from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, Unity
 from engine.log import digest, heads, reading
 from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
-from projections.board.board import FOLD_VERSION, Board, Ranking, erase, left_out
-from projections.board.classification import Counted, classified, lacks_sums, value_notations
-from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
+from projections.board.board import FOLD_VERSION, Board, erase
 from projections.board.differences import Unmatched, differences
 from projections.board.expiring import dated_between, expiring_intervals, expiring_lines, expiring_points
 from projections.board.order import OrderedLines
@@ -62,7 +59,7 @@ from projections.verification.block_checks import (
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
-from projections.verification.table_checks import ClassificationRow, StandingRow
+from projections.verification.table_checks import StandingRow
 from projections.verification.witness import NotedDigests, Witness
 
 MARK_EVENTS: Final = 1_000_000
@@ -70,11 +67,6 @@ MARK_EVENTS: Final = 1_000_000
 RECEIVE_BYTES: Final = 64 * 1024
 """Bytes of the blocks' text that are verified before the next batch is received further. It may not fit into the
 socket's buffer, and PostgreSQL would wait for room instead of continuing."""
-VIEW_LINES_MAX: Final = 200
-"""Lines of a classification that is compared with the view. PostgreSQL copies a list of all tied groups for each group
-that it examines."""
-VIEW_ROWS_MAX: Final = 200_000
-"""Rows that PostgreSQL examines for a compared classification: sums, and participants of competitions."""
 _BEGINNING: Final = Sequence(0)
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
@@ -533,14 +525,11 @@ class TournamentVerification:
         if not await self._compare_rows(head):
             return
         if self._forgotten():
-            progress.unchecked.append(
-                "the views of standings and classifications: the tables have yet to forget a name"
-            )
+            progress.unchecked.append("the view of standings: the tables have yet to forget a name")
         elif progress.differences_count == count:
             await self._compare_standings(head.sequence)
-            await self._compare_classifications(head.sequence)
         else:
-            progress.unchecked.append("the views of standings and classifications: the tables under them differ")
+            progress.unchecked.append("the view of standings: the tables under it differ")
 
     async def _compare_rows(self, head: Head) -> bool:
         """Compares the rows with the board folded from the log. False: they do not form a board."""
@@ -595,76 +584,6 @@ class TournamentVerification:
                         unity.name,
                         self._checks.board.competitors[line.competitor_id].name,
                     )
-
-    async def _compare_classifications(self, at: Sequence) -> None:
-        """Compares the view of classifications, where one is declared and PostgreSQL computes it in bounded time."""
-        unmatched, rankings = Unmatched(attrgetter("ranking_id", "competitor_id")), self._checks.board.rankings
-        too_large = 0
-        for ranking_id in sorted([r for r, ranking in rankings.items() if ranking.criteria]):
-            expected = await self._classification_rows(ranking_id, at)
-            if expected is None:
-                too_large += 1
-                continue
-            try:
-                found = await self._source.classification_rows(ranking_id, len(expected) + 1)
-            except DATABASE_TROUBLE:
-                raise
-            except asyncpg.PostgresError as error:
-                self._differ(at, "classification", f"cannot be read: {error}")
-                return
-            unmatched.take(expected, found)
-        lists = {ranking_id: ranking.participants for ranking_id, ranking in rankings.items()}
-        self._differ_where_unmatched(at, "classification", unmatched, lists, "ranking")
-        if too_large:
-            self.progress.unchecked.append(
-                f"the view of classifications: {too_large} of those that are declared have more than "
-                f"{VIEW_LINES_MAX:,} lines, or are made from more than {VIEW_ROWS_MAX:,} rows"
-            )
-
-    async def _classification_rows(self, ranking_id: RankingId, at: Sequence) -> list[ClassificationRow] | None:
-        """The lines of a classification; None: PostgreSQL would need too long."""
-        board = self._checks.board
-        ranking = board.rankings[ranking_id]
-        if len(ranking.participants) > VIEW_LINES_MAX:
-            return None
-        if lacks_sums(ranking):
-            ranking = msgspec.structs.replace(ranking, competition_sums=await self._competition_sums(ranking_id, at))
-        try:
-            group = await in_time_slices(
-                classified(_RowsCounted(board, ranking), ranking.criteria, ranking.participants)
-            )
-        except TooMuchWork:
-            return None
-        notations = value_notations(ranking, ranking.criteria)
-        return [
-            ClassificationRow(
-                ranking_id,
-                line.competitor_id,
-                line.position,
-                tuple(
-                    [
-                        None if value is None else notation.shown(value)
-                        for notation, value in zip(notations, line.values, strict=True)
-                    ]
-                ),
-                line.decided_by,
-                self._tournament.slug,
-                ranking.name,
-                board.competitors[line.competitor_id].name,
-            )
-            for line in group
-        ]
-
-    async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
-        """The sums of competitions of a ranking up to this event."""
-        board, now = self._checks.board, None
-        if board.expiries:
-            now = await reading.last_judged_at(self._connection, self.progress.tournament_id, at)
-        without = left_out(board, ranking_id, now)
-        sums = CompetitionSums()
-        async for events in self._chunks(at):
-            await in_time_slices(counting(sums, ranking_id, events, without))
-        return sums
 
     def _differ_where_unmatched(
         self, at: Sequence, view: str, unmatched: Unmatched[Any, Any], lists: Mapping[Any, Enrolment], of: str
@@ -767,30 +686,6 @@ class TournamentVerification:
             self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._checks.ignored):
             self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
-
-
-class _RowsCounted(Counted):
-    """Counts the rows that PostgreSQL looks at for the same values: sums and, if it looks for the tied, participants of
-    their competitions."""
-
-    def __init__(self, board: Board, ranking: Ranking) -> None:
-        super().__init__(board, ranking)
-        self._looks_for_tied = any(criterion.among is not None for criterion in ranking.criteria)
-        self._rows = 0
-
-    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
-        """Raises TooMuchWork beyond VIEW_ROWS_MAX."""
-        competition_ids, given = super().sums(unity_id, competitor_id)
-        self._count(len(competition_ids))
-        if self._looks_for_tied:
-            for competition_id in competition_ids:
-                self._count(len(self.participants(competition_id)))
-        return competition_ids, given
-
-    def _count(self, rows: int) -> None:
-        self._rows += rows
-        if self._rows > VIEW_ROWS_MAX:
-            raise TooMuchWork("rows", VIEW_ROWS_MAX)
 
 
 def _are_same(sums: Sums, folded: Mapping[UnityId, Totals]) -> bool:

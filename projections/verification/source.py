@@ -22,7 +22,7 @@ from projections.tables import snapshots, tables
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log, table_checks
 from projections.verification.stored_log import OutOfRange, RegisteredTournament, SetAside, StoredBlock
-from projections.verification.table_checks import ClassificationRow, StandingRow
+from projections.verification.table_checks import StandingRow
 
 TOGETHER_MAX: Final = 100
 SMALL_EVENTS_MAX: Final = 1_000
@@ -88,10 +88,6 @@ class TournamentSource:
             async for rows in chunks:
                 yield rows
 
-    async def classification_rows(self, ranking_id: RankingId, limit: int) -> list[ClassificationRow]:
-        async with self.connection.transaction():  # a savepoint: an error does not end the moment
-            return await table_checks.classification_rows(self.connection, self.tournament_id, ranking_id, limit)
-
 
 class _Found(Struct):
     """What was read of one tournament. Its tables have nothing wrong in themselves; `board` None: they are of another
@@ -106,7 +102,7 @@ class _Found(Struct):
 
 
 class PrefetchedSource(TournamentSource):
-    """Answers from the data read before, except for classifications, which few small tournaments have declared."""
+    """Answers from the data read before."""
 
     def __init__(self, connection: Connection, tournament_id: TournamentId, found: _Found) -> None:
         super().__init__(connection, tournament_id)

@@ -1,5 +1,5 @@
 """Checks that a board read from the tables cannot make: rows that belong to nothing, places in lists, columns that do
-not apply. Also reads the views of standings and classifications.
+not apply. Also reads the view of standings.
 
 Like `tables.py`, this is SQL on the relational projection, but it only reads.
 """
@@ -84,21 +84,6 @@ _STANDING: Final = """
     WHERE tournament_id = $1
     ORDER BY ranking_id, unity_id, position, enrolled
 """
-_CLASSIFICATION: Final = """
-    SELECT ranking_id, competitor_id, position, values, decided_by, tournament, ranking, competitor
-    FROM classification
-    WHERE tournament_id = $1 AND ranking_id = $2
-    LIMIT $3
-"""
-# The rows of the view, by two queries that a distributed database can answer: it refuses the view itself.
-_CLASSIFIED: Final = "SELECT competitor_id, position, values, decided_by FROM classified($1, $2) LIMIT $3"
-_CLASSIFIED_NAMES: Final = """
-    SELECT c.competitor_id, t.slug, r.name, c.name
-    FROM ranking AS r
-    JOIN tournament AS t ON t.tournament_id = r.tournament_id
-    JOIN competitor AS c ON c.tournament_id = r.tournament_id
-    WHERE r.tournament_id = $1 AND r.ranking_id = $2 AND c.competitor_id = ANY($3::bigint[])
-"""
 _OF_TOURNAMENTS: Final = (
     *("append_lock", "event", "block", "idempotency", "refusal", "checkpoint"),
     *(table.name for table in TABLES),
@@ -177,39 +162,6 @@ async def standing_rows(connection: Connection, tournament_id: TournamentId) -> 
     async with aclosing(read) as chunks:
         async for rows in chunks:
             yield [StandingRow(*row) for row in rows]
-
-
-class ClassificationRow(Struct, frozen=True):
-    """A line of the view `classification`."""
-
-    ranking_id: RankingId
-    competitor_id: CompetitorId
-    position: int
-    values: tuple[int | None, ...] | None
-    decided_by: int | None
-    tournament: str
-    ranking: str
-    competitor: str
-
-
-async def classification_rows(
-    connection: Connection, tournament_id: TournamentId, ranking_id: RankingId, limit: int
-) -> list[ClassificationRow]:
-    """The lines of the view `classification` for a ranking, in no order: at most `limit`. On a distributed database,
-    those of the function that the view calls."""
-    of_ranking = tournament_id, ranking_id
-    if is_distributed(connection):
-        lines = await connection.fetch(_CLASSIFIED, *of_ranking, limit, timeout=CHECK_SECONDS_MAX)
-        ids = [line["competitor_id"] for line in lines]
-        found = await connection.fetch(_CLASSIFIED_NAMES, *of_ranking, ids, timeout=CHECK_SECONDS_MAX)
-        named = {who: names for who, *names in found}
-        rows = [(ranking_id, *line, *named[line["competitor_id"]]) for line in lines if line["competitor_id"] in named]
-    else:
-        rows = await connection.fetch(_CLASSIFICATION, *of_ranking, limit, timeout=CHECK_SECONDS_MAX)
-    return [
-        ClassificationRow(ranking_id, who, position, None if values is None else tuple(values), *rest)
-        for ranking_id, who, position, values, *rest in rows
-    ]
 
 
 async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:

@@ -749,16 +749,13 @@ async def test_what_no_unity_can_be_declared_as_is_refused(season: Season) -> No
         assert answer.status == 200, answer.body
 
 
-async def test_every_view_is_answered_whatever_one_tournament_declares(
+async def test_no_row_has_a_lasts_that_is_none_of_sqls(
     season: Season, owner: asyncpg.Connection, database: Database
 ) -> None:
-    """A `lasts` that is none of SQL's is refused before it is in a row that views of all tournaments read."""
     await make_rolling(season)
     await Worker(database).catch_up()
     with pytest.raises(asyncpg.DataError):
         await owner.execute("UPDATE unity SET lasts = $1 WHERE lasts IS NOT NULL", "P\u0665W")
-    for view in ("standing", "competition_sum", "classification"):
-        await owner.fetch(f"SELECT * FROM {view}")
 
 
 async def test_every_duration_lasts_as_long_in_sql(owner: asyncpg.Connection) -> None:
@@ -932,22 +929,17 @@ async def add_days(world: World) -> None:
 
 
 async def test_what_an_operator_erases_after_a_boundary_is_shown_with_what_has_not_expired_yet(
-    dsn: str, owner: asyncpg.Connection, database: Database, clock: ToldClock
+    dsn: str, database: Database, clock: ToldClock
 ) -> None:
-    """In past moments and in the views of SQL, which all show what the events have taken."""
     async with world_at(dsn, database, clock) as world:
         await add_days(world)
         erased = len(await world.events()) + 1
     before = {RANKING: world.naive.best_of(2, DAILY, clock.now), OTHER: world.naive.best_of(2, WEEKLY, clock.now)}
     nothing = {ANN: 0, BOB: 0, CID: 0}
     assert before[RANKING] == {ANN: 9, BOB: 4, CID: 0}
-    reached = "SELECT competitor_id, sequence FROM reached($1, $2)"
-    first = next(sequence for sequence, one in world.naive.added.items() if (ANN, PEAK, 5) in one.lines)
     await clock.pass_by(weeks=9)
     await erase_in_log(database, world.tournament_id, CID)
     await Worker(database).catch_up()
-    assert await best_in_tables(owner, world) == before
-    assert await owner.fetch(reached, world.tournament_id, PEAK) == [(ANN, first)]
     assert await differences(database) == []
     async with desks_at(dsn) as desks:
         world.desks = desks
@@ -956,19 +948,7 @@ async def test_what_an_operator_erases_after_a_boundary_is_shown_with_what_has_n
             assert await best_then(world, ranking, erased) == values
             assert await best_then(world, ranking, erased + 2) == nothing
     await Worker(database).catch_up()
-    assert await best_in_tables(owner, world) == {RANKING: nothing, OTHER: nothing}
-    assert await owner.fetch(reached, world.tournament_id, PEAK) == []
-    assert await owner.fetch("SELECT FROM competition_sum") == []
     assert await differences(database) == []
-
-
-async def best_in_tables(owner: asyncpg.Connection, world: World) -> dict[RankingId, dict[CompetitorId, int]]:
-    """The first values of the classifications, as the tables have them."""
-    found: dict[RankingId, dict[CompetitorId, int]] = {}
-    for ranking in (RANKING, OTHER):
-        lines = await owner.fetch("SELECT * FROM classified($1, $2)", world.tournament_id, ranking)
-        found[ranking] = {line["competitor_id"]: line["values"][0] for line in lines}
-    return found
 
 
 async def test_a_moment_between_the_expiries_of_two_rankings_shows_what_each_has_lost_by_then(

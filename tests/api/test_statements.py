@@ -117,7 +117,6 @@ def test_every_function_that_reads_or_writes_tables_is_told_its_tournament_first
         "append_block",
         "import_block",
         "open_tournament",
-        "reached",
         "refuse_keys",
     }
     assert {function.arguments.split(",")[0] for function in touching} == {"p_tournament_id bigint"}

@@ -22,7 +22,6 @@ from engine.domain.events import (
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import tails
 from projections.board.board import FOLD_VERSION
-from projections.board.classification import in_force, value_notations
 from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
@@ -30,9 +29,8 @@ from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
 from tests.conftest import A_COMMIT_EACH
 from tests.desks import open_arena, until, waiting_for_locks
-from tests.histories import board_of, histories, judged_by, result_histories, runs, with_sums
+from tests.histories import board_of, histories, judged_by, runs
 from tests.projections.boards import laid_out
-from tests.projections.classified import classification, histories_with_ties
 from tests.projections.written import (
     append,
     assert_live_shows_the_log,
@@ -374,47 +372,3 @@ async def test_one_by_one_the_same_tournaments_are_behind_as_together(
         assert await tables.behind(connection, among, stopped_seconds=60) == [new_id]
         found = [await connection.fetchval(tables._BEHIND_OF_ONE, one, FOLD_VERSION, 60) for one in among]
     assert found == [None, new_id, None]
-
-
-_CLASSIFICATION: Final = """
-    SELECT ranking_id, competitor_id, position, values, decided_by
-    FROM classification
-    WHERE tournament_id = $1
-"""
-
-
-_CLASSIFIED: Final = """
-    SELECT $2::bigint, competitor_id, position, values, decided_by
-    FROM classified($1, $2)
-"""
-
-
-@on_the_database
-@given(history=rich_histories | histories_with_ties | result_histories())
-async def test_the_view_of_classifications_shows_what_the_fold_does(database: Database, history: list[Event]) -> None:
-    """And so does the function that it calls, which is what a distributed database is asked."""
-    tournament_id = await written(database, history, everything_at_once)
-    await Worker(database).catch_up()
-    _, board = await in_tables(database, tournament_id)
-    with_sums(board, history, first=2)
-    async with database.connection() as connection:
-        called = [row for of in board.rankings for row in await connection.fetch(_CLASSIFIED, tournament_id, of)]
-        viewed = called if database.is_distributed else await connection.fetch(_CLASSIFICATION, tournament_id)
-    for rows in (called, viewed):
-        shown = {(row[0], row[1]): (row[2], tuple(row[3]), row[4]) for row in rows}
-        assert len(shown) == len(rows)
-        assert shown == {
-            (ranking_id, line.competitor_id): (
-                line.position,
-                tuple(
-                    [
-                        None if value is None else one.shown(value)
-                        for one, value in zip(notations, line.values, strict=True)
-                    ]
-                ),
-                line.decided_by,
-            )
-            for ranking_id, ranking in board.rankings.items()
-            for notations in [value_notations(ranking, in_force(ranking))]
-            for line in classification(board, ranking_id)
-        }

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.events import (
-    ClassificationDeclared,
     CompetitionAdded,
     CompetitionChanged,
     CompetitionUnvoided,
@@ -29,7 +28,6 @@ from engine.domain.events import (
     CompetitorRegistered,
     CompetitorsStruck,
     CompetitorsUnstruck,
-    Criterion,
     Delta,
     Event,
     PointsAdded,
@@ -55,7 +53,7 @@ from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
 from projections.tables import tables
 from projections.tables.worker import Worker
-from projections.verification import all_tournaments, one_tournament, source, stored_log, witness
+from projections.verification import all_tournaments, source, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
 from projections.verification.block_checks import hash_of_points
 from projections.verification.erasures import erase_in_log
@@ -82,7 +80,6 @@ from tests.tampering import (
 )
 from tests.tournaments import open_new_tournament
 
-CALLED_NOT_VIEWED: Final = "Citus may refuse the view `classification`, so `verify` calls the function that it calls"
 ONE_BY_ONE: Final = "small tournaments are in different shards of a distributed database, so none are read together"
 CLEAN_HISTORIES: Final = int(os.environ.get("CLEAN_HISTORIES", "12"))
 """Random histories that must raise no alarm; a campaign takes a thousand."""
@@ -1132,103 +1129,6 @@ async def test_a_view_of_standings_that_is_gone_is_found(
         (None, "view.standing"),
         (LAST, "standing"),
     }
-
-
-@pytest.fixture
-async def declared(database: Database, staged: Stage) -> Stage:
-    """The stage, with points for the match and a classification: first what was won in it, then the fewest faults."""
-    ann, bob = staged.arena.competitors
-    deltas = tuple(Delta(who, staged.arena.unity_id, amount) for who, amount in ((ann, 1), (bob, 2)))
-    criteria = (
-        Criterion(unity_id=staged.arena.unity_id, among="tied"),
-        Criterion(unity_id=staged.second_unity, best=1),
-    )
-    ranking_id = staged.arena.ranking_id
-    async with database.connection() as connection:
-        for event in (
-            PointsAdded(ranking_id=ranking_id, deltas=deltas, competition_id=staged.competition),
-            ClassificationDeclared(ranking_id=ranking_id, criteria=criteria),
-        ):
-            await record(connection, staged.tournament_id, event)
-    await Worker(database).catch_up()
-    return staged
-
-
-async def forge_view(owner: asyncpg.Connection, view: str, columns: str, rest: str = "") -> None:
-    """Lets the view show these columns of what it shows now, which is called `v`."""
-    definition = (await owner.fetchval("SELECT pg_get_viewdef($1::text::regclass)", view)).rstrip(";")
-    await owner.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT {columns} FROM ({definition}) AS v {rest}")
-
-
-FORGED_POSITION: Final = (
-    "v.tournament, v.ranking, v.position + (v.competitor_id = {bob})::int AS position, v.competitor, v.values, "
-    "v.decided_by, v.tournament_id, v.ranking_id, v.competitor_id"
-)
-
-
-@pytest.mark.one_postgresql(CALLED_NOT_VIEWED)
-async def test_a_view_of_classifications_that_shows_something_else_is_found(
-    database: Database, owner: asyncpg.Connection, declared: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However it is read."""
-    await tamper(owner, "DELETE FROM snapshot")
-    assert (await verified_both_ways(database, monkeypatch)).differences == []
-    bob = declared.arena.competitors[1]
-    await forge_view(owner, "classification", FORGED_POSITION.format(bob=bob))
-    report = await verified_both_ways(database, monkeypatch)
-    assert {(found.sequence, found.field) for found in report.differences} == {
-        (None, "view.classification"),
-        (LAST + 2, f"classification[({declared.arena.ranking_id}, {bob})].position"),
-    }
-
-
-@pytest.mark.one_postgresql(CALLED_NOT_VIEWED)
-async def test_a_view_of_classifications_that_shows_lines_twice_and_leaves_others_out_is_found(
-    database: Database, owner: asyncpg.Connection, declared: Stage
-) -> None:
-    ann, bob = declared.arena.competitors
-    ranking_id = declared.arena.ranking_id
-    rest = f"JOIN generate_series(1, 2) AS n ON n = 1 OR competitor_id = {ann} WHERE competitor_id <> {bob}"
-    await forge_view(owner, "classification", "v.*", rest)
-    found = [(of.field, of.message) for of in (await verified(database)).differences if of.sequence is not None]
-    assert found == [
-        ("classification", f"shows competitor {ann} twice in ranking {ranking_id}"),
-        (f"classification[({ranking_id}, {bob})]", found[1][1]),
-    ]
-    assert found[1][1].startswith("is nothing, not ")
-
-
-@pytest.mark.one_postgresql(CALLED_NOT_VIEWED)
-async def test_a_view_of_classifications_that_is_gone_is_found(
-    database: Database, owner: asyncpg.Connection, declared: Stage
-) -> None:
-    await owner.execute("DROP VIEW classification")
-    assert {(found.sequence, found.field) for found in (await verified(database)).differences} == {
-        (None, "view.classification"),
-        (LAST + 2, "classification"),
-    }
-
-
-@pytest.mark.one_postgresql(CALLED_NOT_VIEWED)
-@pytest.mark.parametrize(
-    ("limit", "enough"),
-    [("VIEW_LINES_MAX", 2), ("VIEW_ROWS_MAX", 6)],  # two lines, each of one sum in a match of two
-)
-async def test_a_classification_that_would_take_too_long_is_not_compared_and_that_is_said(
-    database: Database,
-    owner: asyncpg.Connection,
-    declared: Stage,
-    monkeypatch: pytest.MonkeyPatch,
-    limit: str,
-    enough: int,
-) -> None:
-    await forge_view(owner, "classification", FORGED_POSITION.format(bob=declared.arena.competitors[1]))
-    for most, is_compared in ((enough, True), (enough - 1, False)):
-        monkeypatch.setattr(one_tournament, limit, most)
-        report = await verified(database)
-        assert len(report.differences) == 1 + is_compared
-        said = [sentence for sentence in report.unchecked if "the view of classifications: 1 of those" in sentence]
-        assert len(said) == 1 - is_compared
 
 
 @pytest.mark.parametrize("rows_max", [1, 500])

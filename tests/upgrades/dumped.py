@@ -32,8 +32,6 @@ SEED: Final = 1
 _VIEWS: Final = {
     "head": "tournament_id",
     "standing": "tournament_id, ranking_id, unity_id, position, competitor_id",
-    "classification": "tournament_id, ranking_id, position, competitor_id",
-    "competition_sum": "tournament_id, ranking_id, unity_id, competition_id, competitor_id",
 }
 
 Shown = dict[str, list[dict[str, Any]]]
