@@ -13,7 +13,7 @@ from projections.board.board import Board, Unity
 from projections.live.held import HeldUnity
 
 
-class ListedUnity(UnityOptions, frozen=True):
+class ListedUnity(UnityOptions, frozen=True, gc=False):
     """Options that it was not given are absent; `addUnity` explains them."""
 
     id: UnityId

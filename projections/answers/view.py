@@ -14,9 +14,10 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Overtaken
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlices
+from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.answers.lookup import competition_of, competitor_of, ranking_of, unity_of
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
@@ -92,9 +93,10 @@ class View(Struct):
         board, found = self.live.board, unity_of(self.live.board, ranking_id, unity_id)
         return listed_unity(found, board.rankings[ranking_id].unities[found])
 
-    def rankings(self, limit: int | None = None) -> list[ListedRanking]:
-        """The first `limit` rankings, in their order; None: all."""
-        return [listed_ranking(self.live.board, ranking_id) for ranking_id in islice(self.live.board.rankings, limit)]
+    async def rankings(self, limit: int | None = None) -> list[ListedRanking]:
+        """The first `limit` rankings, in their order; None: all. There may be 100 unities in each."""
+        ranking_ids = list(islice(self.live.board.rankings, limit))
+        return await in_time_slices(collected(map(self.ranking, ranking_ids)))
 
     async def names_after(self, sequence: Sequence) -> NamesById:
         """As they were after this event. Raises as `moments.board_after`."""

@@ -43,7 +43,7 @@ async def overview(context: RecallContext, viewer: Viewer, venue: Venue, asked: 
         verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
     overview = Overview(
         state=await ask(context, TournamentQuestion()),
-        rankings=context.rankings(RANKINGS_SHOWN),
+        rankings=await context.rankings(RANKINGS_SHOWN),
         checkpoint=checkpoint,
         verified=verified,
         quota=await shares(context.past.database, (tournament_id, ALL_TOKENS)),
