@@ -5,7 +5,6 @@ The days on which something happened stand at equal distances. If there are few 
 day is that of the competition, not of the record: a season entered in one evening looks as it was played.
 """
 
-from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from datetime import date, tzinfo
 from itertools import chain, cycle, groupby, repeat
@@ -19,10 +18,8 @@ from api.cli.names import cut_apart
 from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.presentation import in_zone
-from engine.domain.terms import CompetitorId
-from projections.board.board import Competitor
-from projections.board.standing import Standing
-from projections.past.series import SeriesPoint
+from projections.answers.names import NamesById
+from projections.answers.series import SeriesMoment, UnitySeries
 
 LABELLED_MAX: Final = 20
 """Competitors who have a name at the end of their line, and a color. The others are grey."""
@@ -50,33 +47,30 @@ _DASHES: Final[tuple[Any, ...]] = ("-", (0, (4, 1.5)), (0, (2, 1)), (0, (1, 1)))
 _GREY: Final = "#c8ccd0"
 
 
-def draw(
-    title: str,
-    points: Items[SeriesPoint],
-    competitors: Mapping[CompetitorId, Competitor],
-    notation: Notation,
-    zone: tzinfo,
-    file: Path,
-) -> None:
-    """Writes the picture of `points`, at least one, as SVG, with the days of this zone. Raises OSError."""
+def draw(title: str, series: UnitySeries, known: NamesById, notation: Notation, zone: tzinfo, file: Path) -> None:
+    """Writes the picture of a series of at least one moment as SVG, with the days of this zone. Raises OSError."""
     with mpl.rc_context(_STYLE):
-        points = _by_day(points, zone)
-        named = list(points[-1].lines)[:LABELLED_MAX]
-        names = cut_apart({one: competitors[one].name for one in named}, LABEL_CELLS_MAX)
-        styles = _styles([competitors[one].color for one in named])
+        drawn = _by_day(series.moments, zone)
+        named = [line.competitor_id for line in series.lines[:LABELLED_MAX]]
+        names = cut_apart({one: known.competitor(one).name for one in named}, LABEL_CELLS_MAX)
+        styles = _styles([known.competitor(one).color for one in named])
         figure = Figure(figsize=(10, 10), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         above, below = figure.subplots(2, 1, sharex=True)
-        _panel(above, points, names, styles, "position", WHOLE)
-        _panel(below, points, names, styles, "total", notation)
-        _dates(below, points, zone)
+        positions = [[line.positions[n] for n in drawn] for line in series.lines]
+        totals = [[line.totals[n] for n in drawn] for line in series.lines]
+        labels = list(names.values())
+        _panel(above, positions, labels, styles, "position", WHOLE)
+        _panel(below, totals, labels, styles, "total", notation)
+        _dates(below, [series.moments[n] for n in drawn], zone)
         figure.savefig(file, format="svg", metadata={"Date": None})
 
 
-def _by_day(points: Items[SeriesPoint], zone: tzinfo) -> Items[SeriesPoint]:
-    """The last point of each day, or all points if there are fewer than DAYS_MIN days."""
-    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: _day(point, zone))]
-    return days if len(days) >= DAYS_MIN else points
+def _by_day(moments: Items[SeriesMoment], zone: tzinfo) -> Items[int]:
+    """The numbers of the last moments of each day, or of all moments if there are fewer than DAYS_MIN days."""
+    numbers = range(len(moments))
+    days = [list(of_a_day)[-1] for _, of_a_day in groupby(numbers, key=lambda n: _day(moments[n], zone))]
+    return days if len(days) >= DAYS_MIN else numbers
 
 
 def _styles(chosen: Items[str]) -> list[tuple[str, Any]]:
@@ -104,20 +98,17 @@ def _luminance(channels: Items[int]) -> float:
 
 def _panel(
     axes: Any,
-    points: Items[SeriesPoint],
-    names: Mapping[CompetitorId, str],
+    lines: Items[Items[int | None]],
+    labels: Items[str],
     styles: Items[tuple[str, Any]],
     what: str,
     notation: Notation,
 ) -> None:
-    ends = list(points[-1].lines.values())
-    drawn = list(zip(ends, chain(styles, repeat((_GREY, "-"))), strict=False))
-    x = range(len(points))
-    for line, (color, dashes) in reversed(drawn):
-        values = [
-            _drawn(point.lines[line.competitor_id], what, notation) if line.competitor_id in point.lines else _NOWHERE
-            for point in points
-        ]
+    """Draws a line for each competitor through its values, where it has any; the first ones with their labels."""
+    heights = [[_NOWHERE if value is None else value for value in line] for line in lines]
+    drawn = list(zip(heights, chain(styles, repeat((_GREY, "-"))), strict=False))
+    x = range(len(heights[0]))
+    for values, (color, dashes) in reversed(drawn):
         axes.plot(x, values, color=color, linestyle=dashes, linewidth=1.3, solid_joinstyle="round")
     axes.set_ylabel(what)
     axes.grid(axis="y", linewidth=0.3)
@@ -126,19 +117,19 @@ def _panel(
     if notation != WHOLE:
         axes.yaxis.set_major_formatter(lambda value, _: notation.text(round(value)))
     if what == "position":
-        places = [line.position for point in points for line in point.lines.values()]
+        places = [place for line in lines for place in line if place is not None]
         axes.set_ylim(max(places) + 0.6, min(places) - 0.6)
     bottom, top = axes.get_ylim()
     named = [
-        (value, line, color)
-        for line, (color, _) in drawn[:LABELLED_MAX]
-        if (value := _drawn(line, what, notation)) is not _NOWHERE
+        (values[-1], label, color)
+        for (values, (color, _)), label in zip(drawn, labels, strict=False)
+        if values[-1] is not _NOWHERE
     ]
-    heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
-    for (value, line, color), height in zip(named, heights, strict=True):
+    places_of_labels = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
+    for (value, label, color), height in zip(named, places_of_labels, strict=True):
         axes.annotate(
-            f"{notation.text(round(value))}  {names[line.competitor_id]}",
-            xy=(len(points) - 1, value),
+            f"{notation.text(round(value))}  {label}",
+            xy=(len(x) - 1, value),
             xytext=(1.04, height),
             textcoords="axes fraction",
             va="center",
@@ -149,14 +140,6 @@ def _panel(
 
 
 _NOWHERE: Final = float("nan")
-
-
-def _drawn(line: Standing, what: str, notation: Notation) -> float:
-    """The height of a position or a total; nowhere without a total."""
-    if what == "position":
-        return line.position
-    total = notation.shown(line.total)
-    return _NOWHERE if total is None else total
 
 
 def _apart(values: Items[float], gap: float) -> list[float]:
@@ -178,11 +161,11 @@ def _apart(values: Items[float], gap: float) -> list[float]:
     return places
 
 
-def _dates(axes: Any, points: Items[SeriesPoint], zone: tzinfo) -> None:
-    last = len(points) - 1
+def _dates(axes: Any, moments: Items[SeriesMoment], zone: tzinfo) -> None:
+    last = len(moments) - 1
     ticks = sorted({round(n * last / (TICKS - 1)) for n in range(TICKS)})
-    axes.set_xticks(ticks, [f"{_day(points[n], zone)}\nevent {points[n].sequence}" for n in ticks])
+    axes.set_xticks(ticks, [f"{_day(moments[n], zone)}\nevent {moments[n].sequence}" for n in ticks])
 
 
-def _day(point: SeriesPoint, zone: tzinfo) -> date:
-    return in_zone(point.at, zone).date()
+def _day(moment: SeriesMoment, zone: tzinfo) -> date:
+    return in_zone(moment.at, zone).date()

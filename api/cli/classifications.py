@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.explanation_text import criteria_text
+from api.cli.criteria_text import criteria_text, criterion_notation, criterion_text
 from api.cli.lines import (
     AroundText,
     On,
@@ -16,7 +16,6 @@ from api.cli.lines import (
     SinceTime,
     TagText,
     TopLines,
-    board_after,
     sequence_of,
     window_of,
 )
@@ -32,12 +31,12 @@ from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.terms import RankingId
 from projections.answers.classification import Classification, ClassificationQuestion
-from projections.answers.criteria import criterion_text
+from projections.answers.criteria import criteria_shape
 from projections.answers.lookup import ranking_of
+from projections.answers.names import NamesById
+from projections.answers.rankings import ListedRanking
 from projections.answers.tables import TableQuestion
 from projections.answers.view import ask
-from projections.board.board import Board
-from projections.board.classification import in_force, value_notations
 
 CriterionTexts = Annotated[
     str,
@@ -90,35 +89,33 @@ async def show_classification(
             **window_of(names, top, around),
         )
         found = await ask(view, question)
-        board = view.live.board if json else await board_after(desk, view.live, found.sequence)
-    if json:
-        printing.json(shaped(found))
-        return
+        if json:
+            printing.json(shaped(found))
+            return
+        known = await view.names_after(found.sequence)
     say_moment(question, found)
-    _print(board, question, found)
+    _print(known.listed(ranking_id), known, question, found)
 
 
-def _print(board: Board, question: TableQuestion, found: Classification) -> None:
-    """`board`: as of the moment that is shown."""
-    ranking = board.rankings[question.ranking_id]
-    criteria = in_force(ranking)
-    names = [criterion_text(ranking, criterion) for criterion in criteria]
-    notations = value_notations(ranking, criteria)
+def _print(ranking: ListedRanking, names: NamesById, question: TableQuestion, found: Classification) -> None:
+    """`ranking`: as of the moment that is shown."""
+    criteria = [criterion_text(ranking, one) for one in found.criteria]
+    notations = [criterion_notation(ranking, one) for one in found.criteria]
     lines = [
         [
             *place(line),
-            board.competitors[line.competitor_id].name,
+            names.competitor(line.competitor_id).name,
             *[text_or_none(one, value) for one, value in zip(notations, line.values, strict=True)],
-            None if line.decided_by is None else names[line.decided_by],
+            None if line.decided_by is None else criteria[line.decided_by],
         ]
         for line in found.standings
     ]
-    printing.table([*columns_of_place(question), "competitor", *names, "decided by"], lines, title=ranking.name)
+    printing.table([*columns_of_place(question), "competitor", *criteria, "decided by"], lines, title=ranking.name)
 
 
 def _classified(done: Done) -> str:
-    ranking_id, criteria = done.command.ranking_id, done.command.criteria
-    return f"ranking {ranking_id} is classified by {criteria_text(done.view.live.board.rankings[ranking_id], criteria)}"
+    ranking = done.view.ranking(done.command.ranking_id)
+    return f"ranking {ranking.id} is classified by {criteria_text(ranking, criteria_shape(done.command.criteria))}"
 
 
 declare_classification = verb(

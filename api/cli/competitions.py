@@ -16,10 +16,9 @@ from api.interface.names import Names
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitionId
-from projections.answers.lookup import competitor_of
-from projections.board.board import Board, Competition
-from projections.board.selection import CompetitionFilter
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX
+from projections.answers.competitions import CompetitionListQuestion
+from projections.answers.view import ask
 
 StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
 ResultText = Annotated[
@@ -133,24 +132,21 @@ async def list_competitions(
         Only those with a result, or only those without.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        board = view.live.board
-        competitor_id = None if competitor is None else Names(board).competitor(competitor)
-        if competitor_id is not None:
-            competitor_of(board, competitor_id)
-        wanted = CompetitionFilter(group_id=group, competitor_id=competitor_id, has_result=has_result)
-        rows = [_row(board, i, c) for i, c in board.competitions.items() if wanted.lets_through(c)]
+        competitor_id = None if competitor is None else Names(view.live.board).competitor(competitor)
+        question = CompetitionListQuestion(group_id=group, competitor_id=competitor_id, has_result=has_result)
+        found, name_of = await ask(view, question), view.names.competitor
+        rows: list[dict[str, object]] = [
+            {
+                "id": competition_id,
+                "group_id": one.group_id,
+                "started_at": one.started_at,
+                "location": one.location,
+                "participants": {str(i): name_of(i).name for i in one.participants},
+                "result": one.result,
+                "winner": one.winner_id,
+                "voided_at": one.voided_at,
+            }
+            for competition_id, one in found.competitions.items()
+        ]
     columns = ("id", "group_id", "started_at", "location", "participants", "result", "winner", "voided_at")
     printing.rows(rows, columns, as_json=json)
-
-
-def _row(board: Board, competition_id: CompetitionId, competition: Competition) -> dict[str, object]:
-    return {
-        "id": competition_id,
-        "group_id": competition.group_id,
-        "started_at": competition.started_at,
-        "location": competition.location,
-        "participants": {str(i): board.competitors[i].name for i in competition.participants},
-        "result": competition.result,
-        "winner": competition.winner_id,
-        "voided_at": competition.voided_at,
-    }

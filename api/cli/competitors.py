@@ -15,18 +15,15 @@ from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
 from api.interface.rendering import encode
-from api.interface.resources.competitor_exports import competitor_json, exported
+from api.interface.resources.competitor_exports import competitor_json, exported_events
 from api.interface.resources.competitor_standings import CompetitorStandingsQuestion, find_competitor_standings
 from engine.domain.commands import ChangeCompetitor, EraseCompetitor, RegisterCompetitor
 from engine.domain.errors import TournamentStopped
 from engine.domain.ids import parse_id
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence
-from engine.process.time_slices import TimeSlices
+from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.erasure import ErasureEffect, ErasureQuestion
 from projections.answers.view import ask
-from projections.past import searches
-from projections.past.moments import Span
-from projections.past.past import Past
 from projections.verification.erasures import erase_in_log
 
 _COLOR: Final = option("color", about="Six hexadecimal digits, without #.")
@@ -110,24 +107,21 @@ async def export_competitor(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         competitor_id = Names(view.live.board).competitor(competitor)
-        span = Span(Sequence(1), view.live.head.sequence)
+        last = view.live.head.sequence
         with written_to(output) as write:
             write(f'{{"competitor":{_text(await competitor_json(view.live, competitor_id))},"standings":[')
             question, comma = CompetitorStandingsQuestion(competitor_id), ""
             while True:
-                shown = await find_competitor_standings(view.live, TimeSlices(), question)
+                shown = await find_competitor_standings(view.live, view.time_slices, question)
                 comma = _write_items(write, comma, shown.ranking)
                 if shown.next is None:
                     break
                 question = CompetitorStandingsQuestion(competitor_id, RankingId(shown.next))
             write('],"events":[')
             comma = ""
-            with progress("reading", total=span.last, data_there=output is None) as advance:
-                touches = searches.touches(
-                    Past(desk.database), view.live.board, view.live.tournament_id, competitor_id, span
-                )
-                async for reached, found in touches:
-                    comma = _write_items(write, comma, map(exported, found))
+            with progress("reading", total=last, data_there=output is None) as advance:
+                async for reached, found in exported_events(view, competitor_id, Sequence(0), last):
+                    comma = _write_items(write, comma, found)
                     advance(reached)
             write("]}\n")
 
@@ -146,8 +140,9 @@ def _text(value: object) -> str:
 
 async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        rows: list[dict[str, object]] = [
-            {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
-            for i, c in view.live.board.competitors.items()
-        ]
+        found = await ask(view, CompetitorListQuestion())
+    rows: list[dict[str, object]] = [
+        {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
+        for i, c in found.competitors.items()
+    ]
     printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)

@@ -15,8 +15,7 @@ from api.interface.shapes import shaped
 from engine.domain.terms import RankingId
 from engine.domain.times import timestamp
 from projections.answers.expiring import Expiring, ExpiringQuestion
-from projections.answers.view import ask
-from projections.board.board import Board
+from projections.answers.view import View, ask
 
 
 async def expiring(
@@ -50,15 +49,15 @@ async def expiring(
     if json:
         printing.json(shaped(found))
     else:
-        _print(view.live.board, ranking_id, found)
+        _print(view, ranking_id, found)
 
 
-def _print(board: Board, ranking_id: RankingId, found: Expiring) -> None:
-    ranking = board.rankings[ranking_id]
-    unity = ranking.unities[found.unity_id]
+def _print(view: View, ranking_id: RankingId, found: Expiring) -> None:
+    ranking, names = view.ranking(ranking_id), view.names
+    unity = ranking.unity(found.unity_id)
     lines = [
         (
-            board.competitors[one.competitor_id].name,
+            names.competitor(one.competitor_id).name,
             unity.notation.text(one.total),
             unity.notation.text(one.total_then),
             "" if one.expires_at is None else timestamp(one.expires_at),

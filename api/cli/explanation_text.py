@@ -11,20 +11,18 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
+from api.cli.criteria_text import criterion_notation, criterion_text
 from api.interface.competition_names import result_text
 from api.interface.direction import isolated
-from engine.domain.events import Criterion
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Reversal, Sequence, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, Reversal, Sequence, UnityId
 from engine.domain.times import timestamp
 from projections.answers.classification import Neighbours
-from projections.answers.criteria import criteria_of, criterion_text
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
 from projections.answers.explanation import Explanation
 from projections.answers.names import NamesById
-from projections.board.board import Board, Ranking
-from projections.board.classification import value_notations
+from projections.answers.rankings import ListedRanking
 
 STEPS_TOLD_MAX: Final = 100
 """Steps that are shown one by one; beyond this, those in which only others moved are counted."""
@@ -46,10 +44,12 @@ _REVERSALS: Final = {
 class ExplanationText:
     """Explains one competitor's place in a unity, as one would write it to them."""
 
-    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId) -> None:
-        self._board = board
-        self._ranking = board.rankings[ranking_id]
-        self._unity = self._ranking.unities[unity_id]
+    def __init__(
+        self, names: NamesById, ranking: ListedRanking, unity_id: UnityId, competitor_id: CompetitorId
+    ) -> None:
+        self._names = names
+        self._ranking = ranking
+        self._unity = ranking.unity(unity_id)
         self._competitor_id = competitor_id
         self._stood_on: dict[Sequence, str] = {}
 
@@ -119,7 +119,6 @@ class ExplanationText:
             return []
         if neighbours.standings is None:
             return ["What decides the classification would take too long to find out."]
-        criteria = criteria_of(neighbours.criteria)
         hers = next(line for line in neighbours.standings if line.competitor_id == self._competitor_id)
         sentences = [f"In the classification, {self._name(hers.competitor_id)} stands {ordinal(hers.position)}."]
         for above, below in pairwise(neighbours.standings):
@@ -127,11 +126,11 @@ class ExplanationText:
             if below.decided_by is None:
                 sentences.append(f"{one} and {other} are equal in every criterion.")
                 continue
-            criterion = criteria[below.decided_by]
+            criterion = neighbours.criteria[below.decided_by]
             by = criterion_text(self._ranking, criterion)
             if criterion.among is None:
                 values = [line.values[below.decided_by] for line in (above, below)]
-                text = value_notations(self._ranking, [criterion])[0].text
+                text = criterion_notation(self._ranking, criterion).text
                 by += f", {' to '.join(text(one) for one in values if one is not None)}"
             sentences.append(f"{one} stands above {other} by {by}.")
         return sentences
@@ -220,11 +219,11 @@ class ExplanationText:
         return f"by {by}{reason}"
 
     def _competition(self, competition_id: CompetitionId) -> str:
-        competition = self._board.competitions.get(competition_id)
+        competition = self._names.competition(competition_id)
         if competition is None:
             return f"competition {competition_id}"
         voided = "" if competition.voided_at is None else ", since voided"
-        return f"{result_text(NamesById(self._board), competition)}, group {competition.group_id}{voided}"
+        return f"{result_text(self._names, competition)}, group {competition.group_id}{voided}"
 
     def _overtaking(self, overtaking: Overtaking) -> str:
         who, whom = self._name(overtaking.who), self._name(overtaking.whom)
@@ -234,12 +233,7 @@ class ExplanationText:
         return f"{who} passed {whom}, {text(overtaking.who_total)} to {text(overtaking.whom_total)}."
 
     def _name(self, competitor_id: CompetitorId) -> str:
-        return isolated(self._board.competitors[competitor_id].name)
-
-
-def criteria_text(ranking: Ranking, criteria: Items[Criterion]) -> str:
-    """A chain of criteria in words: "points; goals among the tied". None at all: the main unity alone decides."""
-    return "; ".join([criterion_text(ranking, criterion) for criterion in criteria]) or "its main unity"
+        return isolated(self._names.competitor(competitor_id).name)
 
 
 def ordinal(number: int) -> str:

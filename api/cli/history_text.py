@@ -12,19 +12,19 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from api.cli.explanation_text import criteria_text, signed
+from api.cli.criteria_text import criteria_text
+from api.cli.explanation_text import signed
 from api.cli.names import cut_apart
 from api.interface.cells import csv_text, harmless
 from api.interface.competition_names import shown_name
 from api.interface.direction import isolated
 from api.interface.shapes import shaped
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitionId, RankingId, Reversal, Sequence
+from engine.domain.terms import CompetitionId, Reversal, Sequence
 from engine.domain.times import timestamp
-from projections.answers.history import entry_of
+from projections.answers.history import HistoryLine
 from projections.answers.names import NamesById
-from projections.board.board import Board
-from projections.past.history import AnyLine, DeclarationLine, DeltaLine
+from projections.answers.rankings import ListedRanking
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
@@ -34,18 +34,18 @@ NAME_CELLS_MAX: Final = 32
 class HistoryText:
     """One way to write history: `header` comes first, then `rows` of each chunk of lines."""
 
-    def __init__(self, header: str, rows: Callable[[Items[AnyLine]], str]) -> None:
+    def __init__(self, header: str, rows: Callable[[Items[HistoryLine]], str]) -> None:
         self.header = header
         self.rows = rows
 
 
-def history_text(format_: Format, board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
-    """The way to write the history of a ranking. `board` is today's, `last` the greatest sequence in it."""
+def history_text(format_: Format, names: NamesById, ranking: ListedRanking, last: Sequence) -> HistoryText:
+    """The way to write the history of a ranking. `names` are today's, `last` is the greatest sequence."""
     match format_:
         case "table":
-            return _table(board, ranking_id, last)
+            return _table(names, ranking, last)
         case "csv":
-            return _csv(board, ranking_id)
+            return _csv(names, ranking)
         case "ndjson":
             return HistoryText("", _ndjson)
 
@@ -53,8 +53,8 @@ def history_text(format_: Format, board: Board, ranking_id: RankingId, last: Seq
 # ── Lines of JSON ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ndjson(lines: Items[AnyLine]) -> str:
-    return _encode_lines([shaped(entry_of(line)) for line in lines]).decode()
+def _ndjson(lines: Items[HistoryLine]) -> str:
+    return _encode_lines([shaped(line) for line in lines]).decode()
 
 
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
@@ -83,21 +83,20 @@ CSV_COLUMNS: Final = (
 )
 
 
-def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
-    competitors = {competitor_id: harmless(c.name) for competitor_id, c in board.competitors.items()}
-    unities = {unity_id: harmless(u.name) for unity_id, u in board.rankings[ranking_id].unities.items()}
-    written = {unity_id: u.notation.text for unity_id, u in board.rankings[ranking_id].unities.items()}
+def _csv(names: NamesById, ranking: ListedRanking) -> HistoryText:
+    unities = {unity.id: harmless(unity.name) for unity in ranking.unities}
+    written = {unity.id: unity.notation.text for unity in ranking.unities}
 
-    def row(line: AnyLine) -> Iterable[object]:
-        if isinstance(line, DeclarationLine):
-            criteria = harmless(criteria_text(board.rankings[ranking_id], line.criteria))
+    def row(line: HistoryLine) -> Iterable[object]:
+        if line.unity_id is None or line.competitor_id is None:
+            criteria = harmless(criteria_text(ranking, line.criteria or []))
             return line.sequence, _time(line.recorded_at), line.actor, *[None] * 13, criteria
         return (
             line.sequence,
             _time(line.recorded_at),
             line.actor,
             line.competitor_id,
-            competitors[line.competitor_id],
+            harmless(names.competitor(line.competitor_id).name),
             line.unity_id,
             unities[line.unity_id],
             line.competition_id,
@@ -112,7 +111,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
             None,
         )
 
-    def rows(lines: Items[AnyLine]) -> str:
+    def rows(lines: Items[HistoryLine]) -> str:
         return csv_text(map(row, lines))
 
     return HistoryText(csv_text([CSV_COLUMNS]), rows)
@@ -125,16 +124,15 @@ _time: Final = lru_cache(maxsize=64)(timestamp)
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
+def _table(names: NamesById, ranking: ListedRanking, last: Sequence) -> HistoryText:
     """Fixes the width of each column before the first row is known, because rows are written as they come."""
-    ranking = board.rankings[ranking_id]
-    unities = cut_apart({unity_id: unity.name for unity_id, unity in ranking.unities.items()}, NAME_CELLS_MAX)
-    named = {c for unity in ranking.unities.values() for c in unity.totals}.union(ranking.participants)
-    names = cut_apart({one: board.competitors[one].name for one in named}, NAME_CELLS_MAX)
+    unities = cut_apart({unity.id: unity.name for unity in ranking.unities}, NAME_CELLS_MAX)
+    notations = {unity.id: unity.notation for unity in ranking.unities}
+    competitors = cut_apart(names.in_ranking(ranking.id), NAME_CELLS_MAX)
     widths = (
         max(len("sequence"), len(str(last))),
         len("yyyy-mm-dd HH:ii:ss"),
-        max(cell_len(text) for text in ("competitor", *names.values())),
+        max(cell_len(text) for text in ("competitor", *competitors.values())),
         max(cell_len(text) for text in ("unity", *unities.values())),
         12,
         14,
@@ -142,24 +140,26 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         20,
     )
 
-    padded_names = {competitor_id: set_cell_size(isolated(name), widths[2]) for competitor_id, name in names.items()}
+    padded_names = {
+        competitor_id: set_cell_size(isolated(name), widths[2]) for competitor_id, name in competitors.items()
+    }
     padded_unities = {unity_id: set_cell_size(isolated(name), widths[3]) for unity_id, name in unities.items()}
 
     blank = " " * (sum(widths[2:7]) + 2 * len(widths[2:7]))
 
     @lru_cache(maxsize=64)
     def cause(competition_id: CompetitionId) -> str:
-        competition = board.competitions.get(competition_id)
-        name = "" if competition is None else shown_name(NamesById(board), competition)
+        competition = names.competition(competition_id)
+        name = "" if competition is None else shown_name(names, competition)
         return name or f"competition {competition_id}"
 
-    def row(line: AnyLine) -> str:
-        if isinstance(line, DeclarationLine):
-            why = f"classified by {criteria_text(ranking, line.criteria)}"
+    def row(line: HistoryLine) -> str:
+        if line.unity_id is None or line.competitor_id is None:
+            why = f"classified by {criteria_text(ranking, line.criteria or [])}"
             return f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {blank}{why}\n"
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
-        name = padded_names.get(line.competitor_id) or isolated(board.competitors[line.competitor_id].name)
-        notation = ranking.unities[line.unity_id].notation
+        name = padded_names.get(line.competitor_id) or isolated(names.competitor(line.competitor_id).name)
+        notation = notations[line.unity_id]
         delta, total = _change(notation, line), notation.text(line.total)
         return (
             f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
@@ -175,7 +175,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     return HistoryText(f"{header.rstrip()}\n", lambda lines: "".join(map(row, lines)))
 
 
-def _change(notation: Notation, line: DeltaLine) -> str:
+def _change(notation: Notation, line: HistoryLine) -> str:
     if line.delta is not None:
         return signed(notation, line.delta)
     return "" if line.result is None else notation.text(line.result)
@@ -185,7 +185,7 @@ def _place(position: int | None) -> str:
     return "–" if position is None else str(position)  # noqa: RUF001 - a dash for nothing
 
 
-def _why(line: DeltaLine, cause_of: Callable[[CompetitionId], str]) -> str:
+def _why(line: HistoryLine, cause_of: Callable[[CompetitionId], str]) -> str:
     if line.reversal is Reversal.EXPIRY:
         return "expired"
     cause = "free modification" if line.competition_id is None else cause_of(line.competition_id)

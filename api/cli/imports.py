@@ -11,7 +11,7 @@ from api.cli import printing
 from api.cli.files import STDIN, read_whole
 from api.cli.interruptions import interruptible
 from api.cli.names import RankingText
-from api.cli.previews import DryRun, show_comparison
+from api.cli.previews import DryRun, show_foreseen
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports.competitions import Competitions, read_competitions
@@ -26,7 +26,6 @@ from api.interface.names import Names
 from engine.domain.errors import Unreadable
 from engine.domain.terms import OPERATOR
 from engine.log import import_runs
-from projections.answers.foreseen import compared, foreseen_comparisons
 
 CompetitorsFile = Annotated[
     Path, Parameter(help="A .csv or .ndjson file; - means standard input, in either format.", allow_leading_hyphen=True)
@@ -150,8 +149,7 @@ async def undo(
         async with desk_at(where) as desk, tournament_at(desk, slug) as view:
             planned = await plan_undoing(desk, view.live, name)
             if dry_run:
-                comparisons = await foreseen_comparisons(view.live, planned.events, view.read_sums)
-                show_comparison(view, compared(view.live.board, comparisons), json=json)
+                await show_foreseen(view, planned.events, json=json)
                 return
             stop = listen()
             with progress("undoing") as advance:

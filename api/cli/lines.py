@@ -7,13 +7,8 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli.times import end
-from api.desk.desk import Desk
 from api.interface.names import Names
 from engine.domain.terms import ENROLLED_MAX, Sequence
-from projections.board.board import Board
-from projections.live.tournament import LiveTournament
-from projections.past import moments
-from projections.past.past import Past
 
 AROUND_SPAN: Final = 5
 """Lines on each side of a competitor."""
@@ -89,10 +84,3 @@ def window_of(names: Names, top: int | None, around: str | None) -> dict[str, An
 
 def sequence_of(number: int | None) -> Sequence | None:
     return None if number is None else Sequence(number)
-
-
-async def board_after(desk: Desk, live: LiveTournament, sequence: int) -> Board:
-    """The board that an answer of this sequence shows: the names of that moment."""
-    if sequence == live.head.sequence:
-        return live.board
-    return await moments.board_after(Past(desk.database), live.tournament_id, Sequence(sequence), live.head.sequence)

@@ -22,7 +22,6 @@ from api.cli.lines import (
     SinceTime,
     TagText,
     TopLines,
-    board_after,
     sequence_of,
     window_of,
 )
@@ -36,18 +35,15 @@ from api.interface.names import Names
 from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, RankingId, Sequence
+from engine.domain.terms import ActorId, Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
-from projections.answers.lookup import ranking_of, refuse_unknown
+from projections.answers.history import HistoryQuestion
+from projections.answers.names import NamesById
+from projections.answers.rankings import ListedRanking
+from projections.answers.series import SeriesQuestion
 from projections.answers.standings import StandingsQuestion
 from projections.answers.view import ask
-from projections.answers.zones import with_days, zone_of
-from projections.board.board import Board
-from projections.past import folds, moments, pages
-from projections.past.history import Filter
-from projections.past.moments import Range
-from projections.past.past import Past
 
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
@@ -100,7 +96,7 @@ async def standings(
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        ranking_of(view.live.board, ranking_id)
+        view.ranking(ranking_id)
         is_window = (unity, tag, top, around) != (None, None, None, None)
         question = StandingsQuestion(
             ranking_id=ranking_id,
@@ -160,20 +156,19 @@ async def form(
             **window_of(names, top, around),
         )
         found = await ask(view, question)
-        board = view.live.board if json else await board_after(desk, view.live, found.sequence)
-    if json:
-        printing.json(shaped(found))
-        return
+        if json:
+            printing.json(shaped(found))
+            return
+        known = await view.names_after(found.sequence)
     say_moment(question, found)
-    _print_form(board, ranking_id, found)
+    _print_form(known, known.listed(ranking_id), found)
 
 
-def _print_form(board: Board, ranking_id: RankingId, found: CompetitorForms) -> None:
-    ranking = board.rankings[ranking_id]
-    unity = ranking.unities[found.unity_id]
+def _print_form(known: NamesById, ranking: ListedRanking, found: CompetitorForms) -> None:
+    unity = ranking.unity(found.unity_id)
     lines = [
         (
-            board.competitors[one.competitor_id].name,
+            known.competitor(one.competitor_id).name,
             [unity.notation.text(competition.sum) for competition in one.competitions],
         )
         for one in found.form
@@ -225,34 +220,29 @@ async def history(
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
         names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
-        ranking_of(view.live.board, ranking_id)
-        asked = Filter(
+        view.ranking(ranking_id)
+        question = HistoryQuestion(
+            ranking_id=ranking_id,
             unity_id=None if unity is None else names.unity(ranking_id, unity),
             competitor_id=None if competitor is None else names.competitor(competitor),
             competition_id=None if competition is None else names.competition(competition),
             actor=None if actor is None else ActorId(actor),
-        )
-        refuse_unknown(view.live.board, ranking_id, asked)
-        bounds = Range(
-            first=None if from_sequence is None else Sequence(from_sequence),
-            last=None if to_sequence is None else Sequence(to_sequence),
+            first=sequence_of(from_sequence),
+            last=sequence_of(to_sequence),
             since=from_time,
             until=to_time,
         )
-        bounds = with_days(view.live.board, bounds)
-        past, head = Past(desk.database), view.live.head.sequence
-        span = await moments.span(past, view.live.tournament_id, head, bounds)
-        text = history_text("ndjson" if json else format, view.live.board, ranking_id, head)
-        total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
+        found, on_terminal = await question.whole(view), output is None and sys.stdout.isatty()
+        text = history_text("ndjson" if json else format, view.names, view.ranking(ranking_id), view.live.head.sequence)
         with (
             written_to(output) as write,
-            progress("reading", total=total, data_there=on_terminal) as advance,
+            progress("reading", total=found.events, data_there=on_terminal) as advance,
         ):
             write(text.header)
-            async for reached, lines in pages.lines(past, view.live.tournament_id, ranking_id, span, asked):
+            async for read, lines in found.chunks:
                 if lines:
                     write(text.rows(lines))
-                advance(reached - span.first + 1)
+                advance(read)
 
 
 async def explain(
@@ -283,7 +273,7 @@ async def explain(
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
         competitor_id = names.competitor(competitor)
-        refuse_unknown(view.live.board, ranking_id, Filter(competitor_id=competitor_id))
+        view.competitor(competitor_id)
         last = head if to is None else Sequence(to)
         if from_ > last:
             raise NotFound(
@@ -319,7 +309,7 @@ async def explain(
     if json:
         printing.json(shaped(explanation))
     else:
-        text = ExplanationText(view.live.board, ranking_id, unity_id, competitor_id)
+        text = ExplanationText(view.names, view.ranking(ranking_id), unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))
 
 
@@ -351,31 +341,25 @@ async def chart(
         names = Names(view.live.board)
         ranking_id = names.ranking(ranking)
         unity_id = names.unity_or_main(ranking_id, unity)
-        drawn = ranking_of(view.live.board, ranking_id)
-        title, notation = f"{drawn.name}: {drawn.unities[unity_id].name}", drawn.unities[unity_id].notation
+        drawn = view.ranking(ranking_id)
+        title, notation = f"{drawn.name}: {drawn.unity(unity_id).name}", drawn.unity(unity_id).notation
         window = window_of(names, top or CHART_LINES_MAX, around)
         question = StandingsQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
         shown = await ask(view, question)
-        only = [line.competitor_id for line in shown.unities[0].lines]
-        if len(only) < len(drawn.participants):
+        only = tuple([line.competitor_id for line in shown.unities[0].lines])
+        if len(only) < drawn.competitors:
             which = f"the first {len(only)}" if around is None else f"{len(only)}"
-            title += f" ({which} of {len(drawn.participants):,})"
-        head, past = view.live.head.sequence, Past(desk.database)
-        by_date = await folds.series_by_date(past, view.live.tournament_id, ranking_id, unity_id, head, only)
-        points = by_date or []
-        if by_date is None:
-            with progress("reading", total=head) as advance:
-                async for reached, series in folds.series(
-                    past, view.live.tournament_id, ranking_id, unity_id, head, only
-                ):
-                    points = series.points if reached == head else []
-                    advance(reached)
-    if not points:
+            title += f" ({which} of {drawn.competitors:,})"
+        head = view.live.head.sequence
+        with progress("reading", total=head) as advance:
+            asked = SeriesQuestion(ranking_id=ranking_id, unity_id=unity_id, competitors=only, advance=advance)
+            series = await ask(view, asked)
+            advance(head)
+    if not series.moments:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
-    zone = zone_of(view.live.board.publication.presentation.zone)
     try:
-        charts.draw(title, points, view.live.board.competitors, notation, zone, output)
+        charts.draw(title, series, view.names, notation, view.zone, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    facts = {"file": str(output), "competitors": len(points[-1].lines)}
-    printing.done(f"{output}: {len(points[-1].lines)} competitors", facts, as_json=json)
+    facts = {"file": str(output), "competitors": len(series.lines)}
+    printing.done(f"{output}: {len(series.lines)} competitors", facts, as_json=json)

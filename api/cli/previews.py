@@ -8,8 +8,9 @@ from api.cli import printing
 from api.cli.standings_text import print_comparison
 from api.desk.desk import Desk
 from engine.domain.commands import Previewed
-from projections.answers.foreseen import ComparedRanking, compared, foreseen_comparisons
-from projections.answers.view import View
+from engine.domain.events import Event
+from projections.answers.foreseen import ComparedRanking, ForeseenQuestion
+from projections.answers.view import View, ask
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
 
@@ -17,12 +18,17 @@ DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, an
 async def print_foreseen(desk: Desk, view: View, command: Previewed, *, json: bool) -> None:
     """Raises as `Desk.preview`, and TooMuchWork."""
     decided = await desk.preview(view.live, command)
-    comparisons = await foreseen_comparisons(view.live, decided, view.read_sums)
-    show_comparison(view, compared(view.live.board, comparisons), json=json)
+    await show_foreseen(view, decided, json=json)
+
+
+async def show_foreseen(view: View, decided: tuple[Event, ...], *, json: bool) -> None:
+    """Raises TooMuchWork."""
+    found = await ask(view, ForeseenQuestion(decided, is_short=False))
+    show_comparison(view, found.rankings or [], json=json)
 
 
 def show_comparison(view: View, rankings: list[ComparedRanking], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
-        print_comparison(view.live.board, rankings)
+        print_comparison(view, rankings)

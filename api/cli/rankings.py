@@ -30,9 +30,7 @@ from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Delta
 from engine.domain.notation import Notation
 from engine.domain.options import OPTIONS, UnityOptions, options_of
-from engine.domain.terms import OPERATOR, RankingId, Sort
-from projections.answers.lookup import ranking_of
-from projections.board.board import Ranking
+from engine.domain.terms import OPERATOR, Sort
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
 NewDescription = Annotated[str, Parameter(help="The new description. Empty: none any more.")]
@@ -151,7 +149,7 @@ def _deltas(reading: Reading, points: Iterable[str]) -> tuple[Delta, ...]:
     """Raises Unacceptable and NotFound."""
     ranking_id, names = reading.fields["ranking_id"], reading.names
     unity_id = names.unity_or_main(ranking_id, reading.given["unity"])
-    notation = ranking_of(reading.view.live.board, ranking_id).unities[unity_id].notation
+    notation = reading.view.ranking(ranking_id).unity(unity_id).notation
     return tuple([Delta(names.competitor(name), unity_id, amount) for name, amount in _amounts(points, notation)])
 
 
@@ -168,20 +166,18 @@ add_points = verb(
 
 async def list_rankings(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        hidden = view.live.board.publication.hidden
-        rows = [_row(one, ranking, hidden=one in hidden) for one, ranking in view.live.board.rankings.items()]
+        rows: list[dict[str, object]] = [
+            {
+                "id": ranking.id,
+                "name": ranking.name,
+                "unities": {str(unity.id): unity.name for unity in ranking.unities},
+                "competitors": ranking.competitors,
+                "closed_at": ranking.closed_at,
+                "hidden": ranking.hidden,
+            }
+            for ranking in await view.rankings()
+        ]
     printing.rows(rows, ("id", "name", "unities", "competitors", "closed_at", "hidden"), as_json=json)
-
-
-def _row(ranking_id: RankingId, ranking: Ranking, *, hidden: bool) -> dict[str, object]:
-    return {
-        "id": ranking_id,
-        "name": ranking.name,
-        "unities": {str(unity_id): unity.name for unity_id, unity in ranking.unities.items()},
-        "competitors": len(ranking.participants),
-        "closed_at": ranking.closed_at,
-        "hidden": hidden,
-    }
 
 
 def _amounts(points: Iterable[str], notation: Notation) -> list[tuple[str, int]]:

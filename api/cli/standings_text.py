@@ -9,13 +9,12 @@ from msgspec import UNSET, UnsetType
 from api.cli import printing
 from api.cli.times import plain
 from engine.domain.notation import Notation
-from engine.domain.terms import RankingId, UnityId
 from projections.answers.classification import ClassificationLine
 from projections.answers.foreseen import ClassificationMove, ComparedRanking, StandingMove
 from projections.answers.standings import StandingLine, Standings, StandingsQuestion
 from projections.answers.tables import TableQuestion
+from projections.answers.view import View
 from projections.answers.windows import PastWindow
-from projections.board.board import Board
 
 
 def print_standings(shown: Standings, question: StandingsQuestion) -> None:
@@ -70,12 +69,12 @@ def moved_text(moved: int | None) -> str:
     return f"▲ {moved} up" if moved > 0 else f"▼ {-moved} down"
 
 
-def print_comparison(board: Board, rankings: Items[ComparedRanking]) -> None:
+def print_comparison(view: View, rankings: Items[ComparedRanking]) -> None:
     """Prints a table for each unity, and for the classification if one is declared. A mark shows how many positions a
     competitor moves."""
     for ranking in rankings:
         for unity in ranking.unities:
-            notation = board.rankings[RankingId(ranking.id)].unities[UnityId(unity.id)].notation
+            notation = view.ranking(ranking.id).unity(unity.id).notation
             lines = [
                 [
                     *_moved(move),

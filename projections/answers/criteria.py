@@ -7,7 +7,6 @@ from msgspec import Meta, Struct
 
 from engine.domain.events import Criterion
 from engine.domain.terms import BEST_MAX, ID_MAX, UnityId
-from projections.board.board import Ranking
 
 
 class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -32,11 +31,3 @@ def criteria_shape(criteria: Items[Criterion]) -> Criteria:
 def criteria_of(shapes: Items[CriterionShape]) -> tuple[Criterion, ...]:
     """The criteria that were sent or shown like this."""
     return tuple([Criterion(UnityId(one.unity), one.best, one.among, one.first) for one in shapes])
-
-
-def criterion_text(ranking: Ranking, criterion: Criterion) -> str:
-    """A criterion in words: "points", "goals among the tied, best 18", "score, reached first"."""
-    name, best = ranking.unities[criterion.unity_id].name, criterion.best
-    if criterion.first:
-        return f"{name}, reached first"
-    return f"{name}{' among the tied' if criterion.among else ''}{'' if best is None else f', best {best}'}"

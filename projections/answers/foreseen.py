@@ -77,12 +77,14 @@ class Foreseen(Struct, frozen=True):
 
 
 class ForeseenQuestion(Question[Foreseen], frozen=True):
-    """What `decided` would lead to. Raises as `lines_foreseen` and `foreseen_comparisons`."""
+    """What `decided` would lead to. `is_short`: None instead of a long answer. Raises as `lines_foreseen` and
+    `foreseen_comparisons`."""
 
     decided: tuple[Event, ...]
+    is_short: bool = True
 
     async def answered(self, view: View) -> Foreseen:
-        if lines_foreseen(view.live.board, self.decided) > PREVIEW_AT_ONCE_MAX:
+        if self.is_short and lines_foreseen(view.live.board, self.decided) > PREVIEW_AT_ONCE_MAX:
             return Foreseen(None)
         comparisons = await foreseen_comparisons(view.live, self.decided, view.read_sums)
         return Foreseen(compared(view.live.board, comparisons))

@@ -1,5 +1,6 @@
 """The lines of a ranking's history."""
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Final
 
@@ -9,9 +10,10 @@ from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId,
 from projections.answers.criteria import Criteria, criteria_shape
 from projections.answers.lookup import refuse_unknown
 from projections.answers.view import Question, View
+from projections.answers.zones import with_days
 from projections.past import moments, pages
 from projections.past.history import AnyLine, DeclarationLine, Filter
-from projections.past.moments import Range
+from projections.past.moments import Range, Span
 from projections.past.pages import Cursor
 
 LINES_DEFAULT: Final = 100
@@ -47,6 +49,13 @@ class History(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class WholeHistory(Struct, frozen=True):
+    """All lines, from this number of `events`: in chunks, each with the number of events that have been read."""
+
+    events: int
+    chunks: AsyncIterator[tuple[int, list[HistoryLine]]]
+
+
 class HistoryQuestion(Question[History], frozen=True, kw_only=True):
     """The requested lines: those with these ids, from `first` and `since` on, up to `last` and `until`. Raises
     NotFound."""
@@ -64,23 +73,38 @@ class HistoryQuestion(Question[History], frozen=True, kw_only=True):
     limit: int = LINES_DEFAULT
 
     async def answered(self, view: View) -> History:
-        live, past = view.live, view.past
+        asked, span = await self._asked(view)
+        page = await pages.page(
+            view.past, view.live.tournament_id, self.ranking_id, span, asked=asked, after=self.after, limit=self.limit
+        )
+        return History(lines=[*map(_entry, page.lines)], next=None if page.next is None else page.next.text)
+
+    async def whole(self, view: View) -> WholeHistory:
+        """All lines instead of a page. Raises NotFound."""
+        question = with_days(view.live.board, self)
+        asked, span = await question._asked(view)
+
+        async def chunks() -> AsyncIterator[tuple[int, list[HistoryLine]]]:
+            found = pages.lines(view.past, view.live.tournament_id, self.ranking_id, span, asked)
+            async for reached, lines in found:
+                yield reached - span.first + 1, [*map(_entry, lines)]
+
+        return WholeHistory(max(0, span.last - span.first + 1), chunks())
+
+    async def _asked(self, view: View) -> tuple[Filter, Span]:
+        """Which lines, of which events."""
         asked = Filter(
             unity_id=self.unity_id,
             competitor_id=self.competitor_id,
             competition_id=self.competition_id,
             actor=self.actor,
         )
-        refuse_unknown(live.board, self.ranking_id, asked)
+        refuse_unknown(view.live.board, self.ranking_id, asked)
         bounds = Range(first=self.first, last=self.last, since=self.since, until=self.until)
-        span = await moments.span(past, live.tournament_id, live.head.sequence, bounds)
-        page = await pages.page(
-            past, live.tournament_id, self.ranking_id, span, asked=asked, after=self.after, limit=self.limit
-        )
-        return History(lines=[*map(entry_of, page.lines)], next=None if page.next is None else page.next.text)
+        return asked, await moments.span(view.past, view.live.tournament_id, view.live.head.sequence, bounds)
 
 
-def entry_of(line: AnyLine) -> HistoryLine:
+def _entry(line: AnyLine) -> HistoryLine:
     if isinstance(line, DeclarationLine):
         return HistoryLine(
             sequence=line.sequence,

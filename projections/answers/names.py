@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.answers.rankings import ListedUnity, listed_unity
+from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
 from projections.board.board import Board, Competition, Competitor
 
 
@@ -38,3 +38,13 @@ class NamesById:
 
     def unity(self, ranking_id: RankingId, unity_id: UnityId) -> ListedUnity:
         return listed_unity(unity_id, self._board.rankings[ranking_id].unities[unity_id])
+
+    def listed(self, ranking_id: RankingId) -> ListedRanking:
+        """A ranking, as lists show it."""
+        return listed_ranking(self._board, ranking_id)
+
+    def in_ranking(self, ranking_id: RankingId) -> dict[CompetitorId, str]:
+        """The names of the competitors of a ranking, and of those who have a total in it."""
+        ranking = self._board.rankings[ranking_id]
+        totals = [one for unity in ranking.unities.values() for one in unity.totals]
+        return {one: self._board.competitors[one].name for one in (*ranking.participants, *totals)}

@@ -1,6 +1,7 @@
 """Everything that a tournament holds about one competitor: its data, its current standings, and each event that touches
 it."""
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from api.interface.resources.competitors import RawCompetitor, competitor_pieces
 from engine.domain.terms import CompetitorId, Sequence
 from engine.domain.times import instant
 from projections.answers.lookup import competitor_of
+from projections.answers.view import View
 from projections.live.tournament import LiveTournament
 from projections.past import searches
 from projections.past.moments import Span
@@ -78,12 +80,11 @@ async def answer_export(context: RecallContext, answer: Answer, question: Export
     head = live.head.sequence
     standings = await find_competitor_standings(live, context.time_slices, CompetitorStandingsQuestion(competitor_id))
     last = min(head, Sequence(question.after + SCANNED_EVENTS_MAX))
-    span = Span(Sequence(question.after + 1), last)
     events: list[ExportedEventShape] = []
     following = None if last == head else last
-    async with aclosing(searches.touches(context.past, live.board, live.tournament_id, competitor_id, span)) as found:
-        async for _, touches in found:
-            events += map(exported, touches)
+    async with aclosing(exported_events(context, competitor_id, question.after, last)) as found:
+        async for _, chunk in found:
+            events += chunk
             if len(events) > question.limit:
                 del events[question.limit :]
                 following = Sequence(events[-1].sequence)
@@ -93,7 +94,20 @@ async def answer_export(context: RecallContext, answer: Answer, question: Export
     return tagged_body(answer.body(encode(shape)))
 
 
-def exported(touch: Touch) -> ExportedEventShape:
+async def exported_events(
+    view: View, competitor_id: CompetitorId, after: Sequence, last: Sequence
+) -> AsyncGenerator[tuple[Sequence, list[ExportedEventShape]], None]:
+    """Yields the events that touch a competitor, from those after `after` up to `last`, chunk by chunk, each chunk with
+    the sequence reached."""
+    span = Span(Sequence(after + 1), last)
+    async with aclosing(
+        searches.touches(view.past, view.live.board, view.live.tournament_id, competitor_id, span)
+    ) as found:
+        async for reached, touches in found:
+            yield reached, [*map(_exported, touches)]
+
+
+def _exported(touch: Touch) -> ExportedEventShape:
     recorded = touch.recorded
     return ExportedEventShape(
         sequence=recorded.sequence,

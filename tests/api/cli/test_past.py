@@ -25,10 +25,9 @@ from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
 from api.interface.cells import harmless
 from engine.domain.terms import Sequence
-from projections.answers import explainer
 from projections.answers.form import LAST_MAX
+from projections.answers.series import SeriesMoment
 from projections.answers.windows import WINDOW_LINES_MAX
-from projections.past.series import SeriesPoint
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
 from tests.api.leagues import history
@@ -480,7 +479,7 @@ async def test_of_many_who_are_passed_at_once_the_nearest_are_named(tallybook: T
 async def test_a_step_that_leaves_overtakings_out_says_how_many(
     tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explainer, "OVERTAKINGS_MAX", 3)
+    monkeypatch.setattr("projections.answers.explainer.OVERTAKINGS_MAX", 3)
     ranking, _ = await of_a_dozen(client)
     said = await tallybook.done("explain", client.tournament, ranking, "P1")
     assert " times; 8 more overtakings are not told." in said
@@ -621,6 +620,6 @@ def test_the_days_of_a_chart_are_those_of_the_tournament() -> None:
     """In New York, it is half past eight in the evening, then the next afternoon."""
     begun = datetime(2026, 5, 3, 0, 30, tzinfo=UTC)
     at = [begun, begun.replace(hour=18), *(begun + timedelta(days=days) for days in range(2, 22))]
-    points = [SeriesPoint(Sequence(number), one, {}) for number, one in enumerate(at, start=1)]
-    assert charts()._by_day(points, ZoneInfo("America/New_York")) == points
-    assert charts()._by_day(points, UTC) == points[1:]
+    moments = [SeriesMoment(Sequence(number), one) for number, one in enumerate(at, start=1)]
+    assert [*charts()._by_day(moments, ZoneInfo("America/New_York"))] == [*range(len(at))]
+    assert [*charts()._by_day(moments, UTC)] == [*range(1, len(at))]

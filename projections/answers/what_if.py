@@ -1,0 +1,78 @@
+"""A ranking as it is, compared with what it would be without some competitions or competitors."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+from engine.domain.events import Recorded
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.process.time_slices import in_time_slices
+from projections.answers.foreseen import ComparedRanking, compared
+from projections.answers.lookup import ranking_of
+from projections.answers.view import Question, View
+from projections.board.board import Board, folding, give_sums, left_out
+from projections.board.classification import Counted, by_totals_alone, lacks_sums
+from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
+from projections.past.world_clock import add_special, drop_special
+
+
+class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
+    """The ranking now, and without the points of these competitions and competitors: a replay of the log without them.
+    `unity_id`: only this unity, and no classification; None: everything. `advance` is called with each event that the
+    replay reaches. Raises NotFound and TooMuchWork."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None = None
+    competitions: frozenset[CompetitionId] = frozenset()
+    competitors: frozenset[CompetitorId] = frozenset()
+    advance: Callable[[Sequence], object] = lambda _reached: None
+
+    async def answered(self, view: View) -> ComparedRanking:
+        live, ranking_id = view.live, self.ranking_id
+        ranking = ranking_of(live.board, ranking_id)
+        for competition_id in self.competitions:
+            view.competition(competition_id)
+        for competitor_id in self.competitors:
+            view.competitor(competitor_id)
+        before, head = copied(ranking), live.head.sequence
+        lacks, left_out_now = lacks_sums(ranking), left_out(live.board, ranking_id, live.expired_by)
+        with live.classifications.counts(ranking_id) as counted:
+            board = await self._replayed(view, head, left_out_now)
+            after = board.rankings[ranking_id]
+            classified_moves: list[ClassifiedMove] | None = None
+            if before.criteria and self.unity_id is None:
+                if lacks:
+                    counted.give(await view.read_sums(ranking_id, head, left_out_now))
+                steps = classified_move_steps(before, after, counted, Counted(board, after))
+                classified_moves = await in_time_slices(steps)
+        (found,) = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, self.unity_id)
+        return found
+
+    async def _replayed(self, view: View, head: Sequence, left_out_now: LeftOut) -> Board:
+        """The board of the log up to `head` without these, with the ranking's sums of competitions if its criteria need
+        them. Raises as `Past`."""
+        tournament_id, ranking_id, work = view.live.tournament_id, self.ranking_id, view.past.time_slices.work
+        board, sums, now = Board(), CompetitionSums(), view.live.expired_by or datetime.max.replace(tzinfo=UTC)
+        async with view.past.admitted():
+            async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
+                left = self._left(events)
+                await work(folding(tournament_id, board, left))
+                await work(counting(sums, ranking_id, left, left_out_now))
+                self.advance(events[-1].sequence)
+            if board.rankings[ranking_id].special:  # their reversals and expiries have other lines
+                drop_special(board, ranking_id)
+                async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
+                    await work(add_special(board, ranking_id, self._left(events), now))
+        if not by_totals_alone(board.rankings[ranking_id].criteria):
+            give_sums(board, ranking_id, sums)
+        return board
+
+    def _left(self, events: Iterable[Recorded]) -> list[Recorded]:
+        """The events without these competitions and competitors."""
+        return [
+            msgspec.structs.replace(recorded, event=event)
+            for recorded in events
+            if (event := without(recorded.event, self.competitions, self.competitors)) is not None
+        ]
