@@ -78,7 +78,7 @@ present_tournament = verb(
     ),
     option(
         "logo",
-        about="A PNG file of at most 12 KiB, 1,024 pixels wide and high, 8 bits a colour.",
+        about="A PNG file of at most 12 KiB, 1,024 pixels wide and high.",
         read=lambda _reading, path: _logo(path),
     ),
     option(

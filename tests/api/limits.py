@@ -149,8 +149,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a logo",
-                f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels each way, "
-                f"{presentation.LOGO_DEPTH_MAX} bits a colour",
+                f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels each way",
                 "422",
             ),
             ("announced bytes of bodies under way, per process", _bytes(body.AWAITED_BYTES_MAX), "503"),

@@ -99,7 +99,6 @@ INTERNAL: Final[dict[str, str]] = {
     "width of an integer, a file or a protocol that is not ours, or a consequence of a limit on the page": """
         engine.database.embedded: SOCKET_PATH_BYTES_MAX
         engine.domain.notation: DIGITS_READ_MAX
-        engine.domain.png: _COLORS_MAX
         engine.domain.terms: EXCESS_MAX SCORE_PARTICIPANTS_MAX SET_ASIDE_MAX ID_MAX
         engine.log.archive: ARCHIVE_LINE_BYTES_MAX
         engine.log.codec: _CAUSE_CHARACTERS_MAX

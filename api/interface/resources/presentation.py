@@ -10,7 +10,7 @@ from api.interface.declarations import NoQuestion, Operation, Read, Write
 from api.interface.fields import BOOLEAN, COLOR, Field, FieldMisread, one_of, text_type
 from api.interface.rendering import Answer, BoardNow, encode, tagged_body
 from engine.domain.commands import ChangePresentation
-from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_DEPTH_MAX, LOGO_PIXELS_MAX, ZONE_PATTERN
+from engine.domain.presentation import LANGUAGES, LOGO_BYTES_MAX, LOGO_PIXELS_MAX, ZONE_PATTERN
 from projections.answers.zones import unknown_zone
 
 
@@ -76,8 +76,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 "logo",
                 _BASE64,
-                f"a PNG in base64, up to {LOGO_BYTES_MAX:,} bytes and {LOGO_PIXELS_MAX:,} pixels wide and high, "
-                f"with at most {LOGO_DEPTH_MAX} bits a colour",
+                f"a PNG in base64, up to {LOGO_BYTES_MAX:,} bytes and {LOGO_PIXELS_MAX:,} pixels wide and high",
             ),
             Field("listed", BOOLEAN, "true: while it is published, the first page of the service leads to its board"),
         ),
