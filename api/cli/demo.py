@@ -26,7 +26,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion, Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
-from projections.live.tournament import LiveTournament
+from projections.answers.view import View
 
 TOURNAMENT_NAME: Final = "Six Nations 2024"
 LIVE_TOURNAMENT_NAME: Final = "Six Nations 2024, live"
@@ -101,9 +101,9 @@ class Season:
 
     ranking_id: RankingId
 
-    def __init__(self, desk: Desk, live: LiveTournament) -> None:
+    def __init__(self, desk: Desk, view: View) -> None:
         self._desk = desk
-        self._live = live
+        self._view = view
         self._numbers = count(1)
         self._teams: dict[str, CompetitorId] = {}
         self._unity_ids: tuple[UnityId, UnityId]  # points, points difference
@@ -159,14 +159,14 @@ class Season:
     async def _do(self, command: Command) -> Any:
         key = f"{TOURNAMENT_NAME}, step {next(self._numbers)}".replace(" ", "_")
         receipt = await self._desk.submit(
-            self._live, command, actor=OPERATOR, idempotency_key=key, fingerprint=sha256(key.encode()).digest()
+            self._view.live, command, actor=OPERATOR, idempotency_key=key, fingerprint=sha256(key.encode()).digest()
         )
         return receipt.event
 
 
-async def play(desk: Desk, live: LiveTournament) -> RankingId:
+async def play(desk: Desk, view: View) -> RankingId:
     """Plays the whole season, then publishes it. Returns the id of its ranking."""
-    season = Season(desk, live)
+    season = Season(desk, view)
     await season.begin()
     for match in MATCHES:
         await season.play(match)
@@ -174,9 +174,9 @@ async def play(desk: Desk, live: LiveTournament) -> RankingId:
     return season.ranking_id
 
 
-async def open_season(desk: Desk, live: LiveTournament) -> Season:
+async def open_season(desk: Desk, view: View) -> Season:
     """A published season in which no match has been played yet."""
-    season = Season(desk, live)
+    season = Season(desk, view)
     await season.begin()
     await season.publish()
     return season

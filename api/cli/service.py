@@ -18,7 +18,7 @@ from api.cli.standings_text import print_standings
 from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.tokens import replace_token
 from api.cli.tournaments import open_tournament
-from api.cli.where import HERE, Json, Where, address, find, located
+from api.cli.where import HERE, Json, Where, address, find, located, tournament_at
 from api.desk.desk import Desk, open_desk
 from api.service import systemd
 from api.service.lifecycle import stop_on_signals
@@ -29,11 +29,11 @@ from engine.database import migrator
 from engine.database.distribution import SHARDS_MAX
 from engine.database.pool import open_database
 from engine.domain.errors import TallybookError
-from engine.domain.terms import TournamentId
+from engine.domain.terms import CompetitorId
 from engine.process.telemetry import LogLevel, log_to
+from projections.answers.rankings import ListedRanking
 from projections.answers.standings import StandingsQuestion
-from projections.answers.view import ask, view_of
-from projections.board.board import Board
+from projections.answers.view import ask
 from projections.tables.sizes import MEMORY_BYTES
 from projections.verification.witness import keep_noting
 
@@ -215,9 +215,10 @@ async def demo(
     refuse_unless_free(host, port, chosen_with=chosen_with)  # before a season is played for nothing
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name=DEMO) as database, open_desk(database, ids_reserved=1) as desk:
-            tournament_id, slug = await (_opened_season(desk) if live else _played_season(desk))
-            async with desk.live_pool.pinned(tournament_id) as tournament:
-                board = tournament.board
+            slug = await (_opened_season(desk) if live else _played_season(desk))
+            async with tournament_at(desk, slug) as view:
+                (ranking,) = await view.rankings(1)
+                competitor_id = next(iter(view.names.in_ranking(ranking.id)))
             token = await replace_token(database, DEMO, Scope.ADMIN, expires_in_days=7)
         await _serve(
             dsn,
@@ -227,42 +228,40 @@ async def demo(
             worker=True,
             settings=Settings(),
             log_level=log_level,
-            side_task=partial(_play_slowly, dsn, tournament_id) if live else None,
-            on_ready=partial(_say_what_to_try, token, slug, board, live=live),
+            side_task=partial(_play_slowly, dsn, slug) if live else None,
+            on_ready=partial(_say_what_to_try, token, slug, ranking, competitor_id, live=live),
         )
 
 
-async def _played_season(desk: Desk) -> tuple[TournamentId, str]:
-    """Plays the season, unless it has been played, and prints its table. Returns its tournament, and the slug."""
+async def _played_season(desk: Desk) -> str:
+    """Plays the season, unless it has been played, and prints its table. Returns the slug of its tournament."""
     slug = slugify(six_nations.TOURNAMENT_NAME)
-    tournament_id = await find(desk.database, slug)
-    if tournament_id is None:
+    if await find(desk.database, slug) is None:
         printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
-        tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
-    async with desk.live_pool.pinned(tournament_id) as live:
-        question = StandingsQuestion(ranking_id=await six_nations.play(desk, live))
-        shown = await ask(view_of(desk.database, live), question)
-        print_standings(shown, question)
-    return tournament_id, slug
+        await open_tournament(desk, six_nations.TOURNAMENT_NAME)
+    async with tournament_at(desk, slug) as view:
+        question = StandingsQuestion(ranking_id=await six_nations.play(desk, view))
+        print_standings(await ask(view, question), question)
+    return slug
 
 
-async def _opened_season(desk: Desk) -> tuple[TournamentId, str]:
-    """Opens a season that is still to be played. Returns its tournament, and the slug."""
-    opened = await open_tournament(desk, six_nations.LIVE_TOURNAMENT_NAME)
-    async with desk.live_pool.pinned(opened.tournament_id) as live:
-        await six_nations.open_season(desk, live)
-    return opened.tournament_id, opened.slug
+async def _opened_season(desk: Desk) -> str:
+    """Opens a season that is still to be played. Returns the slug of its tournament."""
+    slug = (await open_tournament(desk, six_nations.LIVE_TOURNAMENT_NAME)).slug
+    async with tournament_at(desk, slug) as view:
+        await six_nations.open_season(desk, view)
+    return slug
 
 
-async def _play_slowly(dsn: str, tournament_id: TournamentId) -> None:
+async def _play_slowly(dsn: str, slug: str) -> None:
     """Plays an open season while the service runs, and says the results."""
     try:
         async with (
             open_database(dsn, name=DEMO, connections_max=LIVE_CONNECTIONS_MAX) as database,
             open_desk(database, ids_reserved=1) as desk,
-            desk.live_pool.pinned(tournament_id) as live,
+            tournament_at(desk, slug) as view,
         ):
-            season = await six_nations.open_season(desk, live)  # it is open: this finds its ids
+            season = await six_nations.open_season(desk, view)  # it is open: this finds its ids
             async for match in six_nations.play_slowly(season, pause_seconds=LIVE_PAUSE_SECONDS):
                 printing.say(f"  {match.home} {match.home_points}, {match.away} {match.away_points}")
             printing.say("The season is over.")
@@ -301,13 +300,13 @@ async def _serve(
         )
 
 
-def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live: bool) -> None:
+def _say_what_to_try(
+    token: str, slug: str, ranking: ListedRanking, competitor_id: CompetitorId, address: str, *, live: bool
+) -> None:
     """Prints the addresses of board and console, three requests to try, and where there are more."""
-    ranking_id, ranking = next(iter(board.rankings.items()))
-    competitor_id, unity_id = next(iter(ranking.participants)), next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"
     bearer = f"-H 'Authorization: Bearer {token}'"
-    delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{unity_id},"delta":"5"}}]}}]'
+    delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{ranking.unities[0].id},"delta":"5"}}]}}]'
     printing.say(f"\nThe board, for everybody:\n\n  {address}/board/{slug}")
     if live:
         printing.say(
@@ -319,7 +318,7 @@ def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live:
     printing.say(f"  curl {bearer} '{at}/competitions.json?per_page=3'")
     printing.say(
         f"  curl {bearer} -H 'Idempotency-Key: bonus-1' -X PUT --data-urlencode 'participants_delta={delta}' "
-        f"{at}/rankings/{ranking_id}/add.json\n"
+        f"{at}/rankings/{ranking.id}/add.json\n"
     )
     printing.say(f"What else can be asked, with examples:\n\n  {address}/docs\n")
     printing.listening(address)

@@ -8,6 +8,7 @@ from aiohttp import ClientSession
 from api.cli import demo
 from api.desk.desk import Desk
 from engine.domain.terms import RankingId, Sort, TournamentId
+from projections.answers.view import view_of
 from projections.board.standing import standings
 from projections.live.tournament import LiveTournament
 from tests.api.cli.commands import FINAL_TABLE
@@ -20,8 +21,8 @@ async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(
     desk: Desk, tournament_id: TournamentId
 ) -> None:
     async with desk.live_pool.pinned(tournament_id) as live:
-        ranking_id = await demo.play(desk, live)
-        assert await demo.play(desk, live) == ranking_id  # and playing it again changes nothing
+        ranking_id = await demo.play(desk, view_of(desk.database, live))
+        assert await demo.play(desk, view_of(desk.database, live)) == ranking_id  # and playing it again changes nothing
         points, difference = live.board.rankings[ranking_id].unities.values()
         assert table(live, ranking_id) == FINAL_TABLE
     assert sum(difference.totals.values()) == 0
@@ -32,9 +33,9 @@ async def test_it_is_seen_by_everybody_while_it_is_played_slowly_and_ends_the_sa
     desk: Desk, tournament_id: TournamentId
 ) -> None:
     async with desk.live_pool.pinned(tournament_id) as live:
-        await demo.open_season(desk, live)
+        await demo.open_season(desk, view_of(desk.database, live))
         opened_at = live.head
-        season = await demo.open_season(desk, live)  # as another process does, which plays it
+        season = await demo.open_season(desk, view_of(desk.database, live))  # as another process does, which plays it
         assert live.head == opened_at
         assert live.board.publication.published
         assert {total for _, total in table(live, season.ranking_id)} == {0}

@@ -11,6 +11,7 @@ from api.cli import demo
 from api.cli.tournaments import open_tournament
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
+from projections.answers.view import view_of
 from tests.api.service import Service, serve
 from tests.api.web.browser import opened
 
@@ -21,7 +22,7 @@ async def _season(service: Service) -> str:
     """Plays the season, which publishes it. Returns the address of its board."""
     tournament_id = (await open_tournament(service.desk, demo.TOURNAMENT_NAME)).tournament_id
     async with service.desk.live_pool.pinned(tournament_id) as live:
-        await demo.play(service.desk, live)
+        await demo.play(service.desk, view_of(service.database, live))
         return f"{service.url}/board/{live.slug}"
 
 

@@ -14,6 +14,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.answers.view import view_of
 from projections.live.tournament import LiveTournament
 from tests.api.service import Answer, Client, Service
 from tests.tournaments import open_new_tournament
@@ -77,6 +78,6 @@ class Championship:
 async def played(service: Service) -> Championship:
     """Plays the season, which publishes it. The live stays pinned."""
     live = await service.desk.live_pool.pin(await open_new_tournament(service.database, actor=OPERATOR))
-    ranking_id = await demo.play(service.desk, live)
+    ranking_id = await demo.play(service.desk, view_of(service.database, live))
     assert live.slug is not None
     return Championship(service, live, service.client(live.slug, None), ranking_id)
