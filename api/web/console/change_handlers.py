@@ -74,7 +74,7 @@ class ChangeHandlers:
             if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
                 sent = change.read(filling.given) if change.looks_at_form else None
                 foreseen = await self._console.handlers.preview(incoming, change.preview, viewer.token, sent)
-                previewed = preview_part(context, foreseen)
+                previewed = preview_part(context.names, foreseen)
             if change.mentions and not filling.message:
                 previewed = mentions_part(await ask(context, ErasureQuestion(ids["competitor_id"])))
             competitors = None

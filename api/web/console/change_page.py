@@ -25,7 +25,7 @@ from projections.answers.foreseen import (
     Foreseen,
     StandingMove,
 )
-from projections.answers.view import View
+from projections.answers.names import NamesById
 
 LOOK: Final = "See what would change"
 MOVES_SHOWN: Final = 100
@@ -77,7 +77,7 @@ def seen_form(given: Mapping[str, str]) -> str:
     return urlencode(sorted(given.items()))
 
 
-def preview_part(view: View, foreseen: Foreseen) -> Html:
+def preview_part(names: NamesById, foreseen: Foreseen) -> Html:
     """The moves that a change would lead to, as tables."""
     if foreseen.rankings is None:
         return element(
@@ -86,7 +86,7 @@ def preview_part(view: View, foreseen: Foreseen) -> Html:
             "page. The command line and the interface show all moves.",
             class_="warning",
         )
-    tables = [_compared(view, ranking) for ranking in foreseen.rankings]
+    tables = [_compared(names, ranking) for ranking in foreseen.rankings]
     return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
 
 
@@ -106,14 +106,13 @@ def mentions_part(erasure: ErasureEffect) -> Html:
     )
 
 
-def _compared(view: View, ranking: ComparedRanking) -> Html:
+def _compared(names: NamesById, ranking: ComparedRanking) -> Html:
     parts: list[Html] = []
-    unities = {one.id: one for one in view.ranking(ranking.id).unities}
     if ranking.classification is not UNSET:
         moved = [move for move in ranking.classification if move.position_before != move.position_after]
         parts.append(_moves(f"{isolated(ranking.name)}: table", [_classified(move) for move in moved], ["Place"]))
     for unity in ranking.unities:
-        notation = unities[unity.id].notation
+        notation = names.unity(ranking.id, unity.id).notation
         changed_first = sorted(unity.moves, key=lambda move: move.total_before == move.total_after)
         changed = [_move(move, notation) for move in changed_first if _differs(move)]
         parts.append(_moves(f"{isolated(ranking.name)}: {isolated(unity.name)}", changed, ["Place", "Total"]))

@@ -156,7 +156,7 @@ class UndoHandlers:
         async with self._console.handlers.visited(incoming, viewer.token) as view:
             board, names = view.live.board, view.names
             planned = await self._planned(incoming, viewer, view)
-            previewed = preview_part(view, await ask(view, ForeseenQuestion(planned.events)))
+            previewed = preview_part(view.names, await ask(view, ForeseenQuestion(planned.events)))
             venue = await venue_of(view, incoming)
 
             def text_of(competition_id: CompetitionId) -> str:
