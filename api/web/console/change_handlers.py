@@ -1,4 +1,4 @@
-"""Changes of a tournament through forms of the console: those of `changes.py`, points, and the classification."""
+"""Changes of a tournament through forms of the console: those of `changes.py`, and points."""
 
 from functools import partial
 from typing import Any, Final, cast
@@ -26,8 +26,7 @@ from api.web.console.answering import (
     venue_of,
 )
 from api.web.console.change_page import change_page, mentions_part, preview_part, seen_form
-from api.web.console.changes import ADD_POINTS, CREATE_LIKE, DECLARE, LIKE_FIELD, LIKE_FIELDS, Change
-from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
+from api.web.console.changes import ADD_POINTS, CREATE_LIKE, LIKE_FIELD, LIKE_FIELDS, Change
 from api.web.console.frame import Viewer
 from api.web.console.import_page import STEP
 from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
@@ -70,6 +69,9 @@ class ChangeHandlers:
                 labels=beginning.labels,
             )
             venue = await venue_of(context, incoming)
+            address, back = address_of(incoming, change.path), address_of(incoming, change.back)
+            if change.page is not None:
+                return change.page(viewer, venue, beginning, filling, address, back)
             previewed = None
             if change.preview is not None and (refused is None) is not change.looks_at_form and not filling.message:
                 sent = change.read(filling.given) if change.looks_at_form else None
@@ -87,14 +89,14 @@ class ChangeHandlers:
                 change,
                 beginning,
                 filling,
-                address=address_of(incoming, change.path),
-                back=address_of(incoming, change.back),
+                address=address,
+                back=back,
                 previewed=previewed,
             )
 
     async def change(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> Reply:
         refuse_beyond_scope(viewer.token, change.scope)
-        form = await self._console.body(incoming)
+        form = change.tidy(await self._console.body(incoming))
         key, if_match, seen = form.pop(KEY, ""), form.pop(IF_MATCH, None), form.pop(STEP, None)
         try:
             if change.looks_at_form and seen != seen_form(form):
@@ -176,34 +178,6 @@ class ChangeHandlers:
             return await refused_reply(self._points_page, incoming, viewer, error, key=key, form=form)
         query = {"unity": str(unity_id), "added": "1", "done": str(receipt.last_sequence)}
         return see_other(address_of(incoming, "/rankings/{ranking_id}", query))
-
-    async def declaration_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
-        refuse_beyond_scope(viewer.token, DECLARE.scope)
-        read_query(incoming.request.query, ())
-        return await self._declaration_page(incoming, viewer, None)
-
-    async def _declaration_page(self, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None) -> bytes:
-        async with self._console.handlers.visited(incoming, viewer.token) as context:
-            ranking = context.ranking(RankingId(path_ids(incoming.parameters)["ranking_id"]))
-            begun = declaration_begun(ranking, new_key())
-            filling = begun if refused is None else refused
-            if filling.if_match is None:
-                filling = replace(filling, if_match=begun.if_match)
-            return classification_page(viewer, await venue_of(context, incoming), ranking, filling)
-
-    async def declare(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
-        refuse_beyond_scope(viewer.token, DECLARE.scope)
-        form = closed_up(await self._console.body(incoming))
-        key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
-        try:
-            receipt = await self._console.handlers.perform(
-                incoming, DECLARE, viewer.token, criteria_form(form), key=key, if_match=if_match
-            )
-        except TallybookError as error:
-            return await refused_reply(
-                self._declaration_page, incoming, viewer, error, key=key, form=form, if_match=if_match
-            )
-        return see_other(address_of(incoming, "/rankings/{ranking_id}", {"done": str(receipt.last_sequence)}))
 
 
 def points_form(form: Form, unity_id: int, notation: Notation) -> Form:

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 from msgspec import UNSET
 
 from api.interface.direction import isolated
-from api.web.console.changes import Beginning, Change
+from api.web.console.changes import Change
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.import_page import STEP, hidden
-from api.web.console.inputs import Filling, boxes, complaint, form, inputs
+from api.web.console.inputs import Beginning, Filling, boxes, complaint, form, inputs
 from api.web.console.lists_pages import competitor_choices
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text, number_text

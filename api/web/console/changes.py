@@ -1,7 +1,7 @@
 """The changes that the console offers, one row each: the operation, its words, and what its form is filled in from.
 
-The operation's row determines what a form takes, what its faults are, and who may send it. Adding points and declaring
-classifications have separate pages (`ranking_page.py`, `classification_page.py`).
+The operation's row determines what a form takes, what its faults are, and who may send it. Adding points has a separate
+page (`ranking_page.py`).
 """
 
 import re
@@ -21,7 +21,14 @@ from api.interface.declarations import Preview, Write, name_of
 from api.interface.fields import FROM_1, SHORT, Field, FieldMisread, Fields
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import encode
-from api.web.console.inputs import LOGO_FIELD, Option
+from api.web.console.classification_page import (
+    classification_page,
+    closed_up,
+    criteria_form,
+    declaration,
+)
+from api.web.console.frame import Venue, Viewer
+from api.web.console.inputs import LOGO_FIELD, Beginning, Filling, Option
 from engine.domain.errors import Fault
 from engine.domain.faults import unacceptable
 from engine.domain.presentation import LANGUAGES
@@ -31,22 +38,12 @@ from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.view import View, ask
 
 
-class Beginning(Struct, frozen=True, kw_only=True):
-    """The initial state of a form. `about`: what it changes. `if_match`: the tag of that. `fields`: replace the
-    operation's. `labels`: of fields, in place of their names. `boxes`: the names of competitors to choose, by their
-    fields."""
-
-    about: str = ""
-    given: Mapping[str, str] = {}
-    if_match: str | None = None
-    options: Mapping[str, Items[Option]] = {}
-    fields: Fields | None = None
-    labels: Mapping[str, str] = {}
-    boxes: Mapping[str, str] = {}
-
-
 async def _empty(_view: View, _ids: PathIds) -> Beginning:
     return Beginning()
+
+
+Page = Callable[[Viewer, Venue, Beginning, Filling, str, str], bytes]
+"""Makes the page of a form, from the addresses to which it is sent, and of the page that led here."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -54,7 +51,8 @@ class Change(Struct, frozen=True, kw_only=True):
     change, `made`, the page of what the event makes, is shown; None: `back`. `fixed`: values that the form sends
     without asking. `asked`: the fields that are shown; None: all. `warning`: the effects. `preview`: shows the effects;
     `looks_at_form`: only once the form is filled in. `mentions`: shows the texts that contain the competitor's name.
-    `read`: converts the form that was sent to the form that the operation takes."""
+    `tidy`: the form that was sent, as its page shows it again; `read` converts that to the form that the operation
+    takes. `page`: shows it, instead of the page that all forms have."""
 
     path: str
     operation: Write
@@ -70,7 +68,9 @@ class Change(Struct, frozen=True, kw_only=True):
     looks_at_form: bool = False
     mentions: bool = False
     with_competitors: bool = False
+    tidy: Callable[[Form], dict[str, str]] = dict
     read: Callable[[Form], Form] = dict
+    page: Page | None = None
 
     @property
     def scope(self) -> Scope:
@@ -259,7 +259,6 @@ _BY_NAME: Final = {name_of(operation): operation for operation in OPERATIONS if 
 _PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isinstance(operation, Preview)}
 PRESENTATION: Final = _BY_NAME["PUT presentation.json"]
 RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
-DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
 ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
 REGISTER: Final = _BY_NAME["POST competitors.json"]
 _CREATE_RANKING: Final = _BY_NAME["POST rankings.json"]
@@ -423,6 +422,17 @@ CONSOLE_CHANGES: Final = (
         back="/rankings/{ranking_id}",
         begin=_ranking,
         with_competitors=True,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/classification",
+        operation=_BY_NAME["PUT rankings/{ranking_id}/classification.json"],
+        title="Declare the classification",
+        button="Declare it",
+        back="/rankings/{ranking_id}",
+        begin=declaration,
+        tidy=closed_up,
+        read=criteria_form,
+        page=classification_page,
     ),
     Change(
         path="/rankings/{ranking_id}/unities/new",

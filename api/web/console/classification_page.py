@@ -8,18 +8,17 @@ from typing import Any, Final
 from msgspec import json
 
 from api.desk.conditions import own_tag
-from api.http.forms import Form
-from api.web.console.changes import DECLARE
+from api.http.forms import Form, PathIds
 from api.web.console.frame import Venue, Viewer, console_page, data_table
-from api.web.console.inputs import Filling, Option, complaint, form
+from api.web.console.inputs import Beginning, Filling, Option, complaint, form
 from api.web.html import Child, Html, element, joined
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.ids import parse_id
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
-from projections.answers.rankings import ListedRanking
+from projections.answers.view import View
 
-CRITERIA_NAME: Final = DECLARE.fields[0].name
+CRITERIA_NAME: Final = "criteria"
 FREE_CRITERIA: Final = 4
 """Empty lines below the declared criteria."""
 _PARTS: Final = ("unity", "best", "among", "first")
@@ -28,14 +27,14 @@ _COMPARED: Final = (Option("", "totals"), Option("first", "who reached it first"
 _AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
 
 
-def declaration_begun(ranking: ListedRanking, key: str) -> Filling:
-    """The initial form, with the declared criteria."""
-    given = {
-        name: text
-        for number, criterion in enumerate(ranking.criteria)
-        for name, text in _texts(number, criterion).items()
-    }
-    return Filling(key=key, given=given, if_match=f'"{own_tag(ranking)}"')
+async def declaration(view: View, ids: PathIds) -> Beginning:
+    """The declared criteria."""
+    ranking = view.ranking(ids["ranking_id"])
+    given: dict[str, str] = {}
+    for number, criterion in enumerate(ranking.criteria):
+        given |= _texts(number, criterion)
+    unities = [Option("", ""), *[Option(str(one.id), one.name) for one in ranking.unities]]
+    return Beginning(about=ranking.name, given=given, if_match=f'"{own_tag(ranking)}"', options={"unity": unities})
 
 
 def _texts(number: int, criterion: Criterion) -> dict[str, str]:
@@ -81,10 +80,10 @@ def criteria_form(sent: Form) -> Form:
     return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
 
 
-def classification_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, filling: Filling) -> bytes:
+def classification_page(
+    viewer: Viewer, venue: Venue, beginning: Beginning, filling: Filling, address: str, back: str
+) -> bytes:
     """The page. Its lines are those declared or sent, and up to FREE_CRITERIA more."""
-    below = f"/rankings/{ranking.id}"
-    unities = [Option("", ""), *[Option(str(one.id), one.name) for one in ranking.unities]]
     used = [number for number in range(CRITERIA_MAX) if filling.given.get(_name(number, "unity"))]
     count = min(max(used, default=-1) + 1 + FREE_CRITERIA, CRITERIA_MAX)
     heads = [
@@ -94,13 +93,13 @@ def classification_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, fi
         ("Best", "entry"),
         ("Compared among", "chosen"),
     ]
-    rows = [_line(number, unities, filling) for number in range(count)]
+    rows = [_line(number, beginning.options["unity"], filling) for number in range(count)]
     shown = [_name(number, part) for number in range(count) for part in _PARTS]
     shown += [f"{CRITERIA_NAME}[{number}]" for number in range(count)]
     return console_page(
         viewer,
-        f"Classification of {ranking.name}",
-        element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
+        f"Classification of {beginning.about}",
+        element("p", element("a", "Back to the table", href=back), class_="ways"),
         element(
             "p",
             "The table is in the order of the first criterion. The next criterion separates those tied. Best: the "
@@ -108,13 +107,8 @@ def classification_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, fi
             class_="about",
         ),
         complaint(filling, shown),
-        form(
-            filling,
-            venue.address(f"{below}/classification"),
-            "Declare it",
-            data_table("Criteria", heads, rows),
-        ),
-        element("p", element("a", "Leave it as it is", href=venue.address(below)), class_="ways"),
+        form(filling, address, "Declare it", data_table("Criteria", heads, rows)),
+        element("p", element("a", "Leave it as it is", href=back), class_="ways"),
         venue=venue,
     )
 

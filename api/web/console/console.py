@@ -124,7 +124,6 @@ class ConsoleHandlers:
         ranking = f"{_TOURNAMENT}/rankings/{{ranking_id}}"
         form(f"{_TOURNAMENT}/rankings/like", partial(changes.form, CREATE_LIKE), changes.create_like)
         form(f"{ranking}/add", changes.points_form, changes.add_points)
-        form(f"{ranking}/classification", changes.declaration_form, changes.declare)
         for imports in (CompetitorImports(self._console), CompetitionImports(self._console)):
             form(f"{_TOURNAMENT}{imports.path}", imports.form, imports.take)
         form(f"{_TOURNAMENT}/imports/{{import_name}}/undo", undo.ask, undo.undo)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field, is_number
+from api.interface.fields import BOOLEAN, COUNTS, DESCRIPTION, SORT, Field, Fields, is_number
 from api.web.html import Child, Html, element, joined
 from api.web.page import name_text
 from engine.domain.errors import Fault
@@ -56,6 +56,20 @@ class Filling(Struct, frozen=True, kw_only=True):
     def about(self, name: str) -> list[str]:
         """The faults of a field."""
         return [fault.message for fault in self.faults if fault.field == name]
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """The initial state of a form. `about`: what it changes. `if_match`: the tag of that. `fields`: replace the
+    operation's. `labels`: of fields, in place of their names. `boxes`: the names of competitors to choose, by their
+    fields."""
+
+    about: str = ""
+    given: Mapping[str, str] = {}
+    if_match: str | None = None
+    options: Mapping[str, Items[Option]] = {}
+    fields: Fields | None = None
+    labels: Mapping[str, str] = {}
+    boxes: Mapping[str, str] = {}
 
 
 def new_key() -> str:

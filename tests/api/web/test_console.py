@@ -22,8 +22,9 @@ from api.interface.declarations import name_of
 from api.interface.fields import Empty
 from api.web.console import changes, lists_pages
 from api.web.console.change_page import LOOK
-from api.web.console.changes import CONSOLE_CHANGES, Beginning
+from api.web.console.changes import CONSOLE_CHANGES
 from api.web.console.competition_import_pages import PASTED_COMPETITIONS_MAX
+from api.web.console.inputs import Beginning
 from api.webhooks.webhooks import add_webhook
 from engine.domain.terms import ITEMS_MAX, OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log.registry import tournament_named
@@ -70,7 +71,6 @@ NEEDED: Final = {
     **{f"/tournament/{{tournament}}{change.path}": change.scope for change in CONSOLE_CHANGES},
     "/tournament/{tournament}/rankings/like": Scope.WRITE,
     "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
-    "/tournament/{tournament}/rankings/{ranking_id}/classification": Scope.WRITE,
     "/tournament/{tournament}/publication": Scope.ADMIN,
     "/tournament/{tournament}/competitors/{competitor_id}/export": Scope.ADMIN,
     "/tournament/{tournament}/webhooks": Scope.ADMIN,
@@ -96,6 +96,7 @@ EXPECTED: Final = {
     "/rankings/new": Scope.WRITE,
     "/rankings/{ranking_id}/information": Scope.WRITE,
     "/rankings/{ranking_id}/participants": Scope.WRITE,
+    "/rankings/{ranking_id}/classification": Scope.WRITE,
     "/rankings/{ranking_id}/unities/new": Scope.WRITE,
     "/rankings/{ranking_id}/undo/{sequence}": Scope.WRITE,
     "/rankings/{ranking_id}/redo/{sequence}": Scope.WRITE,
