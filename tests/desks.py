@@ -14,8 +14,8 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk, open_desk
-from api.desk.docket import Receipt
 from engine.database.distribution import has_shards
 from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command

@@ -50,7 +50,7 @@ UnityChanged              x      -       -      -    -    -      x       -      
 ClassificationDeclared    -      -       -      -    -    -      x       x       -       -       -       -      -
 PointsAdded               x      x       -      -    x    -      x       x       x       x       x       x      x
 PointsReversed            x      x       -      -    x    -      x       x       x       x       x       x      -
-PointsExpired             x      x       -      -    x    -      x       x       x       x       x       x      x
+PointsExpired             x      x       -      -    x    -      x       x       x       x       x       x      -
 CompetitionVoided         -      x       -      -    -    -      -       -       -       x       -       x      -
 CompetitionUnvoided       -      x       -      -    -    -      -       -       -       x       -       x      -
 CompetitorsStruck         -      -       -      -    -    -      -       -       -       x       -       x      -

@@ -103,7 +103,6 @@ def test_every_error_has_a_status_or_never_becomes_an_answer() -> None:
 DEFECTS_ARE_BOUNDED_IN: Final = {
     "api/http/aiohttp_private.py",
     "api/http/front.py",
-    "api/desk/desk.py",
     "api/desk/docket.py",
     "api/stream/followers.py",
     "api/stream/listeners.py",

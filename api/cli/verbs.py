@@ -19,7 +19,7 @@ from api.cli import printing
 from api.cli.names import CompetitionText, CompetitorText, CompetitorTexts, RankingText
 from api.cli.previews import DryRun, print_foreseen
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.desk.docket import Receipt
+from api.desk.case import Receipt
 from api.interface.direction import isolated
 from api.interface.names import Names
 from engine.domain.commands import Command, Previewed

@@ -7,29 +7,26 @@ the group commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import aclosing, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, closing
 from datetime import datetime
 from functools import partial
 from time import monotonic
-from typing import Final, get_args
+from typing import Final
 
-import msgspec
 import structlog
 from asyncpg import PostgresError
 
+from api.desk.case import Case, Key, Receipt
 from api.desk.conditions import Condition
-from api.desk.docket import Case, Docket, Means, Receipt, times_of
+from api.desk.docket import Docket, Means
+from api.desk.evidence import NEEDS_EVIDENCE, evidence_of, evidence_of_previewed
 from api.desk.quotas import QUOTAS_SECONDS, Quotas
-from api.desk.remembered import IDS_RESERVED, NOT_KEYED, Ids, Refusals
+from api.desk.remembered import IDS_RESERVED, Ids, Refusals
 from engine.database.pool import Database
 from engine.domain.commands import (
-    ChangePublication,
     Command,
-    NextReveal,
     Previewed,
-    Revalue,
-    ReversePoints,
 )
 from engine.domain.counting import LacksResults
 from engine.domain.errors import (
@@ -42,16 +39,13 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Event
 from engine.domain.expiry import ExpiresOn
-from engine.domain.judging import decide, decide_at
-from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.domain.terms import ActorId, TournamentId
 from engine.log import heads
 from engine.log.appender import Appender
 from engine.process import telemetry, tracing
 from engine.process.background import background
 from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
-from projections.board.publication import NextRevealSearch
-from projections.live.caused import CausedPointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
@@ -71,10 +65,6 @@ EXPIRY_SECONDS_MAX: Final = 15.0
 EXPIRY_WATCH_SECONDS: Final = 0.5
 EXPIRY_SWEEP_SECONDS: Final = 10.0
 """Pause between two sweeps, which expire points in tournaments without requests that no process has in memory."""
-_AFTER_LOOKING_UP: Final = (*get_args(Revalue), ReversePoints, ChangePublication)
-"""Commands that may be judged against data that only the log has."""
-
-
 _logger = structlog.get_logger()
 
 
@@ -84,7 +74,6 @@ class Desk:
     def __init__(self, means: Means) -> None:
         self._means = means
         self.quotas = Quotas(means.database)
-        self._looked_up: tuple[type, ...] = _AFTER_LOOKING_UP  # each command, while there are quotas
         self.dockets: dict[TournamentId, Docket] = {}  # the dockets that take new cases
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and no docket works any more
@@ -137,9 +126,9 @@ class Desk:
             receipt=receipt,
             taken_at=taken_at,
             until=taken_at + SUBMIT_SECONDS_MAX,
-            idempotency_key=idempotency_key,
-            fingerprint=fingerprint,
-            refusals=NOT_KEYED if idempotency_key is None else self._means.refusals.stamp(live.tournament_id),
+            key=None
+            if idempotency_key is None
+            else Key(idempotency_key, fingerprint, self._means.refusals.stamp(live.tournament_id)),
             condition=condition,
             span=None if tracing.spans is None else tracing.spans.current_request(),
         )
@@ -148,12 +137,18 @@ class Desk:
         receipt.add_done_callback(partial(self._let_go, case, size_bytes))
         if condition is not None and condition.exact:
             case.exact = case.alone = True
-        if isinstance(command, self._looked_up) and (looking_up := self._looking_up(live, case, command)) is not None:
-            live.pins += 1
-            self._means.tasks.create_task(self._put_after(live, case, looking_up))
+        if self.quotas.known or isinstance(command, NEEDS_EVIDENCE):
+            self._put_with_evidence(live, case)
         else:
             self._docket(live).put(case)
         return receipt
+
+    def _put_with_evidence(self, live: LiveTournament, case: Case) -> None:
+        if isinstance(case.command, NEEDS_EVIDENCE):
+            case.evidence = evidence_of(live, case.command)
+            case.alone |= case.evidence is not None and case.evidence.alone
+        case.condition = self.quotas.limit(live, case) or case.condition
+        self._docket(live).put_with_evidence(case)
 
     def _let_go(self, case: Case, size_bytes: int, _: object) -> None:
         del self._under_way[case]
@@ -171,119 +166,18 @@ class Desk:
         expected = 0.0 if docket is None else docket.expected_seconds()
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 
-    def _looking_up(self, live: LiveTournament, case: Case, command: Command) -> Coroutine[None, None, None] | None:
-        """The coroutine that looks up data in the log for judging the case; None: it needs none."""
-        looking_up = self._of_command(live, case, command) if isinstance(command, _AFTER_LOOKING_UP) else None
-        limit = self.quotas.limit(live, case)
-        if limit is None:
-            return looking_up
-        case.condition = limit
-        if self.quotas.is_settled(live, case.actor):
-            return looking_up
-        return self._after_counting(live, case, looking_up)
-
-    async def _after_counting(
-        self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None] | None
-    ) -> None:
-        try:
-            await self.quotas.settle(live, case.actor)
-        except BaseException:
-            if looking_up is not None:
-                looking_up.close()
-            raise
-        if looking_up is not None:
-            await looking_up
-
-    def _of_command(
-        self,
-        live: LiveTournament,
-        case: Case,
-        command: Revalue | ReversePoints | ChangePublication,
-    ) -> Coroutine[None, None, None] | None:
-        """As `_looking_up`, for the command itself."""
-        if isinstance(command, ChangePublication):
-            case.needs_head = True
-            case.alone |= command.freeze is not None
-            is_at_head = command.freeze in (None, "now") and command.reveal in (None, "all")
-            return None if is_at_head else self._look_up_end(live, case, command)
-        if isinstance(command, ReversePoints):
-            return self._look_up_named(live, case, command)
-        case.alone = True
-        case.caused = CausedPointsFollower(live, command.competition_id)
-        return case.caused.look_up(self.live_pool)
-
-    async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
-        """Looks up in the log the data for judging the case, then puts it on its docket; unpins `live`."""
-        try:
-            await looking_up
-        except Exception as error:  # noqa: BLE001 - a client waits for this task
-            case.fail(self.live_pool.defective(live, error))
-        else:
-            self._docket(live).put(case)
-        finally:
-            self.live_pool.unpin(live)
-
-    async def _look_up_named(self, live: LiveTournament, case: Case, command: ReversePoints) -> None:
-        """Gives the case the event that it names, from the present log. Raises as `LivePool.make_current`."""
-        case.command = named = await self._with_named(live, command)
-        if named.named is not None and any(points.results for points in named.named.points.values()):
-            case.exact = case.alone = True
-
-    async def _with_named(self, live: LiveTournament, command: ReversePoints) -> ReversePoints:
-        await self.live_pool.make_current(live)
-        named = await self.live_pool.named_event(live, command.sequence)
-        return msgspec.structs.replace(command, named=named)
-
-    async def _look_up_end(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
-        """Moves the event that the case names to the end of its request, by the present log: otherwise the public would
-        see points that have never counted. Raises as `LivePool.make_current`."""
-        await self.live_pool.make_current(live)
-        given: dict[str, object] = {}
-        for name in ("freeze", "reveal"):
-            if isinstance(named := getattr(command, name), int):
-                given[name] = await self.live_pool.end_of_request(live, Sequence(named))
-        if command.reveal == "next":
-            given["next_reveal"] = await self._next_reveal(live)
-        case.command = msgspec.structs.replace(command, **given)
-
-    async def _next_reveal(self, live: LiveTournament) -> NextReveal:
-        """The next competition to reveal, up to the end of a request."""
-        held = live.board.publication.frozen_at
-        search = NextRevealSearch(held)
-        if held is not None:
-            async with aclosing(self.live_pool.chunks(live, held)) as chunks:
-                async for events in chunks:
-                    search.take(events)
-                    if search.over:
-                        break
-        found = search.found
-        if found.last is None:
-            return found
-        return NextReveal(held, await self.live_pool.end_of_request(live, found.last))
-
     async def preview(self, live: LiveTournament, command: Previewed) -> tuple[Event, ...]:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
-        if isinstance(command, ReversePoints):
-            return await self._foreseen(live, await self._with_named(live, command))
-        with closing(CausedPointsFollower(live, command.competition_id)) as caused:
-            await caused.look_up(self.live_pool)
-            await self.live_pool.make_current(live)
-            return await self._foreseen(live, command, caused)
-
-    async def _foreseen(
-        self, live: LiveTournament, command: Previewed, caused: CausedPointsFollower | None = None
-    ) -> tuple[Event, ...]:
         tries = Tries()
-        while True:
-            if caused is not None:
-                command = msgspec.structs.replace(command, caused=caused.now())
-            try:
-                if live.expires:
-                    return decide_at(live.board, command, times_of(live, command, caused))
-                return decide(live.board, command)
-            except LacksResults as lack:
-                await read_results(self.live_pool, live, lack.ranking_ids)
-                tries.again()
+        with closing(evidence_of_previewed(live, command)) as evidence:
+            await evidence.look_up(self.live_pool)
+            await self.live_pool.make_current(live)
+            while True:
+                try:
+                    return evidence.decide()
+                except LacksResults as lack:
+                    await read_results(self.live_pool, live, lack.ranking_ids)
+                    tries.again()
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
@@ -402,17 +296,12 @@ class Desk:
                         continue  # it is tried again; a stopped tournament only after the next boundary
                 looked_at[tournament_id] = boundaries[on]
 
-    async def read_quotas(self) -> None:
-        """Reads the quotas that bound the commands. Raises DatabaseUnavailable."""
-        await self.quotas.read()
-        self._looked_up = (object,) if self.quotas else _AFTER_LOOKING_UP
-
     async def watch_quotas(self) -> None:
         """Runs until cancelled: reads the quotas at intervals."""
         while True:
             await asyncio.sleep(QUOTAS_SECONDS)
             try:
-                await self.read_quotas()
+                await self.quotas.read()
             except (DatabaseUnavailable, PostgresError) as error:
                 _logger.warning("quotas_unread", error=repr(error))
 
@@ -449,7 +338,7 @@ async def open_desk(
         desk = Desk(means)
         running += [tasks.create_task(one) for one in (desk.watch(), desk.watch_expiry(), desk.sweep_expiry())]
         if with_quotas:
-            await desk.read_quotas()
+            await desk.quotas.read()
             running.append(tasks.create_task(desk.watch_quotas()))
         yield desk
         await desk.close()

@@ -21,22 +21,14 @@ from datetime import datetime
 from time import monotonic
 from typing import Final, TypeVar, assert_never
 
-import msgspec
 from asyncpg import Connection
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from api.desk.conditions import Condition
-from api.desk.quotas import Limit
-from api.desk.remembered import NOT_KEYED, Ids, Refusals
+from api.desk.case import Case, Key, Receipt
+from api.desk.evidence import LookUp, PointsDue
+from api.desk.remembered import Ids, Refusals
 from engine.database.pool import Database
-from engine.domain.commands import (
-    ChangeCompetition,
-    Command,
-    ExpirePoints,
-    ReopenRanking,
-    ReversePoints,
-)
-from engine.domain.counting import ExpiryTimes, LacksResults
+from engine.domain.commands import ExpirePoints
 from engine.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -58,12 +50,10 @@ from engine.domain.events import (
     Event,
     Ignored,
     PointsAdded,
-    PointsExpired,
     Recorded,
 )
-from engine.domain.judging import NothingDue, decide, decide_at
 from engine.domain.rejudging import may_have_made
-from engine.domain.terms import OPERATOR, ActorId, Sequence
+from engine.domain.terms import OPERATOR, Sequence
 from engine.log import appending, heads, reading
 from engine.log.appender import Appender, Outcome, batch_size
 from engine.log.appending import (
@@ -80,10 +70,6 @@ from engine.log.heads import Head
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.time_slices import WOKEN_AT_ONCE
-from engine.process.tracing import RequestSpan
-from projections.live.caused import CausedPointsFollower
-from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
-from projections.live.given_results import read_results
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.tables.defects import is_defect
@@ -113,145 +99,6 @@ class Means(Struct, frozen=True, kw_only=True):
     refusals: Refusals
 
 
-class Receipt(Struct, frozen=True):
-    """The result of a command: its events, the first with this sequence. `replayed`: it had been accepted before."""
-
-    events: tuple[Event, ...]
-    sequence: Sequence
-    replayed: bool
-
-    @property
-    def event(self) -> Event:
-        """The first of the events."""
-        return self.events[0]
-
-    @property
-    def last_sequence(self) -> Sequence:
-        return Sequence(self.sequence + len(self.events) - 1)
-
-
-class LacksPoints(Exception):
-    """The points that a command would make count, or stop counting, must be read before it can be judged."""
-
-
-class MustBeExact(Exception):
-    """The command produces totals, which are valid only at the sequence at which it is judged."""
-
-
-class Case(Struct, eq=False, kw_only=True):
-    """One command under way.
-
-    `taken_at`, `until`: when it was taken and when its time is over, on the monotonic clock. `events`: its result at
-    the last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between
-    its judging and its append. `alone`: it needs a separate block, as an exact command always does. `withdrawn`: the
-    client was told that it was not applied, so it must never be. `condition`: an additional condition: the client's on
-    the state of the resource, or the operator's on use. `caused`: the points of the competition that the command voids
-    or unvoids, kept current until the case is settled, which may be later than its answer; `expiring`: likewise, what
-    expires with another date or a reopening. `due`: the points that it expires. `needs_head`: its command receives the
-    head of the log. `span`: that of the request, if it is traced.
-    """
-
-    command: Command
-    actor: ActorId
-    receipt: "asyncio.Future[Receipt]"
-    taken_at: float
-    until: float
-    idempotency_key: str | None
-    fingerprint: bytes | None
-    refusals: Refusals.Stamp
-    condition: Condition | Limit | None
-    span: RequestSpan | None
-    events: tuple[Event, ...] = ()
-    judged: int = 0
-    sent: bool = False
-    exact: bool = False
-    alone: bool = False
-    withdrawn: bool = False
-    caused: CausedPointsFollower | None = None
-    needs_head: bool = False
-    due: DuePoints | None = None
-    expiring: RedatedPoints | ReopenedPoints | None = None
-
-    def judge(self, live: LiveTournament) -> None:
-        """Sets the command's events by the state of `live`. Raises a Refusal, IdTaken, LacksResults, LacksPoints,
-        MustBeExact and NothingDue."""
-        if self.condition is not None:
-            self.condition.refuse_unless_met(live.board)
-        command = self.command
-        if self.caused is not None:
-            command = msgspec.structs.replace(command, caused=self.caused.now())
-        elif self.needs_head:
-            command = msgspec.structs.replace(command, head=live.head.sequence)
-        if live.expires:
-            self.events = self._decide_at(live, command)
-            if not self.exact and any(isinstance(event, PointsExpired) and event.totals for event in self.events):
-                raise MustBeExact
-        else:
-            self.events = decide(live.board, command)
-
-    def _decide_at(self, live: LiveTournament, command: Command) -> tuple[Event, ...]:
-        """The events, where points expire. Raises LacksPoints and NothingDue."""
-        if self.due is not None:
-            if not self.due.is_current:
-                raise LacksPoints
-            if not self.due.events:
-                raise NothingDue
-            return self.due.events
-        if isinstance(command, ReopenRanking) or (
-            isinstance(command, ChangeCompetition) and command.started_at is not UNSET
-        ):
-            if self.expiring is None or not self.expiring.is_current:
-                raise LacksPoints
-            return *decide(live.board, command), *self.expiring.events
-        return decide_at(live.board, command, times_of(live, command, self.caused))
-
-    def succeed(self, receipt: Receipt, now: float) -> None:
-        """Answers, unless its time is over `now`."""
-        if now >= self.until:
-            self.time_out()
-        elif not self.receipt.done():
-            self.receipt.set_result(receipt)
-        if self.caused is not None or self.expiring is not None:
-            self.let_go()
-
-    def fail(self, error: Exception) -> None:
-        if monotonic() >= self.until:
-            self.time_out()
-        elif not self.receipt.done():
-            self.receipt.set_exception(error)
-        self.let_go()
-
-    def time_out(self) -> None:
-        """Fails the case because it took too long. If it was not sent yet, it never will be. If it was, its outcome is
-        unknown, and it may still be judged again."""
-        self.withdrawn = not self.sent
-        if not self.receipt.done():
-            self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
-
-    def let_go(self) -> None:
-        """Releases what judging needs: the case will not be judged any more."""
-        if self.caused is not None:
-            self.caused.close()
-        if self.expiring is not None:
-            self.expiring.close()
-
-
-def _expiring_with(live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> RedatedPoints | ReopenedPoints:
-    """What expires with the command."""
-    if isinstance(command, ReopenRanking):
-        return ReopenedPoints(live, command.ranking_id)
-    assert command.started_at is not UNSET
-    return RedatedPoints(live, command.competition_id, command.started_at)
-
-
-def times_of(live: LiveTournament, command: Command, caused: CausedPointsFollower | None) -> ExpiryTimes:
-    """What judging the command needs if points expire. `caused`: the points that it may make count or stop counting."""
-    given = {} if caused is None else caused.given()
-    if isinstance(command, ReversePoints) and command.named is not None and command.named.recorded_at is not None:
-        given = {sequence: (command.named.recorded_at, points) for sequence, points in command.named.points.items()}
-    return ExpiryTimes(now=live.boundaries[0], given=given)
-
-
 class Docket:
     """An `appender.Source`. It keeps its live pinned until it is `idle`. Then it calls `retire`, and takes no more
     cases."""
@@ -271,7 +118,7 @@ class Docket:
         self._pace = QueuePace()
         self._answering: deque[Items[tuple[Case, int | None]]] = deque()  # blocks that are answered over several rounds
         self._background = 0  # cases in background work
-        self._refused: list[tuple[Case, Refusal]] = []  # with keys, to be entered in the log
+        self._refused: list[tuple[Case, Key, Refusal]] = []  # to be entered in the log
         self._refusing = asyncio.Lock()
         self._expiry: Case | None = None
         live.pins += 1
@@ -291,6 +138,13 @@ class Docket:
         self._waiting.append(case)
         if not self._busy:
             self._fetch_next()
+
+    def put_with_evidence(self, case: Case) -> None:
+        """As `put`, when what the case lacks is looked up."""
+        if (look_up := case.lacks()) is None:
+            self.put(case)
+        else:
+            self._in_background(self._look_up(case, look_up, self.put), [case])
 
     def _fetch_next(self) -> None:
         """Asks for the next block to be fetched if a case waits; called after every arrival and every completion."""
@@ -315,29 +169,24 @@ class Docket:
         """Expires the points due by `now`, or waits for an expiry that is under way. Raises the error with which a
         command fails."""
         if self._expiry is None or self._expiry.receipt.done():
-            self._expiry = self._expiring(DuePoints(self.live, self._last_boundary(now)))
-            self._in_background(self._look_up(self._expiry), [self._expiry])
+            due = PointsDue(self.live, self._last_boundary(now))
+            self._expiry = self._expiring(due)
+            self._in_background(self._look_up(self._expiry, due.look_up, self._waiting.appendleft), [self._expiry])
         await asyncio.shield(self._expiry.receipt)
 
-    def _expiring(self, due: DuePoints) -> Case:
+    def _expiring(self, due: PointsDue) -> Case:
         """A case that expires these points. It takes as long as it takes; who waits for it does not."""
         receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        case = Case(
+        receipt.add_done_callback(self._expiry_settled)
+        return Case(
             command=ExpirePoints(),
             actor=OPERATOR,
             receipt=receipt,
             taken_at=monotonic(),
             until=math.inf,
-            idempotency_key=None,
-            fingerprint=None,
-            refusals=NOT_KEYED,
-            condition=None,
-            span=None,
+            evidence=due,
             alone=True,
-            due=due,
         )
-        receipt.add_done_callback(self._expiry_settled)
-        return case
 
     def _last_boundary(self, now: datetime) -> datetime:
         """The last boundary up to `now`."""
@@ -354,12 +203,13 @@ class Docket:
         if now < self.live.boundaries[0]:
             self.live.forget_checked()  # the clock was put back
         # An expiry that took longer than to the next boundary reads only what is due since.
-        due = DuePoints(self.live, self._last_boundary(now), before=taken[0].due)
-        if taken[0].due is None:
+        before = taken[0].evidence if isinstance(taken[0].evidence, PointsDue) else None
+        due = PointsDue(self.live, self._last_boundary(now), before)
+        if before is None:
             expiry, others = self._expiring(due), taken
         else:
             expiry, others = taken[0], []
-            expiry.due = due
+            expiry.evidence = due
         try:
             await due.look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - none of them is in the log
@@ -368,24 +218,6 @@ class Docket:
             self._waiting.extendleft(reversed(others))
             self._waiting.appendleft(expiry)
         self._be_free()
-
-    async def _look_up(self, case: Case) -> None:
-        """Reads the points without which the case cannot be judged. The case is judged next."""
-        command = case.command
-        try:
-            if isinstance(command, ChangeCompetition | ReopenRanking):
-                case.let_go()
-                case.expiring = _expiring_with(self.live, command)
-                await case.expiring.look_up(self._means.live_pool)
-            else:
-                assert case.due is not None
-                await case.due.look_up(self._means.live_pool)
-        except Exception as error:  # noqa: BLE001 - a client waits for this task
-            case.fail(self._defective(error))
-        else:
-            case.exact = case.exact or not isinstance(command, ExpirePoints)
-            case.alone = True
-            self._waiting.appendleft(case)
 
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -420,7 +252,7 @@ class Docket:
                 now - case.taken_at > WAITED_SECONDS_MAX
                 and len(self._waiting) > BLOCK_REQUESTS_MAX
                 and not case.judged
-                and case.due is None  # or else all others would go on waiting for points to expire
+                and case.until != math.inf  # or else all others would go on waiting for points to expire
             ):
                 case.fail(QueueFull(now - case.taken_at))
                 continue
@@ -432,8 +264,11 @@ class Docket:
             if not is_accepted:
                 continue
             taken.append(case)
+            if case.alone:
+                self._leave_alone(taken)
+                break
             lines += sum(map(_lines, case.events))
-            if case.alone or case.events[-1].structural:
+            if case.events[-1].structural:
                 break
         if not taken:
             self._be_free()
@@ -458,22 +293,23 @@ class Docket:
                     Request(
                         events=case.events,
                         actor=case.actor,
-                        idempotency_key=case.idempotency_key,
-                        fingerprint=case.fingerprint,
+                        idempotency_key=case.key.text,
+                        fingerprint=case.key.fingerprint,
                         exact=case.exact,
-                        refusals=0 if case.idempotency_key is None else known_at(case.refusals),
+                        refusals=known_at(case.key.refusals),
                     )
+                    if case.key is not None
+                    else Request(events=case.events, actor=case.actor, exact=case.exact)
                     for case in cases
                 ]
             ),
             spans=() if tracing.spans is None else tuple([case.span for case in cases if case.span is not None]),
-            within=self._within(cases) if self.live.expires else None,
+            within=self._within(cases[0]) if self.live.expires else None,
         )
 
-    def _within(self, cases: Items[Case]) -> tuple[datetime, datetime]:
-        """The two boundaries between which these judged cases may be recorded."""
-        within, due = self.live.boundaries, cases[0].due
-        return within if due is None or due.until <= within[0] else (due.until, due.until + (within[1] - within[0]))
+    def _within(self, first: Case) -> tuple[datetime, datetime]:
+        """The two boundaries between which a block with this case may be recorded."""
+        return self.live.boundaries if first.evidence is None else first.evidence.within
 
     def _judge(self, case: Case) -> bool:
         """Whether the present state accepts the case. A refusal is confirmed in the background."""
@@ -485,24 +321,11 @@ class Docket:
             case.fail(Overtaken())
             return False
         try:
-            case.judge(self.live)
+            if (look_up := case.judge(self.live)) is not None:
+                self._in_background(self._look_up(case, look_up, self._waiting.appendleft), [case])
+                return False
         except Refusal:
             self._in_background(self._confirm_refusal(case), [case])
-            return False
-        except LacksResults as lack:
-            self._in_background(self._read_results(case, lack), [case])
-            return False
-        except LacksPoints:
-            self._in_background(self._look_up(case), [case])
-            return False
-        except MustBeExact:
-            case.exact = case.alone = True
-            self._waiting.appendleft(case)
-            return False
-        except NothingDue:
-            if case.due is not None:
-                self.live.nothing_due(case.due.until)
-            case.succeed(Receipt((), self.live.head.sequence, replayed=False), monotonic())
             return False
         except IdTaken as error:
             self._fail_taken(case, error)
@@ -510,14 +333,31 @@ class Docket:
         case.sent = True
         return True
 
-    async def _read_results(self, case: Case, lack: LacksResults) -> None:
-        """Reads the results without which the case cannot be judged into the board. The case is judged next."""
+    def _leave_alone(self, taken: list[Case]) -> None:
+        """Lets the last of the judged cases leave alone. One that judging has made exact is judged again, after the
+        others; and one for which nothing is due is settled."""
+        case = taken[-1]
+        if len(taken) == 1 and case.events:
+            return
+        taken.pop()
+        case.sent = False
+        if taken:
+            self._waiting.appendleft(case)
+            return
+        if isinstance(case.evidence, PointsDue):
+            self.live.nothing_due(case.evidence.until)
+        case.succeed(Receipt((), self.live.head.sequence, replayed=False), monotonic())
+
+    async def _look_up(self, case: Case, look_up: LookUp, put: Callable[[Case], None]) -> None:
+        """Looks up what the case lacks, then lets it wait to be judged."""
         try:
-            await read_results(self._means.live_pool, self.live, lack.ranking_ids)
+            await look_up(self._means.live_pool)
         except Exception as error:  # noqa: BLE001 - a client waits for this task
             case.fail(self._defective(error))
-        else:
-            self._waiting.appendleft(case)
+            return
+        if case.evidence is not None and case.evidence.exact:
+            case.exact = case.alone = True
+        put(case)
 
     async def _confirm_refusal(self, case: Case) -> None:
         """Judges the case again, by a current state. If it is accepted after all, it waits for the next block."""
@@ -532,8 +372,6 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except (LacksResults, LacksPoints, MustBeExact):
-            self._waiting.appendleft(case)
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             case.fail(self._defective(error))
         else:
@@ -547,17 +385,17 @@ class Docket:
     async def _refuse(self, case: Case, refusal: Refusal) -> None:
         """Refuses, unless the log knows the key. Cases that gather while others are being refused are refused
         together."""
-        if case.idempotency_key is None:
+        if case.key is None:
             case.fail(refusal)
             return
-        self._refused.append((case, refusal))
+        self._refused.append((case, case.key, refusal))
         async with self._refusing:
             refused, self._refused = self._refused, []
             if refused:  # otherwise, the previous round included the case
                 await self._refuse_keyed(refused)
 
-    async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
-        keys = [case.idempotency_key or "" for case, _ in refused]
+    async def _refuse_keyed(self, refused: list[tuple[Case, Key, Refusal]]) -> None:
+        cases, keys = [case for case, _, _ in refused], [key.text for _, key, _ in refused]
 
         async def refuse() -> list[KeyOutcome]:
             async with self._means.database.connection_for(self.tournament_id) as connection:
@@ -567,18 +405,18 @@ class Docket:
                 return answers
 
         try:
-            answers = await _patiently([case for case, _ in refused], refuse)
+            answers = await _patiently(cases, refuse)
         except (TallybookError, UnconfirmedCommit):
-            _fail([case for case, _ in refused], OutcomeUnknown())  # of an earlier sending, if there was one
+            _fail(cases, OutcomeUnknown())  # of an earlier sending, if there was one
             return
         except Exception as error:  # noqa: BLE001 - clients wait for this task
             self._defective(error)
-            _fail([case for case, _ in refused], OutcomeUnknown())
+            _fail(cases, OutcomeUnknown())
             return
-        for (case, refusal), answer in zip(refused, answers, strict=True):
+        for (case, key, refusal), answer in zip(refused, answers, strict=True):
             if answer.used is None:
                 case.fail(refusal)
-            elif appending.is_repeat(case.fingerprint, answer.used.fingerprint):
+            elif appending.is_repeat(key.fingerprint, answer.used.fingerprint):
                 self._in_background(self._replay(case, answer.used.sequence), [case])
             else:
                 case.fail(KeyReused())
@@ -597,7 +435,7 @@ class Docket:
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
         """Answers with the events of the request that used the key first, when the live shows them."""
-        key = case.idempotency_key or ""
+        key = "" if case.key is None else case.key.text
 
         async def read() -> list[Recorded]:
             async with self._means.database.connection_for(self.tournament_id) as connection:
@@ -627,9 +465,8 @@ class Docket:
             await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
                 return None  # the live has another history, and may be beyond the end of this one
-            case.judge(self.live)
-        except (LacksResults, LacksPoints, NothingDue):
-            return None
+            if case.judge(self.live) is not None or not case.events:
+                return None
         except Exception as error:
             if not isinstance(error, TallybookError) and not is_defect(error):
                 raise  # of the connection

@@ -37,6 +37,7 @@ from engine.process.background import SharedTasks
 from engine.process.telemetry import QUOTAS_NEAR
 from engine.process.time_slices import TimeSlice
 from projections.board.board import Board
+from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 QUOTAS_SECONDS: Final = 2.0
@@ -225,14 +226,24 @@ class QuotaPart(Struct, frozen=True):
 
 
 class Limit:
-    """The quotas of one case, and its own condition."""
+    """The quotas of one case, and its own condition. `is_settled`: use is counted for all of them; if not, `settle`
+    before the case is judged."""
 
-    def __init__(self, live: LiveTournament, case: JudgedCase, parts: list[QuotaPart]) -> None:
+    def __init__(self, known: "Quotas", live: LiveTournament, case: JudgedCase, parts: list[QuotaPart]) -> None:
+        self._known = known
         self._condition = case.condition
         self._live = live
         self._case = case
         self._parts = parts
         self._need = _need(case.command)
+
+    @property
+    def is_settled(self) -> bool:
+        return self._known.is_settled(self._live, self._case.actor)
+
+    async def settle(self, _: LivePool) -> None:
+        """Counts what is already in the log. Raises DatabaseUnavailable."""
+        await self._known.settle(self._live, self._case.actor)
 
     def refuse_unless_met(self, board: Board) -> None:
         """Raises QuotaReached, TokenQuotaReached and PreconditionFailed."""
@@ -245,11 +256,11 @@ class Limit:
 
 
 class Quotas:
-    """The quotas, as one process knows them. It knows none until they are read."""
+    """The quotas, as one process knows them: in `known`. It knows none until they are read."""
 
     def __init__(self, database: Database) -> None:
+        self.known: dict[QuotaKey, Quota] = {}
         self._database = database
-        self._quotas: dict[QuotaKey, Quota] = {}
         self._counts: WeakKeyDictionary[LiveTournament, dict[ActorId, UseCount]] = WeakKeyDictionary()
         self._tokens: dict[ActorId, TokenUse] = {}
         self._adopting = SharedTasks[UseCount, None]()
@@ -258,36 +269,32 @@ class Quotas:
         self._near: dict[QuotaKey, list[NearBound]] = {}
         self._looked_at = 0
 
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._quotas)
-
     @property
     def near(self) -> list[NearBound]:
         """The bounds that are nearly reached, as of the last look, the nearest first."""
         return sorted((one for near in self._near.values() for one in near), key=lambda one: -one.percent)
 
     def limit(self, live: LiveTournament, case: JudgedCase) -> Limit | None:
-        """The limit of a case; None: no quota bounds it. Call `settle` before it is judged, unless `is_settled`."""
+        """The limit of a case; None: no quota bounds it."""
         parts = [
             QuotaPart(key, quota, self._count(live, key[1]), partial(self._elsewhere, live.tournament_id, key[1]))
             for key in _keys(live, case.actor)
-            if (quota := self._quotas.get(key)) is not None
+            if (quota := self.known.get(key)) is not None
         ]
-        return Limit(live, case, parts) if parts else None
+        return Limit(self, live, case, parts) if parts else None
 
     def is_settled(self, live: LiveTournament, actor: ActorId) -> bool:
         """Whether use is counted for all quotas of the token in this tournament."""
         return all(
             self._count(live, key[1]).ready and (key[1] == ALL_TOKENS or self._token(key[1]).ready)
             for key in _keys(live, actor)
-            if key in self._quotas
+            if key in self.known
         )
 
     async def settle(self, live: LiveTournament, actor: ActorId) -> None:
         """Counts what is already in the log. Raises DatabaseUnavailable."""
         for key in _keys(live, actor):
-            if key in self._quotas:
+            if key in self.known:
                 count = self._count(live, key[1])
                 if not count.ready:
                     await asyncio.shield(self._adopting.begun(count, partial(self._adopt, live, count)))
@@ -298,13 +305,13 @@ class Quotas:
         """Reads the quotas, and what tokens have written elsewhere; checks some quotas for warnings. Raises
         DatabaseUnavailable."""
         async with self._database.connection() as connection:
-            self._quotas = await quotas.quotas(connection)
+            self.known = await quotas.quotas(connection)
         for live, counts in list(self._counts.items()):
-            for token_id in [one for one in counts if _key(live, one) not in self._quotas]:
+            for token_id in [one for one in counts if _key(live, one) not in self.known]:
                 self._forget(live, token_id)
-        self._near = {key: near for key, near in self._near.items() if key in self._quotas}
+        self._near = {key: near for key, near in self._near.items() if key in self.known}
         for token_id in list(self._tokens):
-            if (ALL_TOURNAMENTS, token_id) in self._quotas:
+            if (ALL_TOURNAMENTS, token_id) in self.known:
                 await self._read_token(token_id)
             else:
                 del self._tokens[token_id]
@@ -361,9 +368,9 @@ class Quotas:
             count.early = None
 
     async def _look_for_warnings(self) -> None:
-        keys = list(self._quotas)
+        keys = list(self.known)
         for key in islice(cycle(keys), self._looked_at, self._looked_at + min(QUOTAS_LOOKED_AT, len(keys))):
-            found = _shares(self._quotas[key], await _used(self._database, key, self._tokens.get(key[1])))
+            found = _shares(self.known[key], await _used(self._database, key, self._tokens.get(key[1])))
             self._near[key] = [NearBound(share.what, share.percent, *key) for share in found if share.is_near]
         self._looked_at = (self._looked_at + QUOTAS_LOOKED_AT) % len(keys) if keys else 0
         QUOTAS_NEAR.set(sum(map(len, self._near.values())))

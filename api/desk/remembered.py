@@ -131,7 +131,3 @@ class Refusals:
         if self._epoch != self._database.epoch.number:
             self._epoch = self._database.epoch.number
             self._counts.clear()
-
-
-NOT_KEYED: Final[Refusals.Stamp] = (-1, 0)
-"""For a request without a key, whose stamp is never read."""

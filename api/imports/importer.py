@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
+from api.desk.case import Receipt
 from api.imports.kinds import FileKind, Line, Print
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Ignored, Recorded

@@ -9,8 +9,8 @@ from typing import Final, Literal, cast
 
 from msgspec import Struct, field
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from engine.domain.commands import AddUnity, Command, CreateRanking, DeclareClassification
 from engine.domain.events import Criterion, RankingCreated, UnityAdded
 from engine.domain.expiry import ExpiresOn

@@ -19,9 +19,9 @@ from typing import Any, Final, TypeVar, assert_never
 from msgspec.structs import replace
 
 from api.access.auth import Scope, Token
+from api.desk.case import Receipt
 from api.desk.conditions import parse_if_match
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from api.desk.fingerprints import fingerprint
 from api.http.body import Bodies, form_here
 from api.http.compression import Compression

@@ -38,6 +38,11 @@ def expired_at_once(
     return finished(_at_once(state, competition_id, added, times.now).decided(times.now, AS_NOW))
 
 
+def say_totals(decided: Iterable[Event]) -> bool:
+    """Whether any of the expiries says totals, which are valid only in the state that they were decided by."""
+    return any(isinstance(event, events.PointsExpired) and event.totals for event in decided)
+
+
 def lines_at_once(
     state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime
 ) -> "LinesByRanking":

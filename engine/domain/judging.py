@@ -67,10 +67,6 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", str, str | None, str | UnsetType)
 
 
-class NothingDue(Exception):
-    """A command that expires points found none that are due."""
-
-
 def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
@@ -103,7 +99,7 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
         case commands.ChangeCompetition():
             return (_change_competition(state, command),)
         case commands.ExpirePoints():
-            raise NothingDue
+            return ()  # those that are due are summed before: see `projections/live/due.py`
         case commands.CreateRanking():
             return (_create_ranking(state, command),)
         case commands.ModifyRanking():

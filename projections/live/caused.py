@@ -8,7 +8,6 @@ the voiding may still be judged, even if its client has disconnected.
 from abc import ABC, abstractmethod
 from datetime import datetime
 
-from engine.domain.commands import CausedPoints
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, Sequence
 from engine.process.time_slices import TimeSlice
@@ -24,6 +23,11 @@ class PointsFollower(ABC):
         self._live = live
         self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether `look_up` has ended."""
+        return self._since is None
 
     async def look_up(self, live_pool: LivePool) -> None:
         """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
@@ -66,13 +70,10 @@ class CausedPointsFollower(PointsFollower):
         super().__init__(live, competition_id)
         self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
 
-    def now(self) -> CausedPoints:
-        """A new dictionary of the points up to the live's head. Call `look_up` first."""
-        assert self._since is None
-        return {sequence: points for sequence, (_, points) in self._given.items()}
-
     def given(self) -> dict[Sequence, tuple[datetime, PointsAdded]]:
-        """As `now`, with the time when each was recorded."""
+        """A new dictionary of the points up to the live's head, each with the time when it was recorded. Call `look_up`
+        first."""
+        assert self.is_read
         return dict(self._given)
 
     def _take(self, recorded: Recorded, points: PointsAdded) -> None:

@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 from hypothesis import Phase, given, settings
 
+from api.desk.case import Receipt
 from api.desk.conditions import IF_MATCH_TAGS_MAX, Condition, own_tag
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from api.interface.declarations import Read, name_of
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import TaggedBody

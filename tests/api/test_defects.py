@@ -125,9 +125,9 @@ _IF_ASKED: Final = {200, 500, 503}
 """Of what is noted only once somebody has asked: nobody has asked the live that is loaded after the first defect."""
 PLANTS: Final = {
     # judging
-    "deciding": ("api.desk.docket:decide", ADD, {500}),
-    "deciding a change": ("api.desk.docket:decide", MOVE, {500}),
-    "deciding what is refused": ("api.desk.docket:decide", REFUSED, {500}),
+    "deciding": ("api.desk.case:decide", ADD, {500}),
+    "deciding a change": ("api.desk.case:decide", MOVE, {500}),
+    "deciding what is refused": ("api.desk.evidence:decide", REFUSED, {500}),
     "looking up what a void reverses": ("projections.live.pool:LivePool.points_of", VOID, {500, 503}),
     "looking up what is undone": ("projections.live.pool:LivePool.named_event", UNDO, {500, 503}),
     "making a block": ("api.desk.docket:Docket._block", ADD, {500}),
@@ -145,7 +145,7 @@ PLANTS: Final = {
 }
 
 ANSWERS: Final = {
-    "looking ahead": ("api.desk.desk:decide", PREVIEW),
+    "looking ahead": ("api.desk.evidence:decide", PREVIEW),
     # making sets, orders, selections and classifications
     "making nested sets": ("projections.live.nested_sets:NestedSets._make", COMPETITORS),
     "a step of nested sets": ("projections.live.nested_sets:NestedSets._parent_then", COMPETITORS),

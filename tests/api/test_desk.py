@@ -18,8 +18,8 @@ import pytest
 
 from api.desk import desk as desk_module
 from api.desk import docket, remembered
+from api.desk.case import Receipt
 from api.desk.desk import Desk, open_desk
-from api.desk.docket import Receipt
 from api.interface.rendering import whole
 from engine.database import pool as database_module
 from engine.database.pool import Database, open_database

@@ -12,9 +12,9 @@ import pytest
 
 from api.desk import desk as desk_module
 from api.desk import docket
+from api.desk.case import Receipt
 from api.desk.conditions import Condition, own_tag
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from engine.database import nodes
 from engine.domain.commands import (
     AddCompetition,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from api.http import router as router_module
 from api.http.errors import MethodNotAllowed
 from api.http.reply import Reply

@@ -8,8 +8,8 @@ from typing import Final
 import asyncpg
 import pytest
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from engine.domain.commands import CloseRanking, ReopenRanking
 from engine.domain.errors import Conflict, KeyRefused, OutcomeUnknown
 from engine.domain.terms import Sequence

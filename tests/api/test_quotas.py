@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from api.desk.quotas import Share, TokenUse, shares
 from api.web.console.overview_page import quota_text
 from engine.database.pool import Database
@@ -40,7 +40,7 @@ async def bound(desk: Desk, key: QuotaKey, quota: Quota) -> None:
     """Sets the quota, and has the desk know it."""
     async with desk.database.connection() as connection:
         await quotas.set_quota(connection, key, quota)
-    await desk.read_quotas()
+    await desk.quotas.read()
 
 
 def new_competitor() -> RegisterCompetitor:
@@ -200,7 +200,7 @@ async def test_only_what_a_token_wrote_since_is_counted_again(
             await desk.submit(live, arena.points(), actor=token)
     for counts in desk.quotas._counts.values():
         counts.pop(token, None)  # as if the tournaments had left the memory
-    await desk.read_quotas()
+    await desk.quotas.read()
     counted, counted_on = list[TournamentId](), quotas.counted_on
 
     async def noted(connection: Any, tournament_id: TournamentId, token_id: ActorId, *more: Any) -> Any:
@@ -209,13 +209,13 @@ async def test_only_what_a_token_wrote_since_is_counted_again(
         return await counted_on(connection, tournament_id, token_id, *more)
 
     monkeypatch.setattr(quotas, "counted_on", noted)
-    await desk.read_quotas()
+    await desk.quotas.read()
     assert counted == []
     written = arenas[2].tournament_id
     points = PointsAdded(ranking_id=arenas[2].ranking_id, deltas=arenas[2].points().deltas)
     async with database.connection() as connection:
         await record(connection, written, points, actor=token)
-    await desk.read_quotas()
+    await desk.quotas.read()
     assert set(counted) == {written}
     assert await shares(database, (ALL_TOURNAMENTS, token)) == [Share("events", 5, 1_000)]
     use = desk.quotas._token(token)
@@ -233,7 +233,7 @@ async def test_what_a_token_writes_through_others_counts_though_its_tournament_i
         async with database.connection() as connection:
             for _ in range(4):
                 await record(connection, there.tournament_id, points, actor=token)
-        await desk.read_quotas()
+        await desk.quotas.read()
         assert [one.percent for one in desk.quotas.near if one.token == token] == [100]
         with pytest.raises(TokenQuotaReached):
             await desk.submit(live, here.points(), actor=token)
@@ -292,7 +292,7 @@ async def test_a_refusal_says_bound_and_use_and_repeats_are_still_answered(
     head = int(first.headers["Tallybook-Sequence"])
     said = await tallybook("tournament", "quota", slug, "--events", str(head), "--bytes", "1000000", "--json")
     assert json.loads(said.out)[0] == {"what": "events", "used": head, "bound": head}
-    await service.desk.read_quotas()
+    await service.desk.quotas.read()
 
     refused = await client.post("competitors.json", {"name": "Fay"}, headers={"Idempotency-Key": "second"})
     assert refused.status == 409
@@ -310,12 +310,12 @@ async def test_a_refusal_says_bound_and_use_and_repeats_are_still_answered(
     by_the_operator = await tallybook("competitor", "add", slug, "Hal")
     assert by_the_operator.code == 0, by_the_operator.err
     await tallybook("tournament", "quota", slug, "--events", str(head + 2))
-    await service.desk.read_quotas()
+    await service.desk.quotas.read()
     accepted = await client.post("competitors.json", {"name": "Fay"}, headers={"Idempotency-Key": "second"})
     assert (accepted.status, accepted.headers["Tallybook-Sequence"]) == (200, str(head + 2))
     assert (await client.post("competitors.json", {"name": "Ida"})).status == 409
     await tallybook("tournament", "quota", slug, "--none")
-    await service.desk.read_quotas()
+    await service.desk.quotas.read()
     assert (await client.post("competitors.json", {"name": "Ida"})).status == 200
     assert "quotas" not in (await client.send("GET", "/readyz")).json
 
@@ -332,7 +332,7 @@ async def test_a_token_may_write_as_much_as_it_is_given_in_all_tournaments_toget
     made = json.loads((await tallybook("token", "create", "guest", "--scope", "write", "--json")).out)
     other = await slug_of(service.database, await open_new_tournament(service.database, actor=OPERATOR))
     await tallybook("token", "quota", str(made["id"]), "--competitors", "3")
-    await service.desk.read_quotas()
+    await service.desk.quotas.read()
     here, there = (service.client(slug, made["token"]) for slug in (season.client.tournament, other))
     statuses = [
         (await client.post("competitors.json", {"name": "Eve"})).status for client in (here, there, here, there)
@@ -355,7 +355,7 @@ async def test_a_quota_that_is_removed_and_set_again_counts_from_zero_before_a_p
     for _ in range(2):
         await tallybook.done(*quota, "--none")
         await tallybook.done(*quota, "--competitors", "2")
-        await service.desk.read_quotas()
+        await service.desk.quotas.read()
         statuses = [(await client.post("competitors.json", {"name": "Eve"})).status for _ in range(3)]
         assert statuses == [200, 200, 429]
         assert await tallybook.json(*quota) == [{"what": "competitors", "used": 2, "bound": 2}]

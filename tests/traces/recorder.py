@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 from asyncpg import Connection
 
-from api.desk.docket import Case, Docket, Receipt
+from api.desk.case import Case, Receipt
+from api.desk.docket import Docket
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.interface.handlers import Handlers
@@ -90,10 +91,10 @@ class Recorder:
             docket.live,
             Did.ASKED,
             case=self.number(case),
-            request=case.idempotency_key or f"{amount:+}",
+            request=f"{amount:+}" if case.key is None else case.key.text,
             kind=kind,
-            keyed=case.idempotency_key is not None,
-            refusals=docket._means.refusals.known_at(case.refusals) if case.idempotency_key else 0,
+            keyed=case.key is not None,
+            refusals=0 if case.key is None else docket._means.refusals.known_at(case.key.refusals),
         )
 
     def judged(self, live: LiveTournament, block: Block | None) -> None:

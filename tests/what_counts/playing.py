@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.desk.docket import Receipt
 from engine.database.pool import Database
 from engine.domain import commands
 from engine.domain.commands import Command

@@ -1,0 +1,262 @@
+"""What a command needs from the log before it can be judged.
+
+    evidence_of(live, command) ──► look_up ──► is_current ──► decide ──► close
+
+Most commands need only the board. The others need events that no board keeps, because few competitions are ever voided
+and few points undone. One object looks up what such a command needs, keeps it current while the live folds other
+events, and decides with it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from datetime import datetime
+from typing import Final, get_args
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from engine.domain.commands import (
+    ChangeCompetition,
+    ChangePublication,
+    NextReveal,
+    Previewed,
+    ReopenRanking,
+    Revalue,
+    ReversePoints,
+)
+from engine.domain.counting import ExpiryTimes
+from engine.domain.events import Event, PointsAdded
+from engine.domain.judging import decide, decide_at
+from engine.domain.terms import Sequence
+from projections.board.publication import NextRevealSearch
+from projections.live.caused import CausedPointsFollower
+from projections.live.due import DuePoints, RedatedPoints, ReopenedPoints
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
+
+LookUp = Callable[[LivePool], Awaitable[None]]
+"""Looks something up in the log. Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable, NotFound and
+Overtaken."""
+NeedsEvidence = Previewed | ChangePublication | ChangeCompetition | ReopenRanking
+"""The commands that may need more than the board."""
+NEEDS_EVIDENCE: Final = get_args(NeedsEvidence)
+_Given = Mapping[Sequence, tuple[datetime, PointsAdded]]
+"""Points, each with the time when it was recorded."""
+
+
+class Evidence(ABC):
+    """What one command needs. `alone`: the command needs a separate block. `exact`, which may show only when this is
+    looked up: no event may lie between its judging and its append."""
+
+    alone = False
+    exact = False
+
+    def __init__(self, live: LiveTournament) -> None:
+        self._live = live
+
+    @property
+    @abstractmethod
+    def is_current(self) -> bool:
+        """Whether the command can be judged with it. Otherwise, `look_up` first."""
+
+    @abstractmethod
+    async def look_up(self, live_pool: LivePool) -> None:
+        """Looks it up. Raises as LookUp."""
+
+    @abstractmethod
+    def decide(self) -> tuple[Event, ...]:
+        """The events of the command in the present state. Raises a Refusal, IdTaken and LacksResults."""
+
+    @property
+    def within(self) -> tuple[datetime, datetime]:
+        """The two boundaries between which these events may be recorded, where points expire."""
+        return self._live.boundaries
+
+    def close(self) -> None:  # noqa: B027 - most keep nothing current
+        """Stops keeping it current: the command will not be judged any more. Idempotent."""
+
+
+def evidence_of(live: LiveTournament, command: NeedsEvidence) -> Evidence | None:
+    """The evidence that the command needs; None: it needs none."""
+    match command:
+        case ChangePublication():
+            return PublicEnds(live, command)
+        case ReopenRanking():
+            return PointsAtAnotherDate(live, command)
+        case ChangeCompetition():
+            return None if command.started_at is UNSET else PointsAtAnotherDate(live, command)
+        case _:
+            return evidence_of_previewed(live, command)
+
+
+def evidence_of_previewed(live: LiveTournament, command: Previewed) -> Evidence:
+    """As `evidence_of`."""
+    return NamedPoints(live, command) if isinstance(command, ReversePoints) else CompetitionPoints(live, command)
+
+
+class _Revaluing(Evidence):
+    """Points that the command makes count, or stop counting."""
+
+    def _decided(self, command: Previewed, given: _Given) -> tuple[Event, ...]:
+        """The command's events. `given`: the points, which matter where points expire."""
+        board = self._live.board
+        if self._live.expires:
+            return decide_at(board, command, ExpiryTimes(now=self._live.boundaries[0], given=given))
+        return decide(board, command)
+
+
+class NamedPoints(_Revaluing):
+    """The event that an undoing names, with the rest of its request: they never change."""
+
+    def __init__(self, live: LiveTournament, command: ReversePoints) -> None:
+        super().__init__(live)
+        self._command = command
+
+    @property
+    def is_current(self) -> bool:
+        return self._command.named is not None
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        await live_pool.make_current(self._live)
+        named = await live_pool.named_event(self._live, self._command.sequence)
+        self._command = replace(self._command, named=named)
+        self.exact = any(points.results for points in named.points.values())
+
+    def decide(self) -> tuple[Event, ...]:
+        named = self._command.named
+        if named is None or named.recorded_at is None:
+            return self._decided(self._command, {})
+        return self._decided(self._command, {one: (named.recorded_at, points) for one, points in named.points.items()})
+
+
+class CompetitionPoints(_Revaluing):
+    """The points of a competition that is voided, struck, or the reverse of these."""
+
+    alone = True
+
+    def __init__(self, live: LiveTournament, command: Revalue) -> None:
+        super().__init__(live)
+        self._command = command
+        self._points = CausedPointsFollower(live, command.competition_id)
+
+    @property
+    def is_current(self) -> bool:
+        return self._points.is_read
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        await self._points.look_up(live_pool)
+
+    def decide(self) -> tuple[Event, ...]:
+        given = self._points.given()
+        caused = {sequence: points for sequence, (_, points) in given.items()}
+        return self._decided(replace(self._command, caused=caused), given)
+
+    def close(self) -> None:
+        self._points.close()
+
+
+class PublicEnds(Evidence):
+    """The ends of requests at which a publication is frozen or revealed: otherwise the public would see points that
+    have never counted."""
+
+    def __init__(self, live: LiveTournament, command: ChangePublication) -> None:
+        super().__init__(live)
+        self._command = command
+        self.alone = command.freeze is not None
+        self._is_known = command.freeze in (None, "now") and command.reveal in (None, "all")
+
+    @property
+    def is_current(self) -> bool:
+        return self._is_known
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        await live_pool.make_current(self._live)
+        given: dict[str, object] = {}
+        for name in ("freeze", "reveal"):
+            if isinstance(named := getattr(self._command, name), int):
+                given[name] = await live_pool.end_of_request(self._live, Sequence(named))
+        if self._command.reveal == "next":
+            given["next_reveal"] = await self._next_reveal(live_pool)
+        self._command, self._is_known = replace(self._command, **given), True
+
+    async def _next_reveal(self, live_pool: LivePool) -> NextReveal:
+        """The next competition to reveal, up to the end of a request."""
+        held = self._live.board.publication.frozen_at
+        search = NextRevealSearch(held)
+        if held is not None:
+            async with aclosing(live_pool.chunks(self._live, held)) as chunks:
+                async for events in chunks:
+                    search.take(events)
+                    if search.over:
+                        break
+        found = search.found
+        if found.last is None:
+            return found
+        return NextReveal(held, await live_pool.end_of_request(self._live, found.last))
+
+    def decide(self) -> tuple[Event, ...]:
+        return decide(self._live.board, replace(self._command, head=self._live.head.sequence))
+
+
+class PointsAtAnotherDate(Evidence):
+    """What expires, or counts again, when a competition gets another date or a ranking is reopened. Nothing does where
+    points do not expire."""
+
+    def __init__(self, live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> None:
+        super().__init__(live)
+        self._command = command
+        self._points: RedatedPoints | ReopenedPoints | None = None
+
+    @property
+    def is_current(self) -> bool:
+        return not self._live.expires or (self._points is not None and self._points.is_current)
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        self.close()
+        self._points = _points_with(self._live, self._command)
+        await self._points.look_up(live_pool)
+        self.exact = True
+
+    def decide(self) -> tuple[Event, ...]:
+        events = decide(self._live.board, self._command)
+        return (*events, *self._points.events) if self._live.expires and self._points is not None else events
+
+    def close(self) -> None:
+        if self._points is not None:
+            self._points.close()
+
+
+def _points_with(live: LiveTournament, command: ChangeCompetition | ReopenRanking) -> RedatedPoints | ReopenedPoints:
+    if isinstance(command, ReopenRanking):
+        return ReopenedPoints(live, command.ranking_id)
+    assert command.started_at is not UNSET
+    return RedatedPoints(live, command.competition_id, command.started_at)
+
+
+class PointsDue(Evidence):
+    """All points that are due by `until`, for their expiry. `before`: the same by an earlier time."""
+
+    alone = True
+
+    def __init__(self, live: LiveTournament, until: datetime, before: "PointsDue | None" = None) -> None:
+        super().__init__(live)
+        self.until = until
+        self._points: DuePoints = DuePoints(live, until, None if before is None else before._points)
+
+    @property
+    def is_current(self) -> bool:
+        return not self._live.expires or self._points.is_current
+
+    async def look_up(self, live_pool: LivePool) -> None:
+        await self._points.look_up(live_pool)
+
+    def decide(self) -> tuple[Event, ...]:
+        """The expiries; none if nothing is due."""
+        return self._points.events if self._live.expires else ()
+
+    @property
+    def within(self) -> tuple[datetime, datetime]:
+        last, following = self._live.boundaries
+        begin = max(last, self.until)
+        return begin, begin + (following - last)
