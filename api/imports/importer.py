@@ -30,8 +30,8 @@ from typing import Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.desk.desk import Desk
 from api.desk.case import Receipt
+from api.desk.desk import Desk
 from api.imports.kinds import FileKind, Line, Print
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Ignored, Recorded
