@@ -22,12 +22,13 @@ from api.imports.rows import read_csv
 from api.imports.undoing import plan_undoing, undo_import
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import DatabaseUnavailable, Refusal
+from engine.domain.errors import Refusal
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log import import_runs, reading
 from engine.process.time_slices import in_time_slices
 from projections.live.tournament import LiveTournament
+from tests.api.imports.importing import Leaving
 from tests.desks import recorded, submit, turns_at_calls
 from tests.projections.test_tables import on_the_database
 from tests.projections.test_verification import verified
@@ -178,23 +179,6 @@ def _amounts(score: int) -> dict[CompetitorId, int]:
 
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Leaving:
-    """A desk whose database goes away after a number of requests."""
-
-    def __init__(self, desk: Desk, left: int) -> None:
-        self._desk = desk
-        self._left = left
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._desk, name)
-
-    async def submit(self, *arguments: Any, **named: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            raise DatabaseUnavailable
-        return await self._desk.submit(*arguments, **named)
 
 
 def _nobody(_done: int, _of: int) -> None: ...

@@ -1,0 +1,34 @@
+"""A tournament of four clubs, with a table as in football."""
+
+from tests.api.cli.conftest import Tallybook
+from tests.api.football import SORTS
+
+CLUBS = ("Ajax", "Brest", "Celtic", "Dynamo")
+
+
+async def open_league(tallybook: Tallybook) -> str:
+    """The slug of a tournament of four clubs, in a ranking with all unities of football."""
+    slug = await tallybook.done("tournament", "create", "League")
+    for name in CLUBS:
+        await tallybook.done("competitor", "add", slug, name)
+    await create_league(tallybook, slug)
+    return slug
+
+
+async def create_league(tallybook: Tallybook, slug: str) -> None:
+    main, *others = SORTS
+    await tallybook.done("ranking", "create", slug, "Table", "--unity", main)
+    for unity in others:
+        await tallybook.done("unity", "add", slug, "Table", unity, "--sort", SORTS[unity])
+
+
+async def places(tallybook: Tallybook, slug: str, ranking: str) -> dict[str, dict[str, tuple[int, int]]]:
+    """Position and total by unity and name, in the order of the standing."""
+    shown = await tallybook.json("standings", slug, ranking)
+    names = {one["id"]: one["name"] for one in shown["competitors"]}
+    return {
+        unity["name"]: {
+            names[line["competitor_id"]]: (line["position"], line["total"]) for line in unity["competitors_ranking"]
+        }
+        for unity in shown["unities"]
+    }

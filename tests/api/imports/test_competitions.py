@@ -1,0 +1,331 @@
+"""Competitions from files: what rows mean, which points they give, and how a line is known again."""
+
+import re
+from typing import Any
+
+import pytest
+
+from api.desk.desk import Desk
+from api.imports.competitions import IMPORT_COMPETITIONS_MAX, Competitions, read_competitions
+from api.imports.played import FORM_OF_DATES, Scoring
+from api.imports.rows import read_csv
+from api.interface.names import Names
+from engine.domain.errors import Unreadable
+from engine.domain.terms import RankingId, TournamentId
+from engine.log import registry
+from tests.api.cli.conftest import Tallybook
+from tests.api.football import SORTS
+from tests.api.imports.importing import Importing
+from tests.api.imports.league import CLUBS, places
+
+BEFORE = r" now; [1-9][0-9]* of the file's [0-9]+ competitions were imported before"
+NOTHING = re.compile(rf"Nothing was imported(?:{BEFORE})?; correct these lines\.")
+DASHED = "1\N{EN DASH}3"
+GOALS = {unity.replace(" ", "_"): unity for unity in SORTS if unity != "points"}
+
+
+class Import(Importing):
+    """Imports files into rankings of the league. `tallybook`: the command line, for everything else."""
+
+    def __init__(self, desk: Desk, tournament_id: TournamentId, tallybook: Tallybook, slug: str) -> None:
+        super().__init__(desk, tournament_id, _read)
+        self.tallybook = tallybook
+        self.slug = slug
+
+    async def faults(self, content: str, **how: str) -> list[str]:
+        first, *faults = await self.refused(content, **how)
+        assert NOTHING.fullmatch(first)
+        return faults
+
+    async def listed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = await self.tallybook.json("competition", "list", self.slug)
+        return found
+
+    async def table(self, ranking: str = "Table") -> dict[str, dict[str, int]]:
+        """Totals by unity and name."""
+        return {
+            unity: {name: total for name, (_, total) in lines.items()}
+            for unity, lines in (await places(self.tallybook, self.slug, ranking)).items()
+        }
+
+
+def _read(content: bytes, names: Names, ranking: str = "Table", **scoring: str) -> Competitions:
+    return read_competitions(read_csv(content), names.ranking(ranking), Scoring(**scoring))
+
+
+@pytest.fixture
+async def imported(desk: Desk, tallybook: Tallybook, slug: str) -> Import:
+    async with desk.database.connection() as connection:
+        tournament_id = await registry.tournament_named(connection, slug)
+    assert tournament_id is not None
+    return Import(desk, tournament_id, tallybook, slug)
+
+
+# ── What a file may hold ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_score_gives_points_and_goals(imported: Import) -> None:
+    rows = [
+        "date,participants,score",
+        "2024-03-01,Ajax|Brest,2:1",
+        "2024-03-02,Celtic|Ajax,0 - 0",
+        f"2024-03-03,Brest|Celtic,{DASHED}",
+    ]
+    assert await imported.counts("\n".join(rows), **GOALS) == (3, 0)
+    assert await imported.table() == {
+        "points": {"Ajax": 4, "Celtic": 4, "Brest": 0, "Dynamo": 0},
+        "goal difference": {"Celtic": 2, "Ajax": 1, "Dynamo": 0, "Brest": -3},
+        "goals for": {"Celtic": 3, "Ajax": 2, "Brest": 2, "Dynamo": 0},
+        "goals against": {"Dynamo": 0, "Ajax": 1, "Celtic": 1, "Brest": 5},
+    }
+    first, second, third = await imported.listed()
+    names = {name: int(i) for one in (first, second) for i, name in one["participants"].items()}
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01T00:00:00.000000Z", 1, "")
+    assert [one["result"] for one in (first, second, third)] == ["2:1", "0 - 0", DASHED]
+    assert [one["winner"] for one in (first, second, third)] == [names["Ajax"], None, names["Celtic"]]
+
+
+async def test_other_points_for_a_win_a_draw_and_a_loss(imported: Import) -> None:
+    rows = [
+        "date;group;location;participants;score",
+        "2024-03-01 18:30;7;Hall 2;Ajax|Brest;2:1",
+        "2024-03-02;;;Ajax|Celtic;1:1",
+    ]
+    await imported("\n".join(rows), win="2", draw="1", loss="-1")
+    assert (await imported.table())["points"] == {"Ajax": 3, "Celtic": 1, "Dynamo": 0, "Brest": -1}
+    first, second = await imported.listed()
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01T18:30:00.000000Z", 7, "Hall 2")
+    assert (second["group_id"], second["location"]) == (1, "")
+
+
+async def test_columns_give_points_of_their_unities(imported: Import) -> None:
+    """A race of three, two who did not finish, and a game whose score says nothing of points."""
+    rows = [
+        '"date","participants","score","points","goals for"',
+        "2024-03-01,Dynamo|Ajax|Brest,1:02.3||1:04.0,25|0|15,",
+        "2024-03-02, Ajax | Celtic ,6:4 3:6 7:5,+2|-1,|3",
+        "2024-03-03,Celtic,won by default,,9",
+        "2024-03-04,Ajax|Brest|Celtic,,,",
+        "2024-03-05,Brest,,,1",
+    ]
+    assert await imported.counts("\n".join(rows)) == (5, 0)
+    table = await imported.table()
+    assert table["points"] == {"Dynamo": 25, "Brest": 15, "Ajax": 2, "Celtic": -1}
+    assert table["goals for"] == {"Celtic": 12, "Brest": 1, "Ajax": 0, "Dynamo": 0}
+    race, game, default, empty, without = await imported.listed()
+    assert without["result"] is None
+    names = {name: i for one in (race, game) for i, name in one["participants"].items()}
+    assert race["result"] == {names["Dynamo"]: "1:02.3", names["Brest"]: "1:04.0"}
+    assert [one["result"] for one in (game, default, empty)] == ["6:4 3:6 7:5", "won by default", None]
+    assert {one["winner"] for one in (race, game, default, empty)} == {None}
+    lines = await imported.tallybook.done("history", imported.slug, "Table", "--format", "ndjson")
+    assert len(lines.splitlines()) == 3 + 2 + 1 + 1 + 1
+
+
+async def test_a_column_is_stronger_than_what_the_score_would_give(imported: Import) -> None:
+    await imported("date,participants,score,points\n2024-03-01,Ajax|Brest,0:1,5|4\n", goals_for="goals for")
+    table = await imported.table()
+    assert (table["points"]["Ajax"], table["points"]["Brest"]) == (5, 4)
+    assert (table["goals for"]["Ajax"], table["goals for"]["Brest"]) == (0, 1)
+
+
+# ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(imported: Import) -> None:
+    await imported.tallybook.done("competitor", "add", imported.slug, "Eve")
+    rows = [
+        "date,group,participants,score",
+        "2024-03-01,1,Ajax|Brest,2:1",
+        "2024-02-30,1,Ajax|Brest,2:1",
+        ",one,Ajax|Zenit,2-x",
+        "",
+        "2024-03-01,1,Ajax|Brest|Celtic,2:1",
+        "2024-03-01,1,Ajax|Ajax,2:1",
+        "2024-03-01,1,Ajax|Eve,2:1",
+        "2024-03-01,1,Ajax|Brest,",
+    ]
+    two = "must be two numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
+    faults = await imported.faults("\n".join(rows))
+    assert faults == [
+        f"line 3, date: '2024-02-30' must be {FORM_OF_DATES}",
+        f"line 4, date: '' must be {FORM_OF_DATES}",
+        "line 4, group: 'one' is not a whole number",
+        "line 4, participants: This tournament has no competitor 'Zenit'.",
+        f"line 4, score: {two}",
+        f"line 6, score: {two}",
+        "line 6, score: must have a performance for each participant, separated by |",
+        f"line 9, score: {two}",
+    ]
+    found = await imported.faults("\n".join(rows[:2] + rows[6:8]))
+    assert [fault.partition(": competitor")[0] for fault in found] == ["line 3, participants", "line 4, points"]
+    assert "is named more than once" in found[0]
+    assert "is not in this ranking" in found[1]
+
+
+async def test_a_draw_is_half_a_point_where_points_have_decimals(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "time", "--time", "s", "--sort", "ASC")
+    rows = ["date,participants,score,time", "2024-03-01,Ajax|Brest,1:1,2:03:17|1:59:40", "2024-03-02,Ajax|Celtic,1:0,"]
+    assert await imported.refused("\n".join(rows), ranking="Chess", win="1", draw="0.25") == [
+        "The points of a result cannot be read.",
+        "draw: '0.25' must be a number with at most 1 decimal, such as 12.5",
+    ]
+    await imported("\n".join(rows), ranking="Chess", win="1", draw="0.5")
+    told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
+    assert [line.split()[-2] for line in told if "Ajax" in line] == ["1.5", "2:03:17"]
+    csv = (await imported.tallybook.done("history", imported.slug, "Chess", "--format", "csv")).splitlines()
+    assert {line.split(",")[8] for line in csv[1:]} >= {"0.5", "1.0", "2:03:17"}
+
+
+async def test_a_score_may_have_halves(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "create", imported.slug, "Chess", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "games", "--decimals", "1")
+    await imported.tallybook.done("unity", "add", imported.slug, "Chess", "goals")
+    scores = ["½:½", "1/2-1/2", "0.5:0.5", "1½-½", "1:0", '"2,5:1,50"']
+    rows = ["date,participants,score"]
+    rows += [f"2024-03-0{day},Ajax|Brest,{score}" for day, score in enumerate(scores, start=1)]
+    chess: dict[str, Any] = {"ranking": "Chess", "win": "1", "draw": "0.5"}
+    assert await imported.faults("\n".join(rows), **chess, goals_for="goals") == [
+        "line 2, score: '½:½' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 3, score: '1/2-1/2' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 4, score: '0.5:0.5' gives 0.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 5, score: '1½-½' gives 1.5 in the unity 'goals', which must be a whole number, in digits only",
+        "line 7, score: '2,5:1,50' gives 2.5 in the unity 'goals', which must be a whole number, in digits only",
+    ]
+    await imported("\n".join(rows), **chess, goals_for="games")
+    told = (await imported.tallybook("standings", imported.slug, "Chess")).out.splitlines()
+    cells = [line.replace("│", " ").split() for line in told if "Ajax" in line or "Brest" in line]
+    assert [line[-2:] for line in cells][:4] == [["Ajax", "4.5"], ["Brest", "1.5"], ["Ajax", "6.5"], ["Brest", "3.5"]]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    ("points", "fault"),
+    [
+        ("3", "must have points for each participant, separated by |"),
+        ("3|0|0", "must have points for each participant, separated by |"),
+        ("3|x", "'x' must be a whole number, in digits only"),
+        ("1.5|0", "'1.5' must be a whole number, in digits only"),
+        ("99999999999|0", "delta 99999999999 is not within ±2147483647"),
+        ("2147483648|0", "delta 2147483648 is not within ±2147483647"),
+    ],
+)
+async def test_points_in_a_column_are_one_for_each(imported: Import, points: str, fault: str) -> None:
+    rows = ["date,participants,score,points", f"2024-03-01,Ajax|Brest,2:1,{points}"]
+    assert await imported.faults("\n".join(rows)) == [f"line 2, points: {fault}"]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "The first line must name the columns"),
+        ("date,participants\n", "The first line must name the columns"),
+        ("date,participants,score,date\n", "The first line must name the columns"),
+        ("date,participants,score,corners\n", "has no unity 'corners'."),
+    ],
+)
+async def test_a_file_that_is_none_is_refused(imported: Import, content: str, reason: str) -> None:
+    assert reason in (await imported.refused(content))[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "scoring"),
+    [
+        (",goals for", {"goals_for": "goals for"}),
+        ("", {"goals_for": "goals for", "goals_against": "goals for"}),
+    ],
+)
+async def test_two_sources_of_one_unity_are_refused(imported: Import, columns: str, scoring: dict[str, str]) -> None:
+    (reason,) = await imported.refused(f"date,participants,score{columns}\n", **scoring)
+    assert reason == "Two columns or options give points in the unity 'goals for'; leave one out."
+
+
+async def test_competitions_are_counted_as_a_league_table_has_them(imported: Import) -> None:
+    counts = ("played", "won", "drawn", "lost")
+    for unity in counts:
+        await imported.tallybook.done("unity", "add", imported.slug, "Table", unity)
+    rows = (
+        "date,participants,score",
+        "2024-03-01,Ajax|Brest,2:1",
+        "2024-03-02,Brest|Celtic,0:0",
+        "2024-03-03,Celtic|Ajax,1:4",
+    )
+    await imported("\n".join(rows), played="played", won="won", drawn="drawn", lost="lost")
+    table = await imported.table()
+    assert {name: tuple(table[unity][name] for unity in ("points", *counts)) for name in CLUBS} == {
+        "Ajax": (6, 2, 2, 0, 0),
+        "Brest": (1, 2, 0, 1, 1),
+        "Celtic": (1, 2, 0, 1, 1),
+        "Dynamo": (0, 0, 0, 0, 0),
+    }
+
+
+async def test_a_file_of_too_many_lines_is_refused() -> None:
+    for count, refused in ((IMPORT_COMPETITIONS_MAX, False), (IMPORT_COMPETITIONS_MAX + 1, True)):
+        file = read_csv(b"date,participants,score\n" + b"2024-03-01,Ajax|Brest,2:1\n" * count)
+        if refused:
+            with pytest.raises(Unreadable, match=f"more than {IMPORT_COMPETITIONS_MAX:,} lines"):
+                read_competitions(file, RankingId(1), Scoring())
+        else:
+            assert len(read_competitions(file, RankingId(1), Scoring()).rows) == count
+
+
+async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "close", imported.slug, "Table")
+    (reason,) = await imported.refused("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n")
+    assert "is closed; have it reopened first" in reason
+
+
+# ── Nothing twice ───────────────────────────────────────────────────────────────────────────────────────
+
+DAY_ONE = "date,participants,score\n2024-03-01,Ajax|Brest,2:1\n2024-03-01,Celtic|Dynamo,0:0\n"
+DAY_TWO = "2024-03-08,Brest|Ajax,1:1\n"
+
+
+async def test_a_file_may_grow_and_be_imported_again(imported: Import) -> None:
+    assert await imported.counts(DAY_ONE) == (2, 0)
+    table, events = await imported.table(), await imported.length()
+    assert await imported.counts(DAY_ONE) == (0, 2)
+    again = DAY_ONE.replace(",", ";").replace("\n", "\r\n").replace("2:1", " 2:1 ")
+    assert await imported.counts(again) == (0, 2)
+    assert (await imported.table(), await imported.length()) == (table, events)
+    assert await imported.counts(DAY_ONE + DAY_TWO) == (1, 2)
+    assert (await imported.table())["points"] == {"Ajax": 4, "Brest": 1, "Celtic": 1, "Dynamo": 1}
+
+
+async def test_two_games_of_the_same_two_at_the_same_time_are_two(imported: Import) -> None:
+    assert await imported.counts(DAY_ONE + "2024-03-01,Ajax|Brest,2:1\n") == (3, 0)
+    assert (await imported.table())["points"]["Ajax"] == 6
+
+
+async def test_a_club_is_the_same_by_id_and_by_name(imported: Import) -> None:
+    await imported(DAY_ONE)
+    ids = {one["name"]: one["id"] for one in await imported.tallybook.json("competitor", "list", imported.slug)}
+    by_id = DAY_ONE.replace("Ajax", str(ids["Ajax"]))
+    assert await imported.counts(by_id) == (0, 2)
+
+
+async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(imported: Import) -> None:
+    await imported(DAY_ONE)
+    match = (await imported.listed())[0]["id"]
+    scored, *other_points = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
+    assert scored == (
+        f"line 2: it was imported as competition {match}, with another score, group or location; undo that import "
+        "first, or correct that competition and leave this line out"
+    )
+    assert len(other_points) == 1
+    (fault,) = await imported.faults(DAY_ONE, win="2")
+    assert fault.startswith(f"line 2: competition {match} was imported with other points (event ")
+    rest = "date,participants,score\n2024-03-01,Celtic|Dynamo,0:0\n" + DAY_TWO
+    assert await imported.counts(rest) == (1, 1)
+
+
+async def test_another_ranking_gets_points_of_the_same_competitions(imported: Import) -> None:
+    await imported(DAY_ONE)
+    await imported.tallybook.done("ranking", "create", imported.slug, "Old rules")
+    assert await imported.counts(DAY_ONE, win="2", ranking="Old rules") == (2, 0)
+    assert len(await imported.listed()) == 2
+    assert (await imported.table("Old rules"))["points"]["Ajax"] == 2
+    assert (await imported.table())["points"]["Ajax"] == 3
