@@ -7,36 +7,20 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.arguments import THE_RANKING, several
+from api.cli.asking import asking
 from api.cli.criteria_text import criteria_text, criterion_notation, criterion_text
-from api.cli.lines import (
-    AroundText,
-    On,
-    SinceOn,
-    SinceSequence,
-    SinceTime,
-    TagText,
-    TopLines,
-    sequence_of,
-    window_of,
-)
-from api.cli.names import RankingText
-from api.cli.past import PastSequence, PastTime
+from api.cli.lines import AT, SINCE, TAG, WINDOW, windowed
 from api.cli.standings_text import columns_of_place, place, say_moment, text_or_none
-from api.cli.verbs import THE_RANKING, Done, several, verb
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.verbs import Done, verb
 from api.interface.names import Names
-from api.interface.shapes import shaped
 from engine.domain.commands import DeclareClassification
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
 from engine.domain.terms import RankingId
 from projections.answers.classification import Classification, ClassificationQuestion
 from projections.answers.criteria import criteria_shape
-from projections.answers.lookup import ranking_of
-from projections.answers.names import NamesById
-from projections.answers.rankings import ListedRanking
-from projections.answers.tables import TableQuestion
-from projections.answers.view import ask
+from projections.answers.view import View
 
 CriterionTexts = Annotated[
     str,
@@ -48,69 +32,34 @@ CriterionTexts = Annotated[
 ]
 
 
-async def show_classification(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    tag: TagText = None,
-    top: TopLines = None,
-    around: AroundText = None,
-    at_sequence: PastSequence = None,
-    at_time: PastTime = None,
-    on: On = None,
-    since: SinceSequence = None,
-    since_time: SinceTime = None,
-    since_on: SinceOn = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    at_sequence
-        As it was after the event with this sequence.
-    at_time
-        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        ranking_of(view.live.board, ranking_id)
-        question = ClassificationQuestion(
-            ranking_id=ranking_id,
-            tag=tag,
-            at_sequence=sequence_of(at_sequence),
-            at_time=at_time,
-            on=on,
-            since=sequence_of(since),
-            since_time=since_time,
-            since_on=since_on,
-            **window_of(names, top, around),
-        )
-        found = await ask(view, question)
-        if json:
-            printing.json(shaped(found))
-            return
-        known = await view.names_after(found.sequence)
-    say_moment(question, found)
-    _print(known.listed(ranking_id), known, question, found)
-
-
-def _print(ranking: ListedRanking, names: NamesById, question: TableQuestion, found: Classification) -> None:
-    """`ranking`: as of the moment that is shown."""
+async def _print(view: View, question: ClassificationQuestion, found: Classification) -> None:
+    known = await view.names_after(found.sequence)
+    ranking = known.listed(question.ranking_id)
     criteria = [criterion_text(ranking, one) for one in found.criteria]
     notations = [criterion_notation(ranking, one) for one in found.criteria]
     lines = [
         [
             *place(line),
-            names.competitor(line.competitor_id).name,
+            known.competitor(line.competitor_id).name,
             *[text_or_none(one, value) for one, value in zip(notations, line.values, strict=True)],
             None if line.decided_by is None else criteria[line.decided_by],
         ]
         for line in found.standings
     ]
+    say_moment(question, found)
     printing.table([*columns_of_place(question), "competitor", *criteria, "decided by"], lines, title=ranking.name)
+
+
+show_classification = asking(
+    ClassificationQuestion,
+    THE_RANKING,
+    TAG,
+    *WINDOW,
+    *AT,
+    *SINCE,
+    make=windowed(ClassificationQuestion),
+    prints=_print,
+)
 
 
 def _classified(done: Done) -> str:

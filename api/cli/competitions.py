@@ -7,9 +7,10 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.arguments import THE_COMPETITION, Reading, option, positional, several
 from api.cli.names import CompetitorTexts
 from api.cli.times import begin
-from api.cli.verbs import THE_COMPETITION, Reading, option, positional, several, verb
+from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
 from api.interface.names import Names

@@ -7,10 +7,11 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.arguments import THE_COMPETITOR, Argument, option, positional
 from api.cli.names import CompetitorText
 from api.cli.previews import DryRun
 from api.cli.progress import progress
-from api.cli.verbs import THE_COMPETITOR, Argument, option, positional, verb
+from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, known, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names

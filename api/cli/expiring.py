@@ -6,55 +6,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.lines import AroundText, TopLines, window_of
-from api.cli.names import RankingText, UnityText
+from api.cli.arguments import REQUIRED, THE_RANKING, option
+from api.cli.asking import asking
+from api.cli.lines import UNITY_OR_MAIN, WINDOW, windowed
 from api.cli.times import end
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.interface.names import Names
-from api.interface.shapes import shaped
-from engine.domain.terms import RankingId
 from engine.domain.times import timestamp
 from projections.answers.expiring import Expiring, ExpiringQuestion
-from projections.answers.view import View, ask
+from projections.answers.view import View
 
 
-async def expiring(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    until: Annotated[datetime, Parameter(converter=end, accepts_keys=False)],
-    unity: UnityText = None,
-    top: TopLines = None,
-    around: AroundText = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    until
-        Up to this day or time.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        question = ExpiringQuestion(
-            ranking_id=ranking_id,
-            until=until,
-            unity_id=names.unity_or_main(ranking_id, unity),
-            **window_of(names, top, around),
-        )
-        found = await ask(view, question)
-    if json:
-        printing.json(shaped(found))
-    else:
-        _print(view, ranking_id, found)
-
-
-def _print(view: View, ranking_id: RankingId, found: Expiring) -> None:
-    ranking, names = view.ranking(ranking_id), view.names
-    unity = ranking.unity(found.unity_id)
+async def _print(view: View, question: ExpiringQuestion, found: Expiring) -> None:
+    names, ranking = view.names, view.names.ranking(question.ranking_id)
+    unity = names.unity(question.ranking_id, found.unity_id)
     lines = [
         (
             names.competitor(one.competitor_id).name,
@@ -65,6 +28,20 @@ def _print(view: View, ranking_id: RankingId, found: Expiring) -> None:
         for one in found.expiring
     ]
     columns = ("competitor", "total", "total then", "first expiry")
-    printing.table(
-        columns, lines, title=f"{printing.title_of(ranking.name, unity.name)}, until {timestamp(found.until)}"
-    )
+    printing.table(columns, lines, title=f"{printing.title_of(ranking, unity.name)}, until {timestamp(found.until)}")
+
+
+expiring = asking(
+    ExpiringQuestion,
+    THE_RANKING,
+    option(
+        "until",
+        kind=Annotated[datetime, Parameter(converter=end, accepts_keys=False)],
+        default=REQUIRED,
+        about="Up to this day or time.",
+    ),
+    UNITY_OR_MAIN,
+    *WINDOW,
+    make=windowed(ExpiringQuestion),
+    prints=_print,
+)

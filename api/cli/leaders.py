@@ -4,67 +4,22 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from api.cli import printing
-from api.cli.lines import sequence_of
-from api.cli.names import RankingText, UnityText
-from api.cli.past import PastSequence, PastTime, Until
-from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.cli.arguments import THE_RANKING, option
+from api.cli.asking import asking
+from api.cli.lines import UNITY_OR_MAIN, PastSequence, PastTime
+from api.cli.times import Until
 from api.interface.direction import isolated
-from api.interface.names import Names
-from api.interface.shapes import shaped
 from engine.domain.terms import CompetitorId
 from engine.domain.times import timestamp
 from projections.answers.leaders import REIGNS_MAX, ClockName, Leaders, LeadersQuestion
 from projections.answers.names import NamesById
-from projections.answers.view import ask
+from projections.answers.view import View
 
 
-async def leaders(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    unity: UnityText = None,
-    clock: ClockName = "log",
-    until: Until = None,
-    at_sequence: PastSequence = None,
-    at_time: PastTime = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    clock
-        log: by what had been recorded, as it was published. world: by what had taken place.
-    until
-        Up to this day or time. Without it, up to the last points.
-    at_sequence
-        As known after the event with this sequence.
-    at_time
-        As known at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        question = LeadersQuestion(
-            ranking_id=ranking_id,
-            unity_id=names.unity_or_main(ranking_id, unity),
-            clock=clock,
-            until=until,
-            at_sequence=sequence_of(at_sequence),
-            at_time=at_time,
-            limit=REIGNS_MAX,
-        )
-        found = await ask(view, question)
-        if json:
-            printing.json(shaped(found))
-            return
-        known = await view.names_after(found.sequence)
-    unity = known.unities(ranking_id)[found.unity_id]
-    _print(known, found, f"{isolated(known.ranking(ranking_id))}: {isolated(unity)}")
-
-
-def _print(known: NamesById, found: Leaders, title: str) -> None:
+async def _print(view: View, question: LeadersQuestion, found: Leaders) -> None:
+    known = await view.names_after(found.sequence)
+    unity = known.unity(question.ranking_id, found.unity_id).name
+    title = f"{isolated(known.ranking(question.ranking_id))}: {isolated(unity)}"
     reigns = [[timestamp(one.since), _time(one.until), _names(known, one.competitors)] for one in found.reigns]
     printing.table(["since", "until", "first"], reigns, title=title)
     if found.lines > len(found.reigns):
@@ -102,3 +57,25 @@ def _time(moment: datetime | None) -> str:
 
 def _names(known: NamesById, competitor_ids: Iterable[CompetitorId]) -> str:
     return ", ".join([isolated(known.competitor(one).name) for one in competitor_ids]) or "nobody"
+
+
+leaders = asking(
+    LeadersQuestion,
+    THE_RANKING,
+    UNITY_OR_MAIN,
+    option(
+        "clock",
+        kind=ClockName,
+        default="log",
+        about="log: by what had been recorded, as it was published. world: by what had taken place.",
+    ),
+    option("until", kind=Until, about="Up to this day or time. Without it, up to the last points."),
+    option("at_sequence", kind=PastSequence, about="As known after the event with this sequence."),
+    option(
+        "at_time",
+        kind=PastTime,
+        about="As known at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
+    ),
+    fixed={"limit": REIGNS_MAX},
+    prints=_print,
+)

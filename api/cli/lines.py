@@ -1,14 +1,18 @@
-"""Which lines of a table a command shows, and with what it compares them: the options."""
+"""Which lines of a table a command shows, of which moment, and with what it compares them: the options."""
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
+from api.cli.arguments import option
+from api.cli.names import OneUnityText, UnityText
 from api.cli.times import end
-from api.interface.names import Names
-from engine.domain.terms import ENROLLED_MAX, Sequence
+from engine.domain.terms import ENROLLED_MAX, CompetitorId
+
+_Q = TypeVar("_Q")
 
 AROUND_SPAN: Final = 5
 """Lines on each side of a competitor."""
@@ -17,9 +21,8 @@ CHART_LINES_MAX: Final = 100
 
 _WINDOW: Final = Group("Window", validator=mutually_exclusive)
 _COMPARISON: Final = Group("Comparison", validator=mutually_exclusive)
-TopLines = Annotated[
-    int | None, Parameter(group=_WINDOW, validator=Number(gte=1), help="Only this many lines, from the first.")
-]
+_MOMENT: Final = Group("Moment", validator=mutually_exclusive)
+_FROM_ONE: Final = Number(gte=1)
 ChartedLines = Annotated[
     int | None,
     Parameter(
@@ -35,36 +38,6 @@ AroundText = Annotated[
         help=f"Only the competitor with this id or name, with {AROUND_SPAN} lines above and {AROUND_SPAN} below.",
     ),
 ]
-TagText = Annotated[
-    str | None,
-    Parameter(help="Only the competitors that have exactly this tag. Positions are counted among them."),
-]
-SinceSequence = Annotated[
-    int | None,
-    Parameter(
-        group=_COMPARISON,
-        validator=Number(gte=1),
-        help="Show how many places each line has moved since the event with this sequence.",
-    ),
-]
-SinceTime = Annotated[
-    datetime | None,
-    Parameter(
-        group=_COMPARISON,
-        converter=end,
-        accepts_keys=False,
-        help="The same since this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
-    ),
-]
-SinceOn = Annotated[
-    datetime | None,
-    Parameter(
-        group=_COMPARISON,
-        converter=end,
-        accepts_keys=False,
-        help="The same since what had taken place by this day or time.",
-    ),
-]
 On = Annotated[
     datetime | None,
     Parameter(
@@ -73,14 +46,56 @@ On = Annotated[
         help="Only with the points that had taken place by this day or time, whenever they were recorded.",
     ),
 ]
+PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
+PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=end, accepts_keys=False)]
+_SinceTime = Annotated[datetime | None, Parameter(group=_COMPARISON, converter=end, accepts_keys=False)]
+
+UNITY_OR_MAIN: Final = option("unity", "unity_id", UnityText)
+ONE_UNITY: Final = option("unity", "unity_id", OneUnityText)
+TAG: Final = option("tag", about="Only the competitors that have exactly this tag. Positions are counted among them.")
+WINDOW: Final = (
+    option(
+        "top",
+        kind=Annotated[int | None, Parameter(group=_WINDOW, validator=_FROM_ONE)],
+        about="Only this many lines, from the first.",
+    ),
+    option("around", kind=AroundText),
+)
+AT: Final = (
+    option("at_sequence", kind=PastSequence, about="As it was after the event with this sequence."),
+    option(
+        "at_time",
+        kind=PastTime,
+        about="As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
+    ),
+    option("on", kind=On),
+)
+SINCE: Final = (
+    option(
+        "since",
+        kind=Annotated[int | None, Parameter(group=_COMPARISON, validator=_FROM_ONE)],
+        about="Show how many places each line has moved since the event with this sequence.",
+    ),
+    option(
+        "since_time",
+        kind=_SinceTime,
+        about="The same since this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
+    ),
+    option("since_on", kind=_SinceTime, about="The same since what had taken place by this day or time."),
+)
 
 
-def window_of(names: Names, top: int | None, around: str | None) -> dict[str, Any]:
-    """What a question about the lines that the options name is made of; without them, all lines. Raises as `Names`."""
+def windowed(question: Callable[..., _Q]) -> Callable[..., _Q]:
+    """Makes the question with the window that the options name."""
+
+    def make(*, top: int | None = None, around: CompetitorId | None = None, **fields: Any) -> _Q:
+        return question(**fields, **window_of(top, around))
+
+    return make
+
+
+def window_of(top: int | None, around: CompetitorId | None) -> dict[str, Any]:
+    """What a question about these lines is made of; without a window, about all lines."""
     if around is not None:
-        return {"around": names.competitor(around), "span": AROUND_SPAN}
+        return {"around": around, "span": AROUND_SPAN}
     return {"limit": ENROLLED_MAX} if top is None else {"top": top}
-
-
-def sequence_of(number: int | None) -> Sequence | None:
-    return None if number is None else Sequence(number)

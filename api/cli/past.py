@@ -2,33 +2,35 @@
 
 import importlib
 import sys
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli import printing
+from api.cli.arguments import THE_RANKING, option
+from api.cli.asking import asking
 from api.cli.explanation_text import ExplanationText, only_with
 from api.cli.history_text import Format, history_text
 from api.cli.lines import (
+    AT,
     CHART_LINES_MAX,
+    ONE_UNITY,
+    SINCE,
+    TAG,
+    UNITY_OR_MAIN,
+    WINDOW,
     AroundText,
     ChartedLines,
     On,
-    SinceOn,
-    SinceSequence,
-    SinceTime,
-    TagText,
-    TopLines,
-    sequence_of,
     window_of,
+    windowed,
 )
 from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
 from api.cli.progress import progress
 from api.cli.standings_text import print_standings, say_moment
-from api.cli.times import begin, end
+from api.cli.times import Since, Until
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.names import Names
@@ -39,13 +41,10 @@ from engine.domain.terms import ActorId, Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.history import HistoryQuestion
-from projections.answers.names import NamesById
-from projections.answers.rankings import ListedRanking
 from projections.answers.series import SeriesQuestion
-from projections.answers.standings import StandingsQuestion
-from projections.answers.view import ask
+from projections.answers.standings import Standings, StandingsQuestion
+from projections.answers.view import View, ask
 
-_MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
 _OTHERS: Final = Group("Others", validator=mutually_exclusive)
 TopOthers = Annotated[
@@ -60,112 +59,37 @@ AroundOther = Annotated[
     ),
 ]
 _FORM: Final = Group("Form", validator=mutually_exclusive)
-PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
-PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=end, accepts_keys=False)]
-Since = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
-Until = Annotated[datetime | None, Parameter(converter=end, accepts_keys=False)]
 Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 
-async def standings(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    unity: OneUnityText = None,
-    tag: TagText = None,
-    top: TopLines = None,
-    around: AroundText = None,
-    at_sequence: PastSequence = None,
-    at_time: PastTime = None,
-    on: On = None,
-    since: SinceSequence = None,
-    since_time: SinceTime = None,
-    since_on: SinceOn = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    at_sequence
-        As it was after the event with this sequence.
-    at_time
-        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        view.ranking(ranking_id)
-        is_window = (unity, tag, top, around) != (None, None, None, None)
-        question = StandingsQuestion(
-            ranking_id=ranking_id,
-            unity_id=None if unity is None else names.unity(ranking_id, unity),
-            tag=tag,
-            at_sequence=sequence_of(at_sequence),
-            at_time=at_time,
-            on=on,
-            since=sequence_of(since),
-            since_time=since_time,
-            since_on=since_on,
-            **(window_of(names, top, around) if is_window else {}),
-        )
-        shown = await ask(view, question)
-    if json:
-        printing.json(await standings_shape(shown, whole=question.is_whole))
-        return
-    say_moment(question, shown)
-    print_standings(shown, question)
+def _question_of_standings(**fields: Any) -> StandingsQuestion:
+    """With a unity, a tag or a window, about lines of one unity."""
+    is_whole = fields.keys().isdisjoint(("unity_id", "tag", "top", "around"))
+    return StandingsQuestion(**fields) if is_whole else windowed(StandingsQuestion)(**fields)
 
 
-async def form(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    last: Annotated[int, Parameter(validator=Number(gte=1, lte=LAST_MAX))] = LAST_DEFAULT,
-    unity: UnityText = None,
-    top: TopLines = None,
-    around: AroundText = None,
-    at_sequence: PastSequence = None,
-    at_time: PastTime = None,
-    on: On = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    last
-        The number of competitions of each competitor.
-    at_sequence
-        As it was after the event with this sequence.
-    at_time
-        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
-    """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        question = FormQuestion(
-            ranking_id=ranking_id,
-            unity_id=names.unity_or_main(ranking_id, unity),
-            last=last,
-            at_sequence=sequence_of(at_sequence),
-            at_time=at_time,
-            on=on,
-            **window_of(names, top, around),
-        )
-        found = await ask(view, question)
-        if json:
-            printing.json(shaped(found))
-            return
-        known = await view.names_after(found.sequence)
+async def _print_standings(_view: View, question: StandingsQuestion, found: Standings) -> None:
     say_moment(question, found)
-    _print_form(known, known.listed(ranking_id), found)
+    print_standings(found, question)
 
 
-def _print_form(known: NamesById, ranking: ListedRanking, found: CompetitorForms) -> None:
-    unity = ranking.unity(found.unity_id)
+standings = asking(
+    StandingsQuestion,
+    THE_RANKING,
+    ONE_UNITY,
+    TAG,
+    *WINDOW,
+    *AT,
+    *SINCE,
+    make=_question_of_standings,
+    prints=_print_standings,
+    shape=lambda question, found: standings_shape(found, whole=question.is_whole),
+)
+
+
+async def _print_form(view: View, question: FormQuestion, found: CompetitorForms) -> None:
+    known = await view.names_after(found.sequence)
+    ranking, unity = known.ranking(question.ranking_id), known.unity(question.ranking_id, found.unity_id)
     lines = [
         (
             known.competitor(one.competitor_id).name,
@@ -173,8 +97,26 @@ def _print_form(known: NamesById, ranking: ListedRanking, found: CompetitorForms
         )
         for one in found.form
     ]
+    say_moment(question, found)
     columns = ("competitor", "last competitions, the newest last")
-    printing.table(columns, lines, title=printing.title_of(ranking.name, unity.name))
+    printing.table(columns, lines, title=printing.title_of(ranking, unity.name))
+
+
+form = asking(
+    FormQuestion,
+    THE_RANKING,
+    option(
+        "last",
+        kind=Annotated[int, Parameter(validator=Number(gte=1, lte=LAST_MAX))],
+        default=LAST_DEFAULT,
+        about="The number of competitions of each competitor.",
+    ),
+    UNITY_OR_MAIN,
+    *WINDOW,
+    *AT,
+    make=windowed(FormQuestion),
+    prints=_print_form,
+)
 
 
 async def history(
@@ -227,8 +169,8 @@ async def history(
             competitor_id=None if competitor is None else names.competitor(competitor),
             competition_id=None if competition is None else names.competition(competition),
             actor=None if actor is None else ActorId(actor),
-            first=sequence_of(from_sequence),
-            last=sequence_of(to_sequence),
+            first=None if from_sequence is None else Sequence(from_sequence),
+            last=None if to_sequence is None else Sequence(to_sequence),
             since=from_time,
             until=to_time,
         )
@@ -300,7 +242,7 @@ async def explain(
                 unity_id=unity_id,
                 at_sequence=None if last == head else last,
                 on=on,
-                **window_of(names, top, around),
+                **window_of(top, None if around is None else names.competitor(around)),
             )
             shown = await ask(view, at_end)
             others = {line.competitor_id for line in shown.unities[0].lines}
@@ -343,7 +285,7 @@ async def chart(
         unity_id = names.unity_or_main(ranking_id, unity)
         drawn = view.ranking(ranking_id)
         title, notation = f"{drawn.name}: {drawn.unity(unity_id).name}", drawn.unity(unity_id).notation
-        window = window_of(names, top or CHART_LINES_MAX, around)
+        window = window_of(top or CHART_LINES_MAX, None if around is None else names.competitor(around))
         question = StandingsQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
         shown = await ask(view, question)
         only = tuple([line.competitor_id for line in shown.unities[0].lines])

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 from cyclopts import ArgumentCollection, Group, Parameter
 from cyclopts.validators import Number
 
-from api.cli.verbs import Done, option, verb
+from api.cli.arguments import option
+from api.cli.verbs import Done, verb
 from engine.domain.commands import ChangePublication
 from engine.domain.terms import Sequence
 

@@ -8,8 +8,9 @@ from cyclopts import Parameter
 from msgspec.structs import fields, replace
 
 from api.cli import printing
+from api.cli.arguments import THE_RANKING, Reading, option, positional, several
 from api.cli.names import CompetitorTexts, UnityText
-from api.cli.verbs import THE_RANKING, Reading, option, positional, several, verb
+from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.imports import templates
 from api.imports.templates import TEMPLATES, Kind, Template

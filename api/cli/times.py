@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Annotated
 
-from cyclopts import Token
+from cyclopts import Parameter, Token
 
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time, end_of_time
 from engine.domain.times import timestamp
@@ -29,3 +30,7 @@ def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> dateti
         return parse(tokens[0].value)
     except FieldMisread:
         raise ValueError(f"it must be {FORM_OF_TIMES}") from None
+
+
+Since = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+Until = Annotated[datetime | None, Parameter(converter=end, accepts_keys=False)]

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.arguments import option, positional
 from api.cli.files import read_bytes
-from api.cli.verbs import Done, option, positional, verb
+from api.cli.verbs import Done, verb
 from api.cli.where import HERE, Json, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk import opening
 from api.desk.desk import Desk

@@ -5,10 +5,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from api.cli.arguments import THE_COMPETITION, THE_COMPETITORS, THE_RANKING, positional
 from api.cli.names import OneUnityText, RankingText
 from api.cli.previews import show_comparison
 from api.cli.progress import progress
-from api.cli.verbs import THE_COMPETITION, THE_COMPETITORS, THE_RANKING, positional, verb
+from api.cli.verbs import verb
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.names import Names
 from engine.domain.commands import (
