@@ -325,7 +325,7 @@ async def _timeline_json(context: RecallContext, site: Site, asked: _Asked) -> b
 
 
 async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
-    return encode(await race_shape(await ask(context, RaceQuestion(**asked.arguments))))
+    return encode(race_shape(await ask(context, RaceQuestion(**asked.arguments))))
 
 
 async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:

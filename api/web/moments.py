@@ -19,7 +19,7 @@ from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import RESULT_MAX, CompetitorId
 from engine.domain.times import instant
-from engine.process.time_slices import TimeSlice, in_time_slices
+from engine.process.time_slices import in_time_slices
 from projections.answers.board_table import BoardTable, TableState
 from projections.answers.names import NamesById
 from projections.answers.passages import PassageStep, PassageUnity, ShownPassage
@@ -140,26 +140,18 @@ class RaceShape(Struct, frozen=True, kw_only=True):
     totals: list[list[int | None]]
 
 
-async def race_shape(race: Race) -> RaceShape:
-    positions: list[list[int | None]] = []
-    totals: list[list[int | None]] = []
-    time_slice = TimeSlice()
-    for one in race.competitor_ids:
-        lines = [point.lines.get(one) for point in race.points]
-        positions.append([None if line is None else line.position for line in lines])
-        totals.append([None if line is None else race.notation.shown(line.total) for line in lines])
-        if time_slice.over:
-            await time_slice.give_way()
+def race_shape(race: Race) -> RaceShape:
+    moments, lines = race.series.moments, race.series.lines
     return RaceShape(
         unity_id=str(race.unity_id),
         name=race.name,
         notation=race.notation,
-        competitors=[*_competitors(race.names, race.competitor_ids)],
-        sequences=[point.sequence for point in race.points],
-        clocks=[(point.at - _BEGINNING) // timedelta(milliseconds=1) for point in race.points],
-        by_date=race.by_date,
-        positions=positions,
-        totals=totals,
+        competitors=[*_competitors(race.names, [line.competitor_id for line in lines])],
+        sequences=[one.sequence for one in moments],
+        clocks=[(one.at - _BEGINNING) // timedelta(milliseconds=1) for one in moments],
+        by_date=race.series.by_date,
+        positions=[line.positions for line in lines],
+        totals=[line.totals for line in lines],
     )
 
 

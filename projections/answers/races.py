@@ -6,13 +6,12 @@ from msgspec import Struct
 
 from engine.domain.errors import Unacceptable
 from engine.domain.notation import Notation
-from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import RankingId, Sequence, UnityId
 from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
+from projections.answers.series import SeriesQuestion, UnitySeries
 from projections.answers.view import Question, View
 from projections.board.board import Ranking
-from projections.past import folds
-from projections.past.series import SeriesPoint
 
 SERIES_EVENTS_MAX: Final = 200_000
 """Events of a log that a race is drawn from; the log is read from the beginning."""
@@ -23,16 +22,13 @@ RACERS_MAX: Final = 40
 
 
 class Race(Struct, frozen=True, kw_only=True):
-    """`by_date`: the points are steps of the timeline. `competitor_ids`: those at the end; none if nobody has
-    points."""
+    """`names`: those of its competitors."""
 
     unity_id: UnityId
     name: str
     notation: Notation
     names: NamesById
-    competitor_ids: list[CompetitorId]
-    points: list[SeriesPoint]
-    by_date: bool
+    series: UnitySeries
 
 
 class RaceQuestion(Question[Race], frozen=True, kw_only=True):
@@ -51,21 +47,14 @@ class RaceQuestion(Question[Race], frozen=True, kw_only=True):
                 f"A race is drawn of at most {SERIES_COMPETITORS_MAX} competitors and {SERIES_EVENTS_MAX:,} events."
             )
         order = await live.orders.of(ranking_id, unity_id)
-        asked = live.tournament_id, ranking_id, unity_id, live.head.sequence
-        first = [one.competitor_id for one in order.standings(0, RACERS_MAX)]
-        by_date = await folds.series_by_date(view.past, *asked, first)
-        points = by_date or []
-        if by_date is None:
-            async for reached, series in folds.series(view.past, *asked, first):
-                points = series.points if reached == asked[-1] else []
+        first = tuple([one.competitor_id for one in order.standings(0, RACERS_MAX)])
+        series = SeriesQuestion(ranking_id=ranking_id, unity_id=unity_id, competitors=first)
         return Race(
             unity_id=unity_id,
             name=unity.name,
             notation=unity.notation,
             names=view.names,
-            competitor_ids=[*points[-1].lines] if points else [],
-            points=points,
-            by_date=by_date is not None,
+            series=await series.answered(view),
         )
 
 
