@@ -10,7 +10,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError
@@ -20,7 +20,7 @@ from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_
 from api.http.errors import HeadTooLarge, HeadTooSlow, TargetTooLong
 from api.http.limits import CLIENT_CONNECTIONS_MAX
 from api.http.outgoing import Outgoing
-from api.http.request import HttpRequest
+from api.http.request import HttpRequest, RequestConnection
 from engine.domain.errors import StartupRefused, TallybookError, Unreadable
 from engine.process import collector
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED, by_kind
@@ -339,6 +339,10 @@ class Connection(RequestHandler):
     def _let_go(self) -> None:
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
+
+
+if TYPE_CHECKING:  # requests say what they need of their connection, because connections make requests
+    _: type[RequestConnection] = Connection
 
 
 async def _unused(_: web.BaseRequest) -> web.StreamResponse:

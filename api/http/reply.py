@@ -17,9 +17,9 @@ from typing import Final
 
 from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11
 
-from api.http.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX, Connection
+from api.http.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX
 from api.http.outgoing import Long
-from api.http.request import HttpRequest
+from api.http.request import HttpRequest, RequestConnection
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
@@ -158,7 +158,7 @@ class Reply:
 
 
 async def _send_in_chunks(
-    connection: Connection, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
+    connection: RequestConnection, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
 ) -> None:
     """Sends a body that is too large for the transport's buffer, as the client reads it. Raises ConnectionError."""
     transport.write(head)
@@ -184,7 +184,9 @@ async def _send_in_chunks(
             transport.abort()  # or an answer that ends with its connection would look complete
 
 
-async def _send_long(connection: Connection, transport: asyncio.Transport, body: Long, *, is_chunked: bool) -> None:
+async def _send_long(
+    connection: RequestConnection, transport: asyncio.Transport, body: Long, *, is_chunked: bool
+) -> None:
     chunks = body.chunks()
     time_slices = connection.outgoing.time_slices
     sent_bytes, waited_seconds = 0, 0.0

@@ -1,21 +1,58 @@
-"""A request as it arrives: its head, its body, and its connection.
+"""A request as it arrives: its head, its body, and what its connection does for those who answer it.
 
 Every request needs one, so it is leaner than aiohttp's: rarely needed values are computed on demand.
 """
 
+import asyncio
+import math
+from collections.abc import Callable
 from email import message_from_string
 from email.policy import HTTP
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Literal, Protocol
 
 from aiohttp import HttpVersion11, StreamReader
 from aiohttp.http import RawRequestMessage
 from yarl import URL
 
-if TYPE_CHECKING:
-    from api.http.connections import Connection
+from api.http.outgoing import Outgoing
 
 _UNNAMED: Final = "application/octet-stream"
+
+
+class RequestConnection(Protocol):
+    """What answering a request needs of its connection (`connections.py`). `transport`: None: it is lost. `on_end` is
+    called when it ends, with "unread" if the server ended it because the client does not read."""
+
+    transport: asyncio.Transport | None
+    on_end: Callable[[Literal["unread", "client_gone"]], None] | None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def peername(self) -> Any: ...
+    @property
+    def ssl_context(self) -> object: ...
+    @property
+    def outgoing(self) -> Outgoing: ...
+    @property
+    def writing_paused(self) -> bool:
+        """Whether what was written must be read before more is."""
+
+    def write(self, data: bytes, /) -> None:
+        """Writes bytes outside of an answer, unless the connection is lost."""
+
+    def body_came_apart(self) -> None:
+        """Call it when a body is complete that was not when its head was taken."""
+
+    def hold(self, seconds: float, /) -> None:
+        """Stops reading for some seconds."""
+
+    async def read_up(self, seconds_max: float = math.inf, /) -> float:
+        """Waits until there is room to write. Returns the seconds that it took. Raises ConnectionError."""
+
+    async def linger(self) -> None:
+        """Hangs up, but gives a client that is still sending time to read its answer."""
 
 
 class HttpRequest:
@@ -52,7 +89,7 @@ class HttpRequest:
         self.is_read = is_read = body is not None
         is_usual = keep_alive and not upgrade and version is HttpVersion11 and method != "HEAD"
         self.is_ordinary = is_read and is_usual
-        self.connection: Connection = connection
+        self.connection: RequestConnection = connection
 
     # ── Its target ──────────────────────────────────────────────────────────────────────────────────────
 

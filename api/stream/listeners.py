@@ -17,9 +17,9 @@ import structlog
 from aiohttp import ClientConnectionResetError, HttpVersion11
 from msgspec import Struct
 
-from api.http.connections import UNREAD_SECONDS_MAX, Connection
+from api.http.connections import UNREAD_SECONDS_MAX
 from api.http.reply import STREAMED, Reply, header
-from api.http.request import HttpRequest
+from api.http.request import HttpRequest, RequestConnection
 from api.stream import frames
 from api.stream.followers import OpenedBy, Pieces, StreamEnd, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
@@ -99,7 +99,9 @@ class Listener:
         "why",
     )
 
-    def __init__(self, asked: Asked, connection: Connection, transport: asyncio.Transport, *, is_chunked: bool) -> None:
+    def __init__(
+        self, asked: Asked, connection: RequestConnection, transport: asyncio.Transport, *, is_chunked: bool
+    ) -> None:
         self.position = asked.after
         self.opener = asked.opener
         self.why = ""

@@ -58,7 +58,8 @@ from api.web.html import HTML_TYPE
 from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
-from api.web.picture import PICTURE_LINES, Pictures
+from api.web.picture import Pictures
+from api.web.pictured import PICTURE_LINES
 from api.web.table import column_name
 from api.web.words import ENGLISH, Words, words_for
 from engine.domain.errors import Fault, Refusal, Unreadable

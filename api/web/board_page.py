@@ -20,7 +20,7 @@ from api.web.page import (
     framed,
     name_text,
 )
-from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
+from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import column_name, last_name
 from api.web.words import Words
 from engine.domain.steps import Steps, collected

@@ -1,4 +1,4 @@
-"""Draws a picture (`picture.py`) with pillow.
+"""Draws a picture with pillow.
 
 Names are drawn with fonts of the package: Inter, and DejaVu Sans for letters that Inter does not have. A letter that
 neither has is drawn with the first of SYSTEM_FONTS on this machine that has it. Otherwise, it is left out. If nothing
@@ -16,7 +16,7 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
-from api.web.picture import HEIGHT, WIDTH, Pictured
+from api.web.pictured import HEIGHT, WIDTH, Pictured
 from engine.domain.events import COLOR_DEFAULT
 
 SYSTEM_FONTS: Final = (

@@ -10,47 +10,16 @@ import importlib
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
-
 from api.http.throttle import Throttle
+from api.web.pictured import Pictured
 from engine.domain.errors import NotFound
 
-WIDTH: Final = 1200
-HEIGHT: Final = 630
-"""Of a picture, in pixels."""
-PICTURE_LINES: Final = 7
-"""Lines of a table that its picture shows."""
 PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
 """Pictures that a process draws per second, after a burst of this many."""
 PICTURES_KEPT_MAX: Final = 10
 """Pictures that a process keeps: the last that it drew. Some requests for a picture still read the log when it is
 done."""
-
-
-class PictureLine(Struct, frozen=True):
-    """A line. `value`: the text at its end."""
-
-    position: int
-    competitor_id: int
-    name: str
-    color: str
-    value: str
-
-
-class Pictured(Struct, frozen=True):
-    """What a picture shows: the first lines, with their values in this `column`, as of a `moment`. `more`: how many
-    others there are, in words; empty: none. `nobody` stands instead of lines if there are none, and `numbered`, with
-    the id in place of {number}, instead of a name that cannot be drawn."""
-
-    tournament: str
-    ranking: str
-    column: str
-    moment: str
-    lines: tuple[PictureLine, ...]
-    more: str
-    nobody: str
-    numbered: str
 
 
 class Pictures:

@@ -24,7 +24,7 @@ from api.interface.resources import (
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
 from api.stream import followers, listeners, pace, tickets
-from api.web import board, board_page, explanation_page, picture
+from api.web import board, board_page, explanation_page, picture, pictured
 from api.web.console import (
     access_pages,
     change_page,
@@ -510,7 +510,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "overtakings shown of a step; lines of a picture",
-                f"{explanation_page.OVERTAKINGS_SHOWN_MAX}; the first {picture.PICTURE_LINES}",
+                f"{explanation_page.OVERTAKINGS_SHOWN_MAX}; the first {pictured.PICTURE_LINES}",
                 "others counted",
             ),
             (

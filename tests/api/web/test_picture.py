@@ -14,7 +14,8 @@ from PIL import Image
 from api.http.errors import TooManyRequests
 from api.web import board_page, drawing, picture
 from api.web.drawing import draw
-from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine, Pictures
+from api.web.picture import Pictures
+from api.web.pictured import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from engine.domain.commands import ChangePublication
 from engine.domain.terms import OPERATOR
 from tests.api.service import Answer
