@@ -33,7 +33,7 @@ ResultText = Annotated[
 
 def _result(reading: Reading, text: str) -> Result:
     """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
-    found = reading.view.live.board.competitions.get(reading.fields["competition_id"])
+    found = reading.view.names.competition(reading.fields["competition_id"])
     participants = reading.fields.get("participants", () if found is None else found.participants)
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return text

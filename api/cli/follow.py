@@ -21,7 +21,6 @@ from engine.domain.terms import Sequence
 from engine.domain.times import timestamp
 from engine.log import undecoded
 from engine.log.heads import Head
-from projections.answers.lookup import ranking_of
 from projections.answers.view import View
 
 _SPEED: Final = Number(gt=0, lte=SPEED_MAX)
@@ -57,7 +56,7 @@ async def follow(
         wanted = Wanted()
         if ranking is not None:
             ranking_id = Names(view.live.board).ranking(ranking)
-            ranking_of(view.live.board, ranking_id)
+            view.ranking(ranking_id)
             wanted = Wanted(ranking_id)
         last = None if until is None else Sequence(until)
         async for frame in _frames(desk, view, await _start(desk, view, after), Pace(speed), last):

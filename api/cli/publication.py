@@ -23,7 +23,7 @@ _Step = Annotated[bool, Parameter(group=_UP_TO, negative="")]
 
 
 def _public_end(done: Done) -> Sequence | None:
-    return done.view.live.board.publication.public_end(done.view.live.head.sequence)
+    return done.view.publication.public_end(done.view.live.head.sequence)
 
 
 def _seen(done: Done) -> str:
