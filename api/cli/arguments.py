@@ -69,8 +69,12 @@ _COMMON: Final = option("json", kind=Json, default=False), option("where", kind=
 
 
 def function_of(arguments: Iterable[Argument], run: CommandFunction) -> CommandFunction:
-    """The function of a command about a tournament: it calls `run` with what was given, by name."""
-    signature = Signature([argument.taken for argument in (_SLUG, *arguments, *_COMMON)])
+    """The function of a command about a tournament: it calls `run` with what was given, by name. The command takes
+    the database, too, and --json unless it is one of the arguments."""
+    taken = {_SLUG.taken.name: _SLUG.taken}
+    for argument in (*arguments, *_COMMON):
+        taken.setdefault(argument.taken.name, argument.taken)
+    signature = Signature([*taken.values()])
 
     async def function(*args: Any, **kwargs: Any) -> None:
         bound = signature.bind(*args, **kwargs)

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli import printing
-from api.cli.arguments import THE_RANKING, option
+from api.cli.arguments import THE_RANKING, fields_read, function_of, option
 from api.cli.asking import asking
 from api.cli.explanation_text import ExplanationText, only_with
 from api.cli.history_text import Format, history_text
@@ -27,7 +27,7 @@ from api.cli.lines import (
     window_of,
     windowed,
 )
-from api.cli.names import CompetitorText, OneUnityText, RankingText, UnityText
+from api.cli.names import CompetitorText, RankingText, UnityText
 from api.cli.progress import progress
 from api.cli.standings_text import print_standings, say_moment
 from api.cli.times import Since, Until
@@ -37,7 +37,7 @@ from api.interface.names import Names
 from api.interface.resources.standings import standings_shape
 from api.interface.shapes import shaped
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, Sequence
+from engine.domain.terms import Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.history import HistoryQuestion
@@ -119,63 +119,42 @@ form = asking(
 )
 
 
-async def history(
-    slug: Slug,
-    ranking: RankingText,
-    /,
+_HISTORY: Final = (
+    THE_RANKING,
+    ONE_UNITY,
+    option("competitor", "competitor_id", about="Only the competitor with this id or name."),
+    option("competition", "competition_id", about="Only deltas that the competition with this id or name caused."),
+    option(
+        "actor",
+        kind=Annotated[int | None, Parameter(validator=Number(gte=0))],
+        about="Only changes made with the token of this id; 0 means on the command line.",
+    ),
+    option("from_sequence", "first", Count, about="Only from the event with this sequence on."),
+    option("to_sequence", "last", Count, about="Only up to the event with this sequence."),
+    option(
+        "from_time",
+        "since",
+        Since,
+        about="Only from this time on: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
+    ),
+    option("to_time", "until", Until, about="Only up to this time, written in the same way."),
+)
+
+
+async def _history(
+    slug: str,
     *,
-    unity: OneUnityText = None,
-    competitor: str | None = None,
-    competition: str | None = None,
-    actor: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
-    from_sequence: Count = None,
-    to_sequence: Count = None,
-    from_time: Since = None,
-    to_time: Until = None,
-    format: Annotated[Format, Parameter(group=_FORM)] = "table",  # noqa: A002 - the name of the option
-    json: Annotated[bool, Parameter(negative="", group=_FORM, help="Print one JSON object per line: ndjson.")] = False,
-    output: Path | None = None,
-    where: Where = HERE,
+    format: Format,  # noqa: A002 - the name of the option
+    json: bool,
+    output: Path | None,
+    where: Where,
+    **given: Any,
 ) -> None:
-    """
-    Parameters
-    ----------
-    competitor
-        Only the competitor with this id or name.
-    competition
-        Only deltas that the competition with this id or name caused.
-    actor
-        Only changes made with the token of this id; 0 means on the command line.
-    from_sequence
-        Only from the event with this sequence on.
-    to_sequence
-        Only up to the event with this sequence.
-    from_time
-        Only from this time on: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
-    to_time
-        Only up to this time, written in the same way.
-    format
-        A table for people, CSV for spreadsheets, or one JSON object per line for programs.
-    output
-        File to write to instead of standard output.
-    """
     async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        view.ranking(ranking_id)
-        question = HistoryQuestion(
-            ranking_id=ranking_id,
-            unity_id=None if unity is None else names.unity(ranking_id, unity),
-            competitor_id=None if competitor is None else names.competitor(competitor),
-            competition_id=None if competition is None else names.competition(competition),
-            actor=None if actor is None else ActorId(actor),
-            first=None if from_sequence is None else Sequence(from_sequence),
-            last=None if to_sequence is None else Sequence(to_sequence),
-            since=from_time,
-            until=to_time,
-        )
+        question = HistoryQuestion(**fields_read(view, HistoryQuestion, _HISTORY, given, {}))
+        ranking, last = view.ranking(question.ranking_id), view.live.head.sequence
         found, on_terminal = await question.whole(view), output is None and sys.stdout.isatty()
-        text = history_text("ndjson" if json else format, view.names, view.ranking(ranking_id), view.live.head.sequence)
+        text = history_text("ndjson" if json else format, view.names, ranking, last)
         with (
             written_to(output) as write,
             progress("reading", total=found.events, data_there=on_terminal) as advance,
@@ -185,6 +164,27 @@ async def history(
                 if lines:
                     write(text.rows(lines))
                 advance(read)
+
+
+history = function_of(
+    (
+        *_HISTORY,
+        option(
+            "format",
+            kind=Annotated[Format, Parameter(group=_FORM)],
+            default="table",
+            about="A table for people, CSV for spreadsheets, or one JSON object per line for programs.",
+        ),
+        option(
+            "json",
+            kind=Annotated[bool, Parameter(negative="", group=_FORM)],
+            default=False,
+            about="Print one JSON object per line: ndjson.",
+        ),
+        option("output", kind=Path | None, about="File to write to instead of standard output."),
+    ),
+    _history,
+)
 
 
 async def explain(
@@ -223,29 +223,13 @@ async def explain(
             )
         if on is not None and from_:
             raise Unacceptable("With --on, steps are in order of time; leave out --from.")
-        explanation = await ask(
-            view,
-            ExplainQuestion(
-                ranking_id=ranking_id,
-                competitor_id=competitor_id,
-                unity_id=unity_id,
-                start=Sequence(from_),
-                end=last,
-                on=on,
-                limit=None,
-            ),
-        )
-        of_others = ""
+        asked: dict[str, Any] = {"ranking_id": ranking_id, "unity_id": unity_id, "on": on}
+        question = ExplainQuestion(**asked, competitor_id=competitor_id, start=Sequence(from_), end=last, limit=None)
+        explanation, of_others = await ask(view, question), ""
         if (top, around) != (None, None):
-            at_end = StandingsQuestion(
-                ranking_id=ranking_id,
-                unity_id=unity_id,
-                at_sequence=None if last == head else last,
-                on=on,
-                **window_of(top, None if around is None else names.competitor(around)),
-            )
-            shown = await ask(view, at_end)
-            others = {line.competitor_id for line in shown.unities[0].lines}
+            window = window_of(top, None if around is None else names.competitor(around))
+            at_end = StandingsQuestion(**asked, at_sequence=None if last == head else last, **window)
+            others = {line.competitor_id for line in (await ask(view, at_end)).unities[0].lines}
             explanation = only_with(explanation, competitor_id, others)
             of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
