@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from api.cli import printing
-from api.cli.where import HERE, Json, Slug, Where, database_at, known, writing_to
+from api.cli.where import HERE, Json, Slug, Where, database_at, known, writing_at
 from api.webhooks import sending, webhooks
 from api.webhooks.message import secret_text
 from api.webhooks.webhooks import WebhookId
@@ -42,17 +42,15 @@ async def add_webhook(
         Allow an address that is not public: this machine or its network.
     """
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
-    async with database_at(where) as database:
-        tournament_id = await known(database, slug)
-        async with writing_to(database) as connection:
-            webhook_id, sequence, secret = await webhooks.add_webhook(
-                connection,
-                tournament_id,
-                url,
-                kinds=wanted,
-                allows_private=allow_private,
-                after=None if after is None else Sequence(after),
-            )
+    async with writing_at(where, slug) as (connection, tournament_id):
+        webhook_id, sequence, secret = await webhooks.add_webhook(
+            connection,
+            tournament_id,
+            url,
+            kinds=wanted,
+            allows_private=allow_private,
+            after=None if after is None else Sequence(after),
+        )
     if json:
         printing.json({"id": webhook_id, "sequence": sequence, "secret": secret_text(secret)})
     else:
@@ -87,10 +85,8 @@ async def send_test(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = F
 
 
 async def remove_webhook(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with database_at(where) as database:
-        tournament_id = await known(database, slug)
-        async with writing_to(database) as connection:
-            await webhooks.remove_webhook(connection, tournament_id, WebhookId(webhook_id))
+    async with writing_at(where, slug) as (connection, tournament_id):
+        await webhooks.remove_webhook(connection, tournament_id, WebhookId(webhook_id))
     printing.done(f"webhook {webhook_id} is removed", {"id": webhook_id}, as_json=json)
 
 
@@ -104,24 +100,20 @@ async def resume_webhook(
         Continue after the event with this sequence. An earlier one sends events again, a later one leaves events out.
         Without it: after the last event sent.
     """
-    async with database_at(where) as database:
-        tournament_id = await known(database, slug)
-        async with writing_to(database) as connection:
-            sequence = await webhooks.resume_webhook(
-                connection,
-                tournament_id,
-                WebhookId(webhook_id),
-                after=None if after is None else Sequence(after),
-            )
+    async with writing_at(where, slug) as (connection, tournament_id):
+        sequence = await webhooks.resume_webhook(
+            connection,
+            tournament_id,
+            WebhookId(webhook_id),
+            after=None if after is None else Sequence(after),
+        )
     facts = {"id": webhook_id, "sequence": sequence}
     printing.done(f"webhook {webhook_id} continues with the events after event {sequence}", facts, as_json=json)
 
 
 async def rotate_secret(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = False, where: Where = HERE) -> None:
-    async with database_at(where) as database:
-        tournament_id = await known(database, slug)
-        async with writing_to(database) as connection:
-            secret = await webhooks.rotate_secret(connection, tournament_id, WebhookId(webhook_id))
+    async with writing_at(where, slug) as (connection, tournament_id):
+        secret = await webhooks.rotate_secret(connection, tournament_id, WebhookId(webhook_id))
     if json:
         printing.json({"id": webhook_id, "secret": secret_text(secret)})
     else:

@@ -99,6 +99,15 @@ async def writing_to(database: Database) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
+async def writing_at(where: Where, slug: str) -> AsyncIterator[tuple[Connection, TournamentId]]:
+    """Yields a connection for a write to a tournament without the desk. Raises NotFound, and as `writing_to`."""
+    async with database_at(where) as database:
+        tournament_id = await known(database, slug)
+        async with writing_to(database) as connection:
+            yield connection, tournament_id
+
+
+@asynccontextmanager
 async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]:
     async with database_at(where, creates=creates) as database, open_desk(database, ids_reserved=1) as desk:
         yield desk

@@ -8,7 +8,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Reversal, Sender, Sequence, UnityId
 from projections.answers.criteria import Criteria, criteria_shape
-from projections.answers.lookup import refuse_unknown
 from projections.answers.view import Question, View
 from projections.answers.zones import with_days
 from projections.past import moments, pages
@@ -92,14 +91,19 @@ class HistoryQuestion(Question[History], frozen=True, kw_only=True):
         return WholeHistory(max(0, span.last - span.first + 1), chunks())
 
     async def _asked(self, view: View) -> tuple[Filter, Span]:
-        """Which lines, of which events."""
+        """Which lines, of which events. Actors are not looked up: they do not belong to a tournament."""
         asked = Filter(
             unity_id=self.unity_id,
             competitor_id=self.competitor_id,
             competition_id=self.competition_id,
             actor=self.actor,
         )
-        refuse_unknown(view.live.board, self.ranking_id, asked)
+        if self.unity_id is not None:
+            view.unity(self.ranking_id, self.unity_id)
+        if self.competitor_id is not None:
+            view.competitor(self.competitor_id)
+        if self.competition_id is not None:
+            view.competition(self.competition_id)
         bounds = Range(first=self.first, last=self.last, since=self.since, until=self.until)
         return asked, await moments.span(view.past, view.live.tournament_id, view.live.head.sequence, bounds)
 

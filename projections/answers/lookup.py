@@ -7,7 +7,6 @@ from engine.domain.errors import Fault, NotFound, existing
 from engine.domain.faults import unacceptable
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking
-from projections.past.history import Filter
 
 _K = TypeVar("_K", bound=int)
 _V = TypeVar("_V")
@@ -36,17 +35,6 @@ def unity_of(board: Board, ranking_id: RankingId, unity_id: UnityId | None) -> U
     if unity_id not in unities:
         raise NotFound(f"Ranking {ranking_id} has no unity {unity_id}.")
     return unity_id
-
-
-def refuse_unknown(board: Board, ranking_id: RankingId, asked: Filter) -> None:
-    """Raises NotFound for the first thing named in `asked` that does not exist. Actors are not looked up: they do not
-    belong to a tournament."""
-    if asked.unity_id is not None:
-        unity_of(board, ranking_id, asked.unity_id)
-    if asked.competitor_id is not None:
-        competitor_of(board, asked.competitor_id)
-    if asked.competition_id is not None:
-        competition_of(board, asked.competition_id)
 
 
 def number_before(items: Mapping[_K, Any], what: str, after: _K) -> int:
