@@ -84,12 +84,10 @@ class Connections(Server):
     ) -> None:
         super().__init__(_unused, access_log=None, auto_decompress=False, **settings)
         self.outgoing = outgoing
-        outgoing.relieve = self._relieve
         self.answer = answer
         self.misread = misread
         self.connections_max = connections_max
         self.unheard: dict[Connection, float] = {}  # those that owe a head, and since when, in order of time
-        self.unread: dict[Connection, float] = {}  # those that do not read their answers
         self._time = asyncio.get_running_loop().time
 
     def __call__(self) -> "Connection":
@@ -106,20 +104,14 @@ class Connections(Server):
                 return True
         return False
 
-    def _relieve(self, seconds: float) -> None:
-        for silent, since in self.unread.items():
-            if self._time() - since >= seconds:
-                silent.end("unread", at_once=True)
-            return
-
     async def watch(self) -> None:
         """Ends connections that take too long, and adapts the process to their number, until it is cancelled."""
         while True:
             now = self._time()
             while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
                 next(iter(self.unheard)).give_up_on_the_head(HeadTooSlow(HEAD_SECONDS_MAX))
-            while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
-                next(iter(self.unread)).end("unread", at_once=True)
+            while self.outgoing.end_unread(UNREAD_SECONDS_MAX):
+                pass
             for connection in cast(list[Connection], self.connections):
                 connection.end_if_idle(now - KEEPALIVE_SECONDS)
             self.outgoing.measure()
@@ -137,7 +129,6 @@ class Connection(RequestHandler):
         "_end",
         "_head_bytes",
         "_ignored_bytes",
-        "_unread_bytes",
         "has_asked_nothing",
         "on_end",
     )
@@ -152,7 +143,6 @@ class Connection(RequestHandler):
         self._head_bytes = 0
         self._end: asyncio.Future[None] | None = None  # while it lingers
         self._ignored_bytes = 0
-        self._unread_bytes = 0  # in the transport's buffer, as counted by `outgoing`
 
     @property
     def outgoing(self) -> Outgoing:
@@ -173,7 +163,7 @@ class Connection(RequestHandler):
         self._connections.unheard.pop(self, None)
         if self.on_end is not None:
             self.on_end("client_gone")
-        self._is_read()
+        self.outgoing.was_read(self)
         self._let_go()
         super().connection_lost(exc)
 
@@ -259,19 +249,11 @@ class Connection(RequestHandler):
     def pause_writing(self) -> None:
         super().pause_writing()
         assert self.transport is not None
-        self._connections.unread[self] = self.loop.time()
-        self._unread_bytes = self.transport.get_write_buffer_size()
-        self.outgoing.wait_to_be_read(self._unread_bytes)
+        self.outgoing.wait_to_be_read(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._is_read()
-
-    def _is_read(self) -> None:
-        self._connections.unread.pop(self, None)
-        if self._unread_bytes:
-            self.outgoing.was_read(self._unread_bytes)
-            self._unread_bytes = 0
+        self.outgoing.was_read(self)
 
     async def read_up(self, seconds_max: float = math.inf) -> float:
         """Waits until the client has read enough to make room for more. Returns the seconds that it took. Hangs up on
@@ -299,7 +281,7 @@ class Connection(RequestHandler):
         self._connections.unheard.pop(self, None)
         if self.on_end is not None:
             self.on_end("unread" if reason == "unread" else "client_gone")
-        self._is_read()
+        self.outgoing.was_read(self)
         if at_once and self.transport is not None:
             self.transport.abort()
         self.force_close()

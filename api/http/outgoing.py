@@ -11,7 +11,7 @@ import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
 from engine.log.heads import Head
@@ -169,15 +169,21 @@ def etag_of(*question: object) -> str:
     return hashlib.sha256(repr((RENDERING, *question)).encode()).hexdigest()[:32]
 
 
+class UnreadConnection(Protocol):
+    """A connection whose client does not read."""
+
+    def end(self, reason: Literal["unread"], *, at_once: bool) -> None:
+        """Closes it, and says that it `was_read`."""
+
+
 class Outgoing:
-    """The account of the data that answers of one process hold. `time_slices` are for long work. `relieve(seconds)`
-    disconnects the client that has not read for longest, if that is at least that many seconds."""
+    """The account of the data that answers of one process hold. `time_slices` are for long work."""
 
     def __init__(self, time_slices: TimeSlices, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
         self.time_slices = time_slices
         self.held_bytes = 0
-        self.relieve: Callable[[float], None] = lambda _: None
         self._bytes_max = bytes_max
+        self._unread: dict[UnreadConnection, tuple[float, int]] = {}  # since when, and the bytes; in order of time
         self._held: dict[int, _Held] = {}  # by the identity of the part
         self._begun: weakref.WeakSet[Long] = weakref.WeakSet()
         self._less = asyncio.Event()
@@ -234,18 +240,31 @@ class Outgoing:
                 self.held_bytes += size_bytes - held.size_bytes
                 held.size_bytes = size_bytes
         if self.full:
-            self.relieve(0.0)
+            self.end_unread(0.0)
 
-    def wait_to_be_read(self, size_bytes: int) -> None:
-        """Counts bytes that wait in the buffer of one connection until `was_read`. If there are too many, disconnects
-        the client that has not read for longest."""
+    def wait_to_be_read(self, connection: UnreadConnection, size_bytes: int) -> None:
+        """Counts bytes that wait in the buffer of a connection until `was_read`. If there are too many, disconnects the
+        client that has not read for longest."""
+        self._unread[connection] = asyncio.get_running_loop().time(), size_bytes
         self.held_bytes += size_bytes
         if self.full:
-            self.relieve(0.0)
+            self.end_unread(0.0)
 
-    def was_read(self, size_bytes: int) -> None:
-        self.held_bytes -= size_bytes
-        self._less.set()
+    def was_read(self, connection: UnreadConnection) -> None:
+        """Its bytes are no longer counted. Idempotent."""
+        _, size_bytes = self._unread.pop(connection, (0.0, 0))
+        if size_bytes:
+            self.held_bytes -= size_bytes
+            self._less.set()
+
+    def end_unread(self, seconds: float) -> bool:
+        """Disconnects the client that has not read for longest, if that is at least that many seconds. Returns whether
+        there was one."""
+        connection, (since, _) = next(iter(self._unread.items()), (None, (0.0, 0)))
+        if connection is None or asyncio.get_running_loop().time() - since < seconds:
+            return False
+        connection.end("unread", at_once=True)
+        return True
 
     async def _room(self) -> None:
         loop = asyncio.get_running_loop()
@@ -253,7 +272,7 @@ class Outgoing:
         while self.full:
             if loop.time() > until:
                 raise QueueFull
-            self.relieve(STUCK_SECONDS)
+            self.end_unread(STUCK_SECONDS)
             self._less.clear()
             await set_within(self._less, _LOOK_SECONDS)
 

@@ -183,7 +183,7 @@ class LivePool:
         try:
             with LIVES_LOADING.track_inprogress():
                 async with self._reading(tournament_id) as connection:
-                    live = await load(connection, tournament_id)
+                    live = await load(connection, tournament_id, self._look_at_time_of)
                     # A process that could not read the log may have noted a stop.
                     await tables.resume(connection, tournament_id, live.head)
         except LogForked as fork:
@@ -200,7 +200,6 @@ class LivePool:
             raise
         self._stopped_at.pop(tournament_id, None)
         self._tournaments[tournament_id] = live
-        live.on_expiring = self._look_at_time_of
         if live.expires:
             self._look_at_time_of(live)
         self._account(tournament_id, live.size_bytes())

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, Protocol, TypeVar
 from weakref import WeakSet, ref
 
@@ -79,6 +79,13 @@ class MadeOfBoard(Protocol):
 _M = TypeVar("_M", bound=MadeOfBoard)
 
 
+OnExpiring = Callable[["LiveTournament"], None]
+
+
+def _ignore(_: "LiveTournament") -> None:
+    pass
+
+
 class LiveTournament:
     """One tournament in memory. `slug`: the registry's slug when the live was loaded; None: the registry had no such
     tournament. `pins`: the number of reasons to keep it in memory. `dropped`: it is no longer valid; load another.
@@ -93,6 +100,7 @@ class LiveTournament:
         board: Board,
         *,
         slug: str | None = None,
+        on_expiring: OnExpiring = _ignore,
     ) -> None:
         self.tournament_id = tournament_id
         self.slug = slug
@@ -108,7 +116,7 @@ class LiveTournament:
         self.reading_results = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self.expires = bool(board.expiries)
-        self.on_expiring: Callable[[LiveTournament], None] = lambda _: None
+        self._on_expiring = on_expiring
         self._checked: tuple[Sequence, datetime] | None = None  # nothing was due then, at this head
         # While the head is this one, which is not judged: what was due until then has expired.
         self._expired_at: tuple[Sequence, datetime | None] = Sequence(0), None
@@ -230,12 +238,12 @@ class LiveTournament:
 
     def _begin_to_expire(self) -> None:
         self.expires = True
-        self.on_expiring(self)
+        self._on_expiring(self)
 
     def forget_checked(self) -> None:
         """Forgets what `nothing_due` noted."""
         self._checked = None
-        self.on_expiring(self)
+        self._on_expiring(self)
 
     def hold(self) -> HeldBoard:
         """The board in its present state, unaffected by later events. Takes long if `nested_sets` is not `ready`."""
@@ -371,8 +379,10 @@ class LiveTournament:
         return size_bytes
 
 
-async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
-    """Returns the tournament as the log has it.
+async def load(
+    connection: Connection, tournament_id: TournamentId, on_expiring: OnExpiring = _ignore
+) -> LiveTournament:
+    """Returns the tournament as the log has it. Its `on_expiring` is not called before.
 
     Starts from the tables at their checkpoint. If another version of the fold made them, or an event up to there has
     been set aside since, it starts from the last snapshot of this version, or else from the beginning of the log. All
@@ -381,7 +391,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     Raises LogForked if the tables stand at a block that the log does not have, and LogUnreadable.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        live = await _nearest_start(connection, tournament_id)
+        live = await _nearest_start(connection, tournament_id, on_expiring)
         to_head = tails.tails_to_head(connection, tournament_id, live.head, bytes_max=BYTES_LOADED_AT_ONCE)
         async with aclosing(to_head) as read:
             async for tail in read:
@@ -403,20 +413,22 @@ async def _fold_in_time_slices(live: LiveTournament, tail: Tail) -> None:
     live.recorded_at, live.head = tail.events[-1].recorded_at, tail.head
 
 
-async def _nearest_start(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
+async def _nearest_start(
+    connection: Connection, tournament_id: TournamentId, on_expiring: OnExpiring = _ignore
+) -> LiveTournament:
     """The tournament from its tables, from the last snapshot, or at the beginning of its log."""
     slug = await registry.slug_of(connection, tournament_id)
+    starting = partial(LiveTournament, tournament_id, slug=slug, on_expiring=on_expiring)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if (
         checkpoint is not None
         and checkpoint.fold_version == FOLD_VERSION
         and not await reading.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
     ):
-        board = await tables.load_board(connection, tournament_id)
-        return LiveTournament(tournament_id, checkpoint.head, board, slug=slug)
+        return starting(checkpoint.head, await tables.load_board(connection, tournament_id))
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
-        return LiveTournament(tournament_id, kept.head, kept.board, slug=slug)
-    return LiveTournament(tournament_id, heads.beginning(tournament_id), Board(), slug=slug)
+        return starting(kept.head, kept.board)
+    return starting(heads.beginning(tournament_id), Board())
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:

@@ -382,7 +382,7 @@ async def test_a_closed_connection_ends_although_its_last_bytes_are_not_read(
             before = connection.head_waiter
             await loop.sock_sendall(deaf, GET)
             await until(lambda before=before: connection.head_waiter not in (None, before))  # type: ignore[misc]
-        assert connection not in connection._connections.unread
+        assert connection not in connection.outgoing._unread
         await loop.sock_sendall(deaf, GET.replace(b"Host", b"Connection: close\r\nHost"))
         await until(lambda: connection not in connection._connections.connections)
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 import uvloop
@@ -352,19 +352,32 @@ def test_what_several_hold_is_counted_once() -> None:
     assert account.held_bytes == 0
 
 
-def test_what_grows_while_it_is_held_is_counted_as_large_as_it_is_and_makes_others_give_way() -> None:
-    account, relieved = Outgoing(TimeSlices(), bytes_max=100), list[float]()
-    account.relieve = relieved.append
-    part = Taken(40)
-    account.hold(part, b"x" * 10)
+class Silent:
+    """A connection whose client does not read."""
+
+    def __init__(self, account: Outgoing) -> None:
+        self._account = account
+
+    def end(self, reason: Literal["unread"], *, at_once: bool) -> None:
+        assert (reason, at_once) == ("unread", True)
+        self._account.was_read(self)
+
+
+async def test_what_grows_while_it_is_held_is_counted_as_large_as_it_is_and_makes_others_give_way() -> None:
+    account, part = Outgoing(TimeSlices(), bytes_max=100), Taken(40)
+    first, second = Silent(account), Silent(account)
+    account.hold(part)
+    for silent in (first, second):
+        account.wait_to_be_read(silent, 5)
     part.size_bytes = 90
     account.measure()
-    assert (account.held_bytes, relieved) == (100, [])
+    assert account.held_bytes == 100
     part.size_bytes = 91
     account.measure()
-    assert (account.held_bytes, relieved) == (101, [0.0])
+    assert account.held_bytes == 96  # the first, who has not read for longest, has gone
+    account.was_read(first)
     account.let_go(part)
-    assert account.held_bytes == 10
+    assert account.held_bytes == 5
 
 
 class Unread:
