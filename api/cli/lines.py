@@ -16,21 +16,11 @@ _Q = TypeVar("_Q")
 
 AROUND_SPAN: Final = 5
 """Lines on each side of a competitor."""
-CHART_LINES_MAX: Final = 100
-"""Lines of a chart. Nobody can follow more, and the file grows with each."""
 
 _WINDOW: Final = Group("Window", validator=mutually_exclusive)
 _COMPARISON: Final = Group("Comparison", validator=mutually_exclusive)
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
-ChartedLines = Annotated[
-    int | None,
-    Parameter(
-        group=_WINDOW,
-        validator=Number(gte=1, lte=CHART_LINES_MAX),
-        help=f"Only this many lines, from the first. Without it, the first {CHART_LINES_MAX}.",
-    ),
-]
 AroundText = Annotated[
     str | None,
     Parameter(

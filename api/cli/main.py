@@ -526,12 +526,6 @@ _TREE: Final = (
         "Explain a competitor's place: deltas, competitions, and who passed whom.",
         group=_WATCH,
     ),
-    Entry(
-        "chart",
-        "past:chart",
-        "Draw positions and totals over time as an SVG picture, with a line for each competitor.",
-        group=_WATCH,
-    ),
     # ── What counts ─────────────────────────────────────────────────────────────────────────────────────────
     Entry(
         "void",

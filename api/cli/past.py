@@ -1,6 +1,5 @@
 """Commands about the past: who stood where, and why."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,14 +14,11 @@ from api.cli.explanation_text import ExplanationText, only_with
 from api.cli.history_text import Format, history_text
 from api.cli.lines import (
     AT,
-    CHART_LINES_MAX,
     ONE_UNITY,
     SINCE,
     TAG,
     UNITY_OR_MAIN,
     WINDOW,
-    AroundText,
-    ChartedLines,
     On,
     window_of,
     windowed,
@@ -41,7 +37,6 @@ from engine.domain.terms import Sequence
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, FormQuestion
 from projections.answers.history import HistoryQuestion
-from projections.answers.series import SeriesQuestion
 from projections.answers.standings import Standings, StandingsQuestion
 from projections.answers.view import View, ask
 
@@ -237,55 +232,3 @@ async def explain(
     else:
         text = ExplanationText(view.names, view.ranking(ranking_id), unity_id, competitor_id)
         printing.line(text.text(explanation, of_others=of_others))
-
-
-async def chart(
-    slug: Slug,
-    ranking: RankingText,
-    /,
-    *,
-    output: Path,
-    unity: UnityText = None,
-    top: ChartedLines = None,
-    around: AroundText = None,
-    json: Json = False,
-    where: Where = HERE,
-) -> None:
-    """
-    Parameters
-    ----------
-    output
-        File to write to; its name ends in .svg.
-    """
-    if output.suffix.lower() != ".svg":
-        raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")
-    try:
-        charts = importlib.import_module("api.cli.charts")
-    except ModuleNotFoundError as error:
-        raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
-    async with desk_at(where) as desk, tournament_at(desk, slug) as view:
-        names = Names(view.live.board)
-        ranking_id = names.ranking(ranking)
-        unity_id = names.unity_or_main(ranking_id, unity)
-        drawn = view.ranking(ranking_id)
-        title, notation = f"{drawn.name}: {drawn.unity(unity_id).name}", drawn.unity(unity_id).notation
-        window = window_of(top or CHART_LINES_MAX, None if around is None else names.competitor(around))
-        question = StandingsQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
-        shown = await ask(view, question)
-        only = tuple([line.competitor_id for line in shown.unities[0].lines])
-        if len(only) < drawn.competitors:
-            which = f"the first {len(only)}" if around is None else f"{len(only)}"
-            title += f" ({which} of {drawn.competitors:,})"
-        head = view.live.head.sequence
-        with progress("reading", total=head) as advance:
-            asked = SeriesQuestion(ranking_id=ranking_id, unity_id=unity_id, competitors=only, advance=advance)
-            series = await ask(view, asked)
-            advance(head)
-    if not series.moments:
-        raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
-    try:
-        charts.draw(title, series, view.names, notation, view.zone, output)
-    except OSError as error:
-        raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    facts = {"file": str(output), "competitors": len(series.lines)}
-    printing.done(f"{output}: {len(series.lines)} competitors", facts, as_json=json)

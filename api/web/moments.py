@@ -141,17 +141,16 @@ class RaceShape(Struct, frozen=True, kw_only=True):
 
 
 def race_shape(race: Race) -> RaceShape:
-    moments, lines = race.series.moments, race.series.lines
     return RaceShape(
         unity_id=str(race.unity_id),
         name=race.name,
         notation=race.notation,
-        competitors=[*_competitors(race.names, [line.competitor_id for line in lines])],
-        sequences=[one.sequence for one in moments],
-        clocks=[(one.at - _BEGINNING) // timedelta(milliseconds=1) for one in moments],
-        by_date=race.series.by_date,
-        positions=[line.positions for line in lines],
-        totals=[line.totals for line in lines],
+        competitors=[*_competitors(race.names, [line.competitor_id for line in race.lines])],
+        sequences=[one.sequence for one in race.moments],
+        clocks=[(one.at - _BEGINNING) // timedelta(milliseconds=1) for one in race.moments],
+        by_date=race.by_date,
+        positions=[line.positions for line in race.lines],
+        totals=[line.totals for line in race.lines],
     )
 
 

@@ -1,17 +1,23 @@
 """The race of a unity: positions and totals of some competitors through time."""
 
+from collections.abc import Iterator
+from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.errors import Unacceptable
 from engine.domain.notation import Notation
-from engine.domain.terms import RankingId, Sequence, UnityId
+from engine.domain.steps import collected
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.process.time_slices import in_time_slices
 from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
-from projections.answers.series import SeriesQuestion, UnitySeries
 from projections.answers.view import Question, View
 from projections.board.board import Ranking
+from projections.past import folds
+from projections.past.series import SeriesPoint
 
 SERIES_EVENTS_MAX: Final = 200_000
 """Events of a log that a race is drawn from; the log is read from the beginning."""
@@ -21,18 +27,39 @@ RACERS_MAX: Final = 40
 """Competitors that one race shows: the first ones at its end."""
 
 
+class RaceMoment(Struct, frozen=True):
+    """The moment after the event `sequence`. `at`: when the competition that caused it began; without one, when the
+    event was recorded."""
+
+    sequence: Sequence
+    at: datetime
+
+
+class RaceLine(Struct, frozen=True):
+    """A competitor's positions and totals, one for each moment. No position: they were not in the list. No total: they
+    had no result either."""
+
+    competitor_id: CompetitorId
+    positions: list[int | None]
+    totals: list[int | None]
+
+
 class Race(Struct, frozen=True, kw_only=True):
-    """`names`: those of its competitors."""
+    """`lines`: those of the last moment, in its order. There is no moment if nobody has points. `by_date`: the moments
+    are in order of time. `names`: those of its competitors."""
 
     unity_id: UnityId
     name: str
     notation: Notation
     names: NamesById
-    series: UnitySeries
+    moments: list[RaceMoment]
+    lines: list[RaceLine]
+    by_date: bool
 
 
 class RaceQuestion(Question[Race], frozen=True, kw_only=True):
-    """The race of a unity up to now. None: the first ranking, its main unity. Raises NotFound and Unacceptable."""
+    """The race of a unity up to now: in order of time, or if nothing has a date, or too much has, in the order of the
+    log. None: the first ranking, its main unity. Raises NotFound and Unacceptable."""
 
     ranking_id: RankingId | None = None
     unity_id: UnityId | None = None
@@ -47,17 +74,29 @@ class RaceQuestion(Question[Race], frozen=True, kw_only=True):
                 f"A race is drawn of at most {SERIES_COMPETITORS_MAX} competitors and {SERIES_EVENTS_MAX:,} events."
             )
         order = await live.orders.of(ranking_id, unity_id)
-        first = tuple([one.competitor_id for one in order.standings(0, RACERS_MAX)])
-        series = SeriesQuestion(ranking_id=ranking_id, unity_id=unity_id, competitors=first)
+        first = [one.competitor_id for one in order.standings(0, RACERS_MAX)]
+        asked = live.tournament_id, ranking_id, unity_id, live.head.sequence, first
+        by_date = await folds.series_by_date(view.past, *asked)
+        points = await folds.series(view.past, *asked) if by_date is None else by_date
         return Race(
             unity_id=unity_id,
             name=unity.name,
             notation=unity.notation,
             names=view.names,
-            series=await series.answered(view),
+            moments=[RaceMoment(point.sequence, point.at) for point in points],
+            lines=await in_time_slices(collected(_lines(points, unity.notation))),
+            by_date=by_date is not None,
         )
 
 
 def is_raced(ranking: Ranking, end: Sequence) -> bool:
     """Whether the race of a ranking can be drawn, in a log that ends with this event."""
     return len(ranking.participants) <= SERIES_COMPETITORS_MAX and end <= SERIES_EVENTS_MAX
+
+
+def _lines(points: Items[SeriesPoint], notation: Notation) -> Iterator[RaceLine]:
+    for competitor_id in points[-1].lines if points else ():
+        places = [point.lines.get(competitor_id) for point in points]
+        positions = [None if one is None else one.position for one in places]
+        totals = [None if one is None else notation.shown(one.total) for one in places]
+        yield RaceLine(competitor_id, positions, totals)

@@ -1,7 +1,7 @@
 """Folds a log into what one answer is about: sums by competition, a passage, a timeline, a series, losses, leaders."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
@@ -126,15 +126,14 @@ async def series(
     ranking_id: RankingId,
     unity_id: UnityId,
     head: Sequence,
-    only: Items[CompetitorId] | None,
-) -> AsyncIterator[tuple[Sequence, Series]]:
-    """Follows a unity from the beginning of the log: all lines, or those of `only` some competitors. After each
-    chunk, yields the sequence reached and the series so far, always the same object."""
+    only: Items[CompetitorId],
+) -> list[SeriesPoint]:
+    """The series of a unity by the log's clock, for these competitors. Reads the log from the beginning."""
     board, series = Board(), Series(ranking_id, unity_id, only)
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), head):
             await past.time_slices.work(_followed(tournament_id, board, series, events))
-            yield events[-1].sequence, series
+    return series.points
 
 
 async def series_by_date(

@@ -1,4 +1,4 @@
-"""The series of a unity: the standings at as many moments as a chart can show.
+"""The series of a unity: the standings at as many moments as a race can show.
 
 Pure. The series gets a point after each event that gave points in the unity. Beyond SERIES_POINTS_MAX, every second
 point is dropped, and from then on only every second one is taken; this repeats each time the limit is reached. So the
@@ -15,7 +15,7 @@ from engine.domain.events import Points, Recorded, changed_by
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing, standings
+from projections.board.standing import Standing
 
 SERIES_POINTS_MAX: Final = 800
 
@@ -31,10 +31,9 @@ class SeriesPoint(Struct, frozen=True):
 
 class Series:
     """Use `follow` for each event of the log; `points` is the series so far. Its last point has the current list and
-    totals, even if only the list has changed since the last points. `only`: the competitors whose lines are wanted;
-    None: all."""
+    totals, even if only the list has changed since the last points. `only`: the competitors whose lines are wanted."""
 
-    def __init__(self, ranking_id: RankingId, unity_id: UnityId, only: Items[CompetitorId] | None = None) -> None:
+    def __init__(self, ranking_id: RankingId, unity_id: UnityId, only: Items[CompetitorId]) -> None:
         self._ranking_id = ranking_id
         self._unity_id = unity_id
         self._only = only
@@ -79,8 +78,6 @@ class Series:
         )
 
     def _lines(self, ranking: Ranking, unity: Unity) -> list[Standing]:
-        if self._only is None:
-            return standings(ranking.participants, unity.totals, unity.sort)
         order = OrderedLines(ranking.participants, unity.totals, unity.sort)
         found = [line for one in self._only if (line := order.standing(one)) is not None]
         return sorted(found, key=lambda line: line.position)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from api.access import auth, sessions
-from api.cli import charts, explanation_text, lines
+from api.cli import explanation_text
 from api.cli import setting_aside as setting_aside_cli
 from api.desk import conditions, desk, docket, opening
 from api.desk import quotas as desk_quotas
@@ -612,11 +612,6 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}; {imported_competitions.IMPORT_COMPETITIONS_MAX:,}; "
                 f"{importer.IMPORT_REQUESTS_MAX}",
                 "refused; refused; others wait",
-            ),
-            (
-                "lines of a chart; with a name and colour",
-                f"{lines.CHART_LINES_MAX}; {charts.LABELLED_MAX}",
-                "refused; others grey",
             ),
             (
                 "steps of an explanation; overtakings of a step; characters of an event set aside",

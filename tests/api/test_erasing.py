@@ -56,7 +56,7 @@ from tests.tampering import keep_snapshot, tamper
 assert all((board, tallybook, other_dsn))  # fixtures
 
 PLACES: Final = {
-    *("a table", "an answer", "a page of the console", "a message", "a picture", "a stream", "a public stream"),
+    *("a table", "an answer", "a page of the console", "a message", "a command", "a stream", "a public stream"),
 }
 METRIC: Final = "tallybook_erased_competitors_total"
 NAME: Final = "Zoë Quillfeather"
@@ -161,12 +161,11 @@ async def has_come(receiver: Receiver, sequence: int) -> bool:
 
 
 async def left_anywhere(
-    season: Season, board: Board, owner: asyncpg.Connection, service: Service, tallybook: Tallybook, tmp_path: Path
+    season: Season, board: Board, owner: asyncpg.Connection, service: Service, tallybook: Tallybook
 ) -> dict[str, dict[str, list[str]]]:
     """What is left, by the kind of place and the place."""
-    picture = tmp_path / "chart.svg"
     slug, ranking = season.client.tournament, str(season.ranking_id)
-    await tallybook.done("chart", slug, ranking, "--output", str(picture))
+    printed = await tallybook.done("standings", slug, ranking)
     told = {
         "a stream": (await heard(service, season.client)).told,
         "a public stream": (await heard_by_public(service, board.slug)).told,
@@ -175,7 +174,7 @@ async def left_anywhere(
         "an answer": await answers(season, board),
         "a page of the console": await on_console(season, service),
         "a message": await on_webhook(owner, service),
-        "a picture": {picture.name: picture.read_bytes()},
+        "a command": {"standings": printed.encode()},
         **{kind: {"": json.dumps(frames, ensure_ascii=False).encode()} for kind, frames in told.items()},
     }
     found = {kind: {place: given_away(one) for place, one in places.items()} for kind, places in said.items()}
@@ -235,7 +234,6 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
     service: Service,
     peers_client: Client,
     tallybook: Tallybook,
-    tmp_path: Path,
 ) -> None:
     before = {name for name, said in (await answers(shown, board)).items() if given_away(said)}
     assert {"competitors.json", "board", "board/table.csv", "board?at=17", "explained on the board"} <= before
@@ -256,7 +254,7 @@ async def test_after_an_erasure_nothing_shows_a_name_or_what_it_could_be_guessed
 
     await Worker(service.database).catch_up()
     assert REGISTRY.get_sample_value(METRIC) == (erasures or 0) + 1
-    assert await left_anywhere(shown, board, owner, service, tallybook, tmp_path) == {}
+    assert await left_anywhere(shown, board, owner, service, tallybook) == {}
     report = await verified(service.database)
     assert report.differences == []
 
@@ -267,12 +265,11 @@ async def test_the_search_finds_what_is_left(
     owner: asyncpg.Connection,
     service: Service,
     tallybook: Tallybook,
-    tmp_path: Path,
 ) -> None:
     await erase(shown)
     await shown.client.put(f"{shown.path}/information.json", {"name": NAME})  # where people write, nothing is erased
     await Worker(service.database).catch_up()
-    assert set(await left_anywhere(shown, board, owner, service, tallybook, tmp_path)) == PLACES
+    assert set(await left_anywhere(shown, board, owner, service, tallybook)) == PLACES
     for planted in (NAME, json.dumps(LATER), TAG.encode().hex(), base64.b64encode(COLOR.encode()).decode()):
         await owner.execute("UPDATE ranking SET description = $1", f"see {planted} there")
         assert "ranking" in await left_in_database(owner), planted

@@ -122,7 +122,6 @@ INTERNAL: Final[dict[str, str]] = {
         engine.domain.faults: CIRCLE_SHOWN_MAX
         projections.board.differences: SHOWN_CHARACTERS_MAX
         projections.tables.defects: REASON_CHARACTERS_MAX
-        api.cli.charts: LABEL_CELLS_MAX CONTRAST_MIN DAYS_MIN
         api.cli.history_text: NAME_CELLS_MAX
         engine.domain.faults: _SHOWN_CHARACTERS_MAX
         projections.answers.zones: _COMPARED_CHARACTERS_MAX

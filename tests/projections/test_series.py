@@ -1,4 +1,4 @@
-"""A series has as many points as fit on a picture, however long the log is, and each is as it was."""
+"""A series has as many points as fit in a race, however long the log is, and each is as it was."""
 
 import pytest
 from hypothesis import given
@@ -15,12 +15,14 @@ from tests.histories import board_of, logs, unhurried
 @unhurried
 @given(logs(), st.integers(2, 6))
 def test_points_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Recorded], most: int) -> None:
-    for ranking_id, ranking in board_of(log).rankings.items():
+    end = board_of(log)
+    for ranking_id, ranking in end.rankings.items():
         for unity_id in ranking.unities:
             with pytest.MonkeyPatch.context() as small:
                 small.setattr(series, "SERIES_POINTS_MAX", most)
                 some = tuple(ranking.participants)[1::2]
-                board, followed, expected = Board(), Series(ranking_id, unity_id), {}
+                everybody = dict.fromkeys([*ranking.participants, *end.competitors])
+                board, followed, expected = Board(), Series(ranking_id, unity_id, tuple(everybody)), {}
                 of_some = Series(ranking_id, unity_id, some)
                 for recorded in log:
                     fold(board, Revisions(), recorded)

@@ -55,7 +55,6 @@ GIVEN: Final = {
     "history": "{slug} Pyramid",
     "follow": "{slug} --until 3",
     "explain": "{slug} Pyramid Ada",
-    "chart": "{slug} Pyramid --output {picture}",
     "what-if": "{slug} Pyramid --without-competitor Ada",
     "strike": "{slug} Ben~-~Cid Ben",
     "unstrike": "{slug} Ben~-~Cid Ben",
@@ -114,7 +113,7 @@ def _parameters(command: Any) -> set[str]:
 async def test_with_json_a_command_prints_json_and_nothing_else(
     tallybook: Tallybook, season: Season, tmp_path: Path
 ) -> None:
-    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "picture.svg", "digests", "erasures")]
+    files = [tmp_path / name for name in ("competitors.csv", "competitions.csv", "digests", "erasures")]
     files[0].write_text("name\nDan\nEve\n")
     files[1].write_text("date,participants,score\n2026-05-01,Ada|Cid,1:0\n")
     given = {file.stem: str(file) for file in files} | {"slug": season.client.tournament}

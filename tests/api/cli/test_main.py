@@ -220,7 +220,6 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
         ["standings", "cap", "1"],
         ["history", "cap", "1"],
         ["explain", "cap", "1", "1"],
-        ["chart", "cap", "1", "--output", "a.svg"],
         ["token", "create", "Ann", "--scope", "read", "--tournament", "cap"],
     ],
 )
@@ -427,7 +426,6 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "history cup 1 --actor -1",
         "explain cup 1",
         "explain cup 1 1 --from -1",
-        "chart cup 1",
         "serve --port http",
         "serve --port 65536",
         "serve --port -1",

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -64,16 +63,6 @@ async def test_a_question_by_names_is_the_question_by_ids(
     by_name = await answer(command)
     assert by_name == await answer([ids.get(word, word) for word in command])
     assert by_name != ""
-
-
-async def test_a_chart_by_names_is_the_chart_by_ids(tallybook: Tallybook, played: Season, tmp_path: Path) -> None:
-    ids = by_id(played)
-    charts = []
-    for number, (ranking, unity) in enumerate([("Season", "points"), (ids["Season"], ids["points"])]):
-        file = tmp_path / f"{number}.svg"
-        await tallybook.done("chart", played.client.tournament, ranking, "--unity", unity, "--output", str(file))
-        charts.append(file.read_bytes())
-    assert charts[0] == charts[1]
 
 
 async def test_changes_are_made_by_name_too(tallybook: Tallybook, played: Season) -> None:

@@ -5,18 +5,10 @@ import io
 import json
 import os
 import re
-import sys
-from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
-from xml.etree import ElementTree
-from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from api.cli import explanation_text
@@ -24,9 +16,7 @@ from api.cli.explanation_text import ordinal
 from api.cli.history_text import CSV_COLUMNS
 from api.cli.times import plain
 from api.interface.cells import harmless
-from engine.domain.terms import Sequence
 from projections.answers.form import LAST_MAX
-from projections.answers.series import SeriesMoment
 from projections.answers.windows import WINDOW_LINES_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.api.crowds import append, crowd
@@ -345,9 +335,8 @@ async def test_what_is_not_there_is_refused(
 ) -> None:
     expected = [reason.format(ranking_id=season.ranking_id)]
     assert await tallybook.refused("history", *of(season), *arguments) == expected
-    for command in (["history"], ["explain"], ["chart", "--output", "x.svg"]):
-        more = ["1"] if command == ["explain"] else []
-        (said,) = await tallybook.refused(command[0], of(season)[0], "999999", *more, *command[1:])
+    for command, more in (("history", []), ("explain", ["1"])):
+        (said,) = await tallybook.refused(command, of(season)[0], "999999", *more)
         assert said == "This tournament has no ranking 999999."
 
 
@@ -531,95 +520,3 @@ async def test_an_explanation_may_tell_of_some_others_only(tallybook: Tallybook,
 )  # fmt: skip
 def test_ordinals(number: int, text: str) -> None:
     assert ordinal(number) == text
-
-
-# ── Chart ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_chart_names_everybody_at_the_end_of_a_line(
-    tallybook: Tallybook, played: Season, tmp_path: Path
-) -> None:
-    file = tmp_path / "season.svg"
-    said = await tallybook("chart", *of(played), "--output", str(file))
-    assert (said.code, said.out, said.err.replace("\n", "")) == (0, "", f"{file}: 3 competitors")
-    texts = [text.strip() for text in ElementTree.parse(file).getroot().itertext() if text.strip()]
-    assert {"Season: points", "1  Pair", "2  Ben", "3  Ada", "5  Pair", "4  Ben", "2  Ada"} <= set(texts)
-    again = tmp_path / "again.svg"
-    await tallybook.done("chart", *of(played), "--output", str(again))
-    assert again.read_bytes() == file.read_bytes()
-
-
-async def test_a_chart_draws_some_lines_in_the_colors_of_their_competitors(
-    tallybook: Tallybook, client: Client, tmp_path: Path
-) -> None:
-    ranking, ids = await of_a_dozen(client)
-    for one, color in ((ids[11], "ffffff"), (ids[10], "C0142d"), (ids[9], "C0142d")):
-        await client.put(f"competitors/{one}.json", {"color": color})
-    file = tmp_path / "some.svg"
-
-    async def drawn(*options: str) -> tuple[set[str], str]:
-        await tallybook.done("chart", client.tournament, ranking, "--output", str(file), *options)
-        text = file.read_text()
-        return {text.strip() for text in ElementTree.fromstring(text).itertext() if text.strip()}, text
-
-    names, svg = await drawn("--top", "4")
-    assert {"Season: points (the first 4 of 12)", "1  P1", "2  P12", "3  P11", "4  P10"} <= names
-    assert not [name for name in names if name.endswith("P9")]
-    assert "stroke: #c0142d" in svg
-    assert "stroke: #ffffff" not in svg
-    assert f"stroke: {charts().seen_on_white('ffffff')}" in svg
-    names, _ = await drawn("--around", "P12")
-    assert "Season: points (7 of 12)" in names
-    assert {name.split()[-1] for name in names if "P" in name} == {"P1", *(f"P{n}" for n in range(7, 13))}
-    names, _ = await drawn()
-    assert "Season: points" in names
-    assert (await tallybook("chart", client.tournament, ranking, "--output", str(file), "--top", "101")).code == 2
-
-
-@given(st.from_regex(r"[0-9a-fA-F]{6}", fullmatch=True))
-def test_each_color_of_a_chart_is_seen_on_white_and_dark_ones_stay(color: str) -> None:
-    shown = charts().seen_on_white(color)
-    assert 1.05 / (luminance(shown[1:]) + 0.05) >= charts().CONTRAST_MIN
-    if 1.05 / (luminance(color) + 0.05) >= charts().CONTRAST_MIN:
-        assert shown == f"#{color.lower()}"
-
-
-def charts() -> ModuleType:
-    """What draws them. It brings matplotlib, which would make every worker of the tests collect for longer."""
-    return import_module("api.cli.charts")
-
-
-def luminance(color: str) -> float:
-    """As https://www.w3.org/TR/WCAG22/#dfn-relative-luminance defines it."""
-    red, green, blue = (
-        s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4
-        for s in (int(color[n : n + 2], 16) / 255 for n in (0, 2, 4))
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-async def test_charts_are_svg_of_something(tallybook: Tallybook, season: Season, tmp_path: Path) -> None:
-    (reason,) = await tallybook.refused("chart", *of(season), "--output", "season.png")
-    assert reason == "Charts are written as SVG; name a file that ends in .svg, not 'season.png'."
-    (reason,) = await tallybook.refused("chart", *of(season), "--output", str(tmp_path / "a.svg"))
-    assert reason == "No points have been given in Season: points yet; there is nothing to draw."
-    assert os.listdir(tmp_path) == []
-
-
-async def test_without_matplotlib_it_says_what_is_missing(
-    tallybook: Tallybook, played: Season, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "api.cli.charts", raising=False)
-    assert await tallybook.refused("chart", *of(played), "--output", "a.svg") == [
-        "Charts need matplotlib: pip install 'tallybook[chart]'."
-    ]
-
-
-def test_the_days_of_a_chart_are_those_of_the_tournament() -> None:
-    """In New York, it is half past eight in the evening, then the next afternoon."""
-    begun = datetime(2026, 5, 3, 0, 30, tzinfo=UTC)
-    at = [begun, begun.replace(hour=18), *(begun + timedelta(days=days) for days in range(2, 22))]
-    moments = [SeriesMoment(Sequence(number), one) for number, one in enumerate(at, start=1)]
-    assert [*charts()._by_day(moments, ZoneInfo("America/New_York"))] == [*range(len(at))]
-    assert [*charts()._by_day(moments, UTC)] == [*range(1, len(at))]

@@ -41,10 +41,6 @@ def one_sentence(ended: Said, code: int = 1) -> str:
             "history {slug} Season --output /nowhere/a.csv",
             "/nowhere/a.csv cannot be written: No such file or directory.",
         ),
-        (
-            "chart {slug} Season --output a.png",
-            "Charts are written as SVG; name a file that ends in .svg, not 'a.png'.",
-        ),
         ("tournament export {slug} --output /nowhere/a", "/nowhere/a cannot be written: No such file or directory."),
         ("digests --output /nowhere/a", "/nowhere/a cannot be written: No such file or directory."),
         ("verify --digests /nowhere/a", "/nowhere/a cannot be read: No such file or directory."),
