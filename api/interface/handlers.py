@@ -14,6 +14,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
@@ -106,6 +107,7 @@ class Handlers:
         self._compression = compression
         self._streams = streams
         self._past = Past(desk.database, outgoing.time_slices)
+        self._view = partial(RecallContext, _past=self._past, time_slices=outgoing.time_slices, begin=outgoing.begun)
         self.public_views = PublicViews(desk, access.slugs, outgoing)
 
     def add_to(self, router: Router) -> None:
@@ -221,9 +223,6 @@ class Handlers:
             yield context
             if context.log_is_read:
                 await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
-
-    def _view(self, live: LiveTournament) -> RecallContext:
-        return RecallContext(live, self._past, self._outgoing.time_slices, begin=self._outgoing.begun)
 
     def _write_handler(self, operation: Write) -> Handler:
         known, looked_up = self.access.known, self.access.looked_up
