@@ -99,7 +99,7 @@ async def import_competitions(
     await _import(slug, kind_of, json=json, where=where)
 
 
-async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any, Any]], *, json: bool, where: Where) -> None:
+async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json: bool, where: Where) -> None:
     """Imports the file that `kind_of` reads, and says what became of it."""
     with interruptible("imported anything") as listen:
         async with desk_at(where) as desk, tournament_at(desk, slug) as view:

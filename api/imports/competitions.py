@@ -86,7 +86,7 @@ def read_competitions(
     return Competitions(ranking_id, scoring, columns, taken(file.rows, lines_max, dict[str, str]))
 
 
-class Competitions(FileKind[dict[str, str], CompetitionLine]):
+class Competitions(FileKind[CompetitionLine]):
     what = "competition"
     done = "imported"
     steps = 2

@@ -78,7 +78,7 @@ def read_competitors(file: FileRows, lines_max: int = IMPORT_COMPETITORS_MAX) ->
     return Competitors(taken(file.rows, lines_max, CompetitorFields))
 
 
-class Competitors(FileKind[CompetitorFields, CompetitorLine]):
+class Competitors(FileKind[CompetitorLine]):
     what = "competitor"
     done = "registered"
 

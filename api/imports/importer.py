@@ -50,7 +50,6 @@ IMPORT_REQUESTS_MAX: Final = 500
 """Requests of an import that are under way at the same time."""
 NAME_CHARACTERS: Final = 8
 _T = TypeVar("_T")
-_Fields = TypeVar("_Fields")
 _Line = TypeVar("_Line", bound=Line)
 
 
@@ -86,7 +85,7 @@ class Imported(Struct, frozen=True, kw_only=True):
 async def import_lines(
     desk: Desk,
     live: LiveTournament,
-    kind: FileKind[_Fields, _Line],
+    kind: FileKind[_Line],
     *,
     actor: ActorId,
     stop: asyncio.Event,
@@ -98,7 +97,7 @@ async def import_lines(
     return await importer.submit(actor, progress)
 
 
-def asked(kind: FileKind[_Fields, _Line], board: Board, secret: bytes) -> Steps[tuple[list[_Line], list[Fault]]]:
+def asked(kind: FileKind[_Line], board: Board, secret: bytes) -> Steps[tuple[list[_Line], list[Fault]]]:
     """The lines of a file, with their prints, and what is wrong with others. Raises a Refusal of the file as a
     whole."""
     yield from kind.open(board, secret)
@@ -118,17 +117,17 @@ def asked(kind: FileKind[_Fields, _Line], board: Board, secret: bytes) -> Steps[
     return lines, faults
 
 
-def _of_line(kind: FileKind[_Fields, _Line], number: int, refusal: Refusal) -> list[Fault]:
+def _of_line(kind: FileKind[_Line], number: int, refusal: Refusal) -> list[Fault]:
     columns = kind.columns
     found = [Fault(f"line {number}, {columns.get(one.field, one.field)}", one.message) for one in refusal.faults]
     return found or [Fault(f"line {number}", refusal.message)]
 
 
-class Importer(Generic[_Fields, _Line]):
+class Importer(Generic[_Line]):
     """An import of a file: `judge` it, then `submit` it. Once `stop` is set, it raises Interrupted as soon as the
     requests under way are settled."""
 
-    def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Fields, _Line], stop: asyncio.Event) -> None:
+    def __init__(self, desk: Desk, live: LiveTournament, kind: FileKind[_Line], stop: asyncio.Event) -> None:
         self.kind: Final = kind
         self.lines: list[_Line] = []
         self._desk, self._live, self._stop = desk, live, stop

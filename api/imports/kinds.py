@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from collections.abc import Sequence as Items
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -57,11 +57,10 @@ class Line(ABC):
         """The request `step`."""
 
 
-_Fields = TypeVar("_Fields")
 _Line = TypeVar("_Line", bound=Line)
 
 
-class FileKind(ABC, Generic[_Fields, _Line]):
+class FileKind(ABC, Generic[_Line]):
     """What the rows of a file mean. `what` a line makes, and the word for what is `done` then. `steps`: requests of a
     line at most. `named`: its imports have names, and can be undone. `columns`: the file's names for fields of
     commands, if they differ."""
@@ -72,7 +71,7 @@ class FileKind(ABC, Generic[_Fields, _Line]):
     named: ClassVar[bool] = False
     columns: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, rows: Items[FileRow[_Fields]]) -> None:
+    def __init__(self, rows: Items[FileRow[Any]]) -> None:
         self.rows: Final = rows
 
     @abstractmethod
@@ -80,7 +79,7 @@ class FileKind(ABC, Generic[_Fields, _Line]):
         """Prepares the reading of rows. `secret`: of the tournament. Raises a Refusal of the file as a whole."""
 
     @abstractmethod
-    def line(self, row: FileRow[_Fields]) -> Steps[_Line]:
+    def line(self, row: FileRow[Any]) -> Steps[_Line]:
         """The line. Raises Unacceptable with every fault of it, by column."""
 
     def changed(self, recorded: Recorded) -> str | None:

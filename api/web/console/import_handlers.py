@@ -10,7 +10,7 @@ from api.http.forms import Form, path_ids
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.competitions import CompetitionLine, Competitions, read_competitions
-from api.imports.competitors import CompetitorFields, CompetitorLine, Competitors, read_competitors
+from api.imports.competitors import CompetitorLine, Competitors, read_competitors
 from api.imports.importer import BrokenOff, Importer
 from api.imports.kinds import FileKind, Line
 from api.imports.rows import FileRows, read_csv
@@ -44,11 +44,10 @@ from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.lookup import ranking_of
 from projections.answers.view import View, ask
 
-_Fields = TypeVar("_Fields")
 _Line = TypeVar("_Line", bound=Line)
 
 
-class ImportHandlers(ABC, Generic[_Fields, _Line]):
+class ImportHandlers(ABC, Generic[_Line]):
     """Shows the effects of a text, then imports it. Lines that are sent again count as imported already. `path`: of the
     page, below the tournament; `then`: of the page that follows."""
 
@@ -63,7 +62,7 @@ class ImportHandlers(ABC, Generic[_Fields, _Line]):
         """Raises NotFound."""
 
     @abstractmethod
-    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> FileKind[_Fields, _Line]:
+    def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> FileKind[_Line]:
         """Raises Unreadable."""
 
     @abstractmethod
@@ -101,7 +100,7 @@ class ImportHandlers(ABC, Generic[_Fields, _Line]):
         return see_other(address_of(incoming, self.then, {"done": str(done)}))
 
 
-class CompetitorImports(ImportHandlers[CompetitorFields, CompetitorLine]):
+class CompetitorImports(ImportHandlers[CompetitorLine]):
     path = "/competitors/import"
     then = "/competitors"
 
@@ -117,7 +116,7 @@ class CompetitorImports(ImportHandlers[CompetitorFields, CompetitorLine]):
         return competitors_look(view.names, new, already)
 
 
-class CompetitionImports(ImportHandlers[dict[str, str], CompetitionLine]):
+class CompetitionImports(ImportHandlers[CompetitionLine]):
     path = "/rankings/{ranking_id}/import"
     then = "/imports"
 

@@ -20,7 +20,7 @@ from projections.live.tournament import LiveTournament
 class Importing:
     """A tournament into which files are imported. `read` makes something to import of the content of a file."""
 
-    def __init__(self, desk: Desk, tournament_id: TournamentId, read: Callable[..., FileKind[Any, Any]]) -> None:
+    def __init__(self, desk: Desk, tournament_id: TournamentId, read: Callable[..., FileKind[Any]]) -> None:
         self.desk: Any = desk  # or one that is Leaving
         self.tournament_id = tournament_id
         self.read = read

@@ -41,7 +41,7 @@ class Season(Struct, frozen=True):
     def file(self, numbers: range) -> str:
         return "\n".join([self.header, *[self.line.format(number) for number in numbers]])
 
-    def read(self, content: bytes, _: Names | None = None) -> FileKind[Any, Any]:
+    def read(self, content: bytes, _: Names | None = None) -> FileKind[Any]:
         file = read_csv(content)
         return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE, Scoring())
 
