@@ -28,12 +28,16 @@ IMPORT_COMPETITIONS_MAX: Final = 100_000
 
 class CompetitionLine(Line):
     def __init__(self, number: int, played: Played, ranking_id: RankingId) -> None:
-        super().__init__(number, (played.started_at, played.participants))
+        super().__init__(number)
         self.played = played
         self.requests = 2 if played.deltas else 1
         self._ranking_id = ranking_id
         self._occurrence = 1
         self._generations = [1, 1]
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        return self.played.started_at, self.played.participants
 
     def set_prints(self, occurrence: int) -> None:
         self._occurrence = occurrence

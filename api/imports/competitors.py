@@ -48,7 +48,11 @@ class CompetitorLine(Line):
         self.color = row.fields.color.strip()
         self.parent_text = str(row.fields.parent).strip()
         self._secret = secret
-        super().__init__(row.number, (self.name, self.tags, self.color, self.parent_text))
+        super().__init__(row.number)
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        return self.name, self.tags, self.color, self.parent_text
 
     def set_prints(self, occurrence: int) -> None:
         """They must never change, or every competitor would be registered again. They stay when the competitor is

@@ -21,7 +21,7 @@ for what was taken back, so the corrected file counts. The latest generation say
 import asyncio
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -110,8 +110,8 @@ def asked(kind: FileKind[_Line], board: Board, secret: bytes) -> Steps[tuple[lis
         except Unacceptable as refusal:
             faults += _of_line(kind, row.number, refusal)
         else:
-            alike[line.alike] += 1
-            line.set_prints(alike[line.alike])
+            alike[same := line.alike] += 1
+            line.set_prints(alike[same])
             lines.append(line)
         yield
     return lines, faults
@@ -284,6 +284,7 @@ class Importer(Generic[_Line]):
         yield from self.kind.look(board, self.lines, others_max)
         faults: list[Fault] = []
         refused: set[Line] = set()
+        revisions = Revisions()
         for line in self.lines:
             try:
                 self.kind.resolve(line, board)
@@ -292,7 +293,7 @@ class Importer(Generic[_Line]):
                 for step in range(line.done, line.requests):
                     for event in decide(board, line.command(step)):
                         if step == 0:  # later lines may name what the first request makes
-                            fold(board, Revisions(), _as_if_recorded(event))
+                            fold(board, revisions, _as_if_recorded(event))
             except Unacceptable as refusal:
                 faults += _of_line(self.kind, line.number, refusal)
                 refused.add(line)
@@ -317,16 +318,11 @@ class Importer(Generic[_Line]):
         if failures:
             raise failures[0]
 
-    async def _request(self, line: _Line, step: int, actor: ActorId) -> Receipt:
-        its_print = line.prints[step]
-        named = import_runs.fingerprint_of(its_print.fingerprint, self._name)
-        return await self._desk.submit(
-            self._live,
-            line.command(step),
-            actor=actor,
-            idempotency_key=its_print.key,
-            fingerprint=named if self.kind.named else its_print.fingerprint,
-        )
+    def _request(self, line: _Line, step: int, actor: ActorId) -> Awaitable[Receipt]:
+        key, said = line.prints[step].key, line.prints[step].fingerprint
+        if self.kind.named:
+            said = import_runs.fingerprint_of(said, self._name)
+        return self._desk.submit(self._live, line.command(step), actor=actor, idempotency_key=key, fingerprint=said)
 
     async def _settled(self, its_print: Print, outcome: Receipt | BaseException) -> tuple[Event, bool]:
         """What was recorded for a request, and whether by this import. Another one, of another file, may have recorded

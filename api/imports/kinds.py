@@ -26,9 +26,9 @@ class Print(Struct, frozen=True):
 
 
 class Line(ABC):
-    """A line of the file, with its `number` in it. Lines that are `alike` say the same. `prints`: of its requests; it
-    sends only the first `requests` of them, of which `done` are recorded. The first one makes something, which has the
-    `id`; 0: not drawn yet. `needs`: a line whose id is in the requests."""
+    """A line of the file, with its `number` in it. `prints`: of its requests; it sends only the first `requests` of
+    them, of which `done` are recorded. The first one makes something, which has the `id`; 0: not drawn yet. `needs`: a
+    line whose id is in the requests."""
 
     requests: int = 1
     done: int = 0
@@ -36,9 +36,13 @@ class Line(ABC):
     needs: "Line | None" = None
     prints: tuple[Print, ...]
 
-    def __init__(self, number: int, alike: Hashable) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.alike = alike
+
+    @property
+    @abstractmethod
+    def alike(self) -> Hashable:
+        """What is equal for lines that say the same."""
 
     @property
     def is_done(self) -> bool:
