@@ -170,11 +170,6 @@ def title_of(*names: str) -> str:
     return ": ".join(map(isolated, names))
 
 
-def recorded(sequence: int, *, as_json: bool, sentence: str = "") -> None:
-    """The event that a change was recorded as; of several, the first. `sentence`: what to say instead."""
-    done(sentence or f"recorded as event {sequence}", {"sequence": sequence}, as_json=as_json)
-
-
 def done(sentence: str, facts: object, *, as_json: bool) -> None:
     """What was done, as a sentence, or as JSON."""
     if as_json:
