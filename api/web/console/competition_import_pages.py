@@ -78,7 +78,6 @@ def competitions_look(
     names: NamesById,
     unities: Mapping[UnityId, tuple[str, Notation]],
     new: Items[CompetitionLine],
-    already: int,
 ) -> Look:
     """`unities`: of the ranking, with their names and notations."""
     used = [u for u in unities if any(delta.unity_id == u for one in new for delta in one.played.deltas)]
@@ -91,9 +90,6 @@ def competitions_look(
             row.append(_gained([gained.get(c) for c in played.participants], unities[unity][1]))
         rows.append(row)
     return Look(
-        new=len(new),
-        already=already,
-        done="imported",
         button="Import",
         caption="Competitions to import",
         heads=[("Competition", "name"), ("Date", "when"), ("Score", ""), *[(unities[u][0], "value") for u in used]],

@@ -66,7 +66,7 @@ class ImportHandlers(ABC, Generic[_Line]):
         """Raises Unreadable."""
 
     @abstractmethod
-    def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[_Line], already: int) -> Look: ...
+    def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[_Line]) -> Look: ...
 
     async def form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, Scope.WRITE)
@@ -91,8 +91,16 @@ class ImportHandlers(ABC, Generic[_Line]):
                 if form.get(STEP) != "import":
                     venue, filling = await venue_of(view, incoming), Filling(key=key or new_key(), given=form)
                     offer, new = self._offer(view, venue, incoming, filling), importer.waiting
-                    already = len(importer.lines) - len(new)
-                    return look_page(viewer, venue, offer, self._look(view, venue, incoming, new, already), filling)
+                    return look_page(
+                        viewer,
+                        venue,
+                        offer,
+                        self._look(view, venue, incoming, new),
+                        filling,
+                        new=len(new),
+                        already=len(importer.lines) - len(new),
+                        done=kind.done,
+                    )
                 await importer.submit(viewer.token.token_id, _to_nobody)
                 done = view.live.head.sequence
         except TallybookError as error:
@@ -110,10 +118,8 @@ class CompetitorImports(ImportHandlers[CompetitorLine]):
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitors:
         return read_competitors(file, ITEMS_MAX)
 
-    def _look(
-        self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitorLine], already: int
-    ) -> Look:
-        return competitors_look(view.names, new, already)
+    def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitorLine]) -> Look:
+        return competitors_look(view.names, new)
 
 
 class CompetitionImports(ImportHandlers[CompetitionLine]):
@@ -129,12 +135,10 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
     def _kind(self, incoming: IncomingRequest, form: Form, file: FileRows) -> Competitions:
         return read_competitions(file, _ranking_id(incoming), scoring_of(form), PASTED_COMPETITIONS_MAX)
 
-    def _look(
-        self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitionLine], already: int
-    ) -> Look:
+    def _look(self, view: View, venue: Venue, incoming: IncomingRequest, new: Items[CompetitionLine]) -> Look:
         ranking = ranking_of(view.live.board, _ranking_id(incoming))
         unities = {unity_id: (unity.name, unity.notation) for unity_id, unity in ranking.unities.items()}
-        return competitions_look(venue, view.names, unities, new, already)
+        return competitions_look(venue, view.names, unities, new)
 
 
 def _ranking_id(incoming: IncomingRequest) -> RankingId:

@@ -36,12 +36,9 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """The effects of a text: how many lines are `new`, and how many of them were `done` already. `rows`: the first new
-    lines, in a table with `heads`. `warning`: what should be looked at twice."""
+    """The effects of a text: the first new lines as `rows` of a table with `heads`. `warning`: what should be looked at
+    twice."""
 
-    new: int
-    already: int
-    done: str
     button: str
     caption: str
     heads: Items[tuple[str, str]]
@@ -83,21 +80,23 @@ def _csv_input(offer: Offer, filling: Filling) -> Html:
     )
 
 
-def look_page(viewer: Viewer, venue: Venue, offer: Offer, look: Look, filling: Filling) -> bytes:
-    """The effects of the text, and the button that imports it."""
-    new, rest = number_text(look.new), look.new - len(look.rows)
+def look_page(
+    viewer: Viewer, venue: Venue, offer: Offer, look: Look, filling: Filling, *, new: int, already: int, done: str
+) -> bytes:
+    """The effects of the text, and the button that imports it: `new` lines, apart from those that were `done`
+    already."""
+    rest = new - len(look.rows)
     carried = [hidden(name, filling.given.get(name, "")) for name in (CSV, *offer.fields)]
+    button = f"{look.button} {number_text(new)}"
     return console_page(
         viewer,
         offer.title,
-        element("p", f"{new} would be {look.done}. Nothing is recorded yet.", class_="subject"),
-        element("p", f"{number_text(look.already)} of the text are {look.done} already.") if look.already else None,
+        element("p", f"{number_text(new)} would be {done}. Nothing is recorded yet.", class_="subject"),
+        element("p", f"{number_text(already)} of the text are {done} already.") if already else None,
         element("p", look.warning, class_="warning") if look.warning else None,
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
-        form(filling, offer.address, f"{look.button} {new}", joined([*carried, hidden(STEP, "import")]))
-        if look.new
-        else None,
+        form(filling, offer.address, button, joined([*carried, hidden(STEP, "import")])) if new else None,
         element("p", element("a", "Start again", href=offer.address), class_="ways"),
         venue=venue,
     )
@@ -119,13 +118,10 @@ def competitors_offer(venue: Venue) -> Offer:
     )
 
 
-def competitors_look(names: NamesById, new: Items[CompetitorLine], already: int) -> Look:
+def competitors_look(names: NamesById, new: Items[CompetitorLine]) -> Look:
     namesakes = [one.name for one in new if one.is_namesake]
     named = ", ".join(namesakes[:3]) + (" …" if len(namesakes) > 3 else "")
     return Look(
-        new=len(new),
-        already=already,
-        done="registered",
         button="Register",
         caption="Competitors to register",
         heads=[("Competitor", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")],
