@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 import msgspec
 from cyclopts import Parameter
+from msgspec.structs import asdict
 
 from api.cli import printing
 from api.cli.files import STDIN, read_whole
@@ -122,18 +123,7 @@ async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json:
 async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as view, desk.database.connection() as connection:
         runs = await import_runs.runs(connection, view.live.tournament_id)
-    rows: list[dict[str, object]] = [
-        {
-            "name": run.name,
-            "recorded_at": run.recorded_at,
-            "event": run.first,
-            "competitions": run.competitions,
-            "points": run.points,
-            "undone": run.undone,
-        }
-        for run in runs
-    ]
-    printing.rows(rows, ("name", "recorded_at", "event", "competitions", "points", "undone"), as_json=json)
+    printing.rows([asdict(run) for run in runs], import_runs.Run.__struct_fields__, as_json=json)
 
 
 async def undo(

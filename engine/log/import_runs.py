@@ -50,12 +50,12 @@ _AMONG: Final = """
 
 
 class Run(Struct, frozen=True):
-    """An import: its name, the sequence and the time of its first event, and the numbers of competitions and of events
+    """An import: its name, the time and the sequence of its first event, and the numbers of competitions and of events
     with points that it added. `undone`: it was undone, or undoing it has begun."""
 
     name: str
-    first: Sequence
     recorded_at: datetime
+    event: Sequence
     competitions: int
     points: int
     undone: bool
@@ -81,7 +81,7 @@ async def runs(connection: Connection, tournament_id: TournamentId) -> list[Run]
     """Every import of the tournament, the first one first."""
     rows = {row["name"]: row for row in await connection.fetch(_RUNS, tournament_id)}
     return [
-        Run(name, row["first"], row["recorded_at"], row["competitions"], row["points"], name + _UNDONE in rows)
+        Run(name, row["recorded_at"], row["first"], row["competitions"], row["points"], name + _UNDONE in rows)
         for name, row in rows.items()
         if not name.endswith(_UNDONE)
     ]

@@ -121,7 +121,7 @@ def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -
         [
             run.name,
             venue.words.time_element(run.recorded_at),
-            run.first,
+            run.event,
             run.competitions,
             run.points,
             element("span", "undone", class_="badge") if run.undone else "",
