@@ -27,6 +27,10 @@ from projections.verification.continuous import verify_continuously
 
 FOUND_NONE = "No difference was found."
 Flag = Parameter(negative="")
+Parallel = Annotated[
+    int, Parameter(validator=Number(gte=1, lte=PARALLEL_MAX), help="Tournaments to verify at the same time.")
+]
+Share = Annotated[float, Parameter(validator=Number(gt=0, lte=1), help="Share of a core that --forever may take.")]
 
 
 async def verify(
@@ -35,9 +39,9 @@ async def verify(
     *,
     digests: Path | None = None,
     state: Path | None = None,
-    parallel: Annotated[int, Parameter(validator=Number(gte=1, lte=PARALLEL_MAX))] = 2,
+    parallel: Parallel = 2,
     forever: Annotated[bool, Flag] = False,
-    share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.1,
+    share: Share = 0.1,
     metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
     log_level: LogLevelText = "info",
@@ -54,13 +58,9 @@ async def verify(
         File of outside digests, from `tallybook digests`. Only with it can a cut or rewritten log be found.
     state
         File that keeps the progress, so that an interrupted verification continues where it was.
-    parallel
-        Tournaments to verify at the same time.
     forever
         Verify tournament after tournament until SIGTERM, the longest unverified first. Findings are log lines and
         metrics.
-    share
-        Share of a core that --forever may take.
     metrics_port
         Port of the metrics of --forever, for Prometheus; 0 means any free port. Without it, none.
     metrics_host

@@ -44,6 +44,25 @@ LIVE_PAUSE_SECONDS: Final = 4.0
 LIVE_CONNECTIONS_MAX: Final = 4
 MIB: Final = 1024 * 1024
 Memory = Annotated[int, Parameter(validator=Number(gte=MEMORY_MIB_MIN, lte=MEMORY_MIB_MAX))]
+RequestsPerSecond = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX),
+        help="Requests that each token, and each address without a token, may send in a second to all processes of "
+        "this service; more are answered 429. Without it, no limit.",
+    ),
+]
+Proxies = Annotated[
+    int,
+    Parameter(
+        validator=Number(gte=0, lte=PROXIES_MAX),
+        help="Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. Limits for "
+        "addresses count by that one.",
+    ),
+]
+Every = Annotated[
+    float, Parameter(validator=Number(gt=0), help="Seconds between notes of the digests that have changed.")
+]
 SHARDS: Final = 32
 """Citus moves whole shards, so these bound how many nodes the tournaments can be spread over."""
 
@@ -55,11 +74,11 @@ async def serve(
     processes: Annotated[int, Parameter(validator=Number(gte=1, lte=PROCESSES_MAX))] = 1,
     no_worker: Annotated[bool, Parameter(negative="")] = False,
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
-    requests_per_second: Annotated[int | None, Parameter(validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX))] = None,
-    proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
+    requests_per_second: RequestsPerSecond = None,
+    proxies: Proxies = 0,
     memory: Memory = MEMORY_BYTES // MIB,
     digests_to: Path | None = None,
-    every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
+    every: Every = NOTE_SECONDS,
     log_level: LogLevelText = "info",
     where: Where = HERE,
 ) -> None:
@@ -76,18 +95,10 @@ async def serve(
         Do not keep the tables; workers elsewhere do.
     open_metrics
         Show /metrics without a token.
-    requests_per_second
-        Requests that each token, and each address without a token, may send in a second to all processes of this
-        service; more are answered 429. Without it, no limit.
-    proxies
-        Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. Limits for addresses
-        count by that one.
     memory
         MiB of memory for tournaments in each process. If the tournaments in use need more, it reads them repeatedly.
     digests_to
         File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
-    every
-        Seconds between notes of the digests that have changed.
     """
     settings = Settings(
         open_metrics=open_metrics,
