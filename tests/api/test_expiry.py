@@ -58,7 +58,19 @@ from projections.verification.progress import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed
-from tests.desks import desk_at, desks_at, is_idle, record, recorded, submit, turns_at_calls, until
+from tests.desks import (
+    HOLD_HEAD,
+    desk_at,
+    desks_at,
+    holding,
+    is_idle,
+    record,
+    recorded,
+    submit,
+    turns_at_calls,
+    until,
+    waiting_for_locks,
+)
 from tests.projections.verified import verified
 from tests.told_clock import ToldClock, told_clock
 from tests.tournaments import open_new_tournament
@@ -264,6 +276,27 @@ async def test_points_expire_once_however_many_look_and_add_at_the_boundary(
     taken = sum(-delta.amount for event in expired for delta in event.deltas if delta.competitor_id == ANN)
     assert taken == 8
     assert len({event.boundary for event in expired}) == len(expired)
+
+
+async def test_a_result_that_has_expired_when_it_is_added_shares_its_block_with_nothing(
+    dsn: str, database: Database, clock: ToldClock, owner: asyncpg.Connection
+) -> None:
+    """Its expiry says a total, which is valid only where it was judged."""
+    long_ago = clock.now - timedelta(days=3)
+    match = CompetitionId(501)
+    async with world_at(dsn, database, clock) as world:
+        await world.do(0, commands.AddCompetition(competition_id=match, group_id=1, started_at=long_ago))
+        await world.add(0, match, (BOB, PEAK, 1))  # for which the results are read
+        adding: list[asyncio.Task[None]] = []
+        async with holding(dsn, HOLD_HEAD, world.tournament_id):
+            for competition, unity in (None, EVER), (None, EVER), (match, PEAK):
+                adding.append(asyncio.create_task(world.add(0, competition, (ANN, unity, 1))))
+                await until(lambda: len(world.desks[0]._under_way) == len(adding))
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+        await asyncio.gather(*adding)
+        *_, ordinary, result = world.naive.added
+    ends = "SELECT last_sequence FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 2"
+    assert [end for (end,) in await owner.fetch(ends, world.tournament_id)] == [result + 1, ordinary]
 
 
 async def test_others_get_their_turns_however_many_points_expire(
