@@ -170,7 +170,6 @@ COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --n
 lock:
 	$(COMPILE) --extra dev -o requirements-dev.lock pyproject.toml
 	$(COMPILE) --extra build -c requirements-dev.lock -o requirements.lock pyproject.toml
-	$(COMPILE) --extra build --extra pictures -c requirements-dev.lock -o requirements-pictures.lock pyproject.toml
 	$(COMPILE) -c requirements-dev.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:

@@ -154,6 +154,13 @@ def test_what_deploy_refers_to_is_there() -> None:
                 assert (DEPLOY.parent / name).exists(), (file.name, name)
 
 
+def test_what_the_image_is_built_from_reaches_its_build() -> None:
+    sent = re.findall(r"^!(\S+)$", (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
+    copied = re.findall(r"^COPY (?!--)(\S+) ", CONTAINERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(copied) - {"."} <= set(sent)
+    assert copied[-1] == "."
+
+
 def test_the_image_has_what_pictures_are_drawn_with() -> None:
     installed = re.search(r"apt-get install (?:--\S+ )*(.+?) \\", CONTAINERFILE.read_text(encoding="utf-8"))
     assert installed

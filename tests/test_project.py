@@ -15,7 +15,7 @@ from engine.domain import errors
 from engine.domain.errors import TallybookError
 from tests.project import PACKAGES, ROOT
 
-LOCKS = ("requirements.lock", "requirements-pictures.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
 IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", "secrets", "socket"}
 FOR_OTHERS = {"PRIVATE", "block_text"}
 """What the product itself does not use: private names of aiohttp, for a test; how events are hashed, for auditors."""
@@ -196,10 +196,7 @@ def test_what_is_in_two_locks_has_one_version(name: str) -> None:
 
 def test_what_runs_is_installed_without_what_checks() -> None:
     assert _pins("requirements.lock").keys() < _pins("requirements-dev.lock").keys()
-    assert not _pins("requirements.lock").keys() & {"pytest", "mypy", "ruff", "pillow", "schemathesis"}
-    assert _pins("requirements-pictures.lock") == _pins("requirements.lock") | {
-        "pillow": _pins("requirements-dev.lock")["pillow"]
-    }
+    assert not _pins("requirements.lock").keys() & {"pytest", "mypy", "ruff", "schemathesis"}
 
 
 def _pins(name: str) -> dict[str, set[str]]:

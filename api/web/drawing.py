@@ -1,20 +1,18 @@
 """Draws a picture with pillow.
 
-Names are drawn with fonts of the package: Inter, and DejaVu Sans for letters that Inter does not have. A letter that
-neither has is drawn with the first of SYSTEM_FONTS on this machine that has it. Otherwise, it is left out. If nothing
-remains of a name, the competitor's id is shown.
+A letter is drawn with the first font that has it: one of pymupdf-fonts, or else one of SYSTEM_FONTS on this machine. A
+letter that none has is left out. If nothing remains of a name, the competitor's id is shown.
 """
 
 import unicodedata
 from collections.abc import Iterator
-from collections.abc import Sequence as Items
 from functools import cache
-from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
+from pymupdf_fonts import fontbuffers
 
 from api.web.pictured import HEIGHT, WIDTH, Pictured
 from engine.domain.events import COLOR_DEFAULT
@@ -22,12 +20,11 @@ from engine.domain.events import COLOR_DEFAULT
 SYSTEM_FONTS: Final = (
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",  # Debian: fonts-noto-cjk
     "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",  # Debian: fonts-droid-fallback
-    "/usr/share/fonts/truetype/noto/NotoSansDevanagari-Regular.ttf",  # Debian: fonts-noto-core, and those below
+    "/usr/share/fonts/truetype/noto/NotoSansArmenian-Regular.ttf",  # Debian: fonts-noto-core, and those below
     "/usr/share/fonts/truetype/noto/NotoSansBengali-Regular.ttf",
     "/usr/share/fonts/truetype/noto/NotoSansTamil-Regular.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSansThai-Regular.ttf",
 )
-"""Fonts of the system, for letters that the package's fonts do not have."""
+"""Fonts of the system, for letters that the installed ones do not have."""
 DRAWN_CHARACTERS_MAX: Final = 120
 """Characters of a name that are considered; no more fit."""
 
@@ -166,8 +163,7 @@ def _runs(text: str, *, bold: bool) -> Iterator[tuple[str, str]]:
     font: str | None = None
     for letter in text.strip():
         if not (font and _has(font, letter) and (letter == " " or _is_mark(letter))):
-            of_letter = [one for one in _fonts(bold=bold) if _has(one, letter)]
-            font = of_letter[0] if of_letter and not _is_mark(letter) else None
+            font = None if _is_mark(letter) else next((one for one in _fonts(bold=bold) if _has(one, letter)), None)
         if font is None or (letter == " " and (not run or run.endswith(" "))):
             continue
         if font != of_run and run:
@@ -185,20 +181,15 @@ def _is_mark(letter: str) -> bool:
 
 
 @cache
-def _fonts(*, bold: bool) -> Items[str]:
-    """The fonts that are tried for a letter, in order."""
-    ours = files("api.web") / "fonts"
-    inter = "inter/Inter_600SemiBold.ttf" if bold else "inter/Inter_400Regular.ttf"
-    return [
-        str(ours / inter),
-        str(ours / "dejavu/DejaVuSans.ttf"),
-        *[font for font in SYSTEM_FONTS if Path(font).is_file()],
-    ]
+def _fonts(*, bold: bool) -> list[str]:
+    """The fonts that are tried for a letter, in order: names in pymupdf-fonts, then paths."""
+    installed = ["notosbo", "figbo"] if bold else ["notos", "figo"]
+    return [*installed, "symbol1", "symbol2", "math", *[font for font in SYSTEM_FONTS if Path(font).is_file()]]
 
 
 @cache
-def _font(path: str, size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(path, size)
+def _font(font: str, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(BytesIO(fontbuffers[font]()) if font in fontbuffers else font, size)
 
 
 _LETTERS_KEPT_MAX: Final = 20_000
@@ -208,17 +199,17 @@ _NO_LETTER: Final = "\U0010fffd"  # no font has it
 _letters: dict[tuple[str, str], bool] = {}
 
 
-def _has(path: str, letter: str) -> bool:
+def _has(font: str, letter: str) -> bool:
     """Whether the font has the letter, that is, draws it differently from one that it does not have."""
-    known = _letters.get((path, letter))
+    known = _letters.get((font, letter))
     if known is None:
-        known = letter.isspace() or _drawn(path, letter) != _drawn(path, _NO_LETTER)
+        known = letter.isspace() or _drawn(font, letter) != _drawn(font, _NO_LETTER)
         if len(_letters) >= _LETTERS_KEPT_MAX:
             _letters.clear()
-        _letters[path, letter] = known
+        _letters[font, letter] = known
     return known
 
 
-def _drawn(path: str, letter: str) -> bytes:
-    mask, _ = _font(path, _LOOKED_AT_SIZE).getmask2(letter)
+def _drawn(font: str, letter: str) -> bytes:
+    mask, _ = _font(font, _LOOKED_AT_SIZE).getmask2(letter)
     return bytes(mask)

@@ -1,18 +1,16 @@
 """The picture of a table, for previews of links to a board: a PNG of 1200 by 630, a usual size in Open Graph.
 
-It shows the first lines. `drawing.py` draws it; it is imported at the first picture, because what it needs is optional.
+It shows the first lines. `drawing.py` draws it; it is imported at the first picture, for a service that starts sooner.
 Drawing takes about a tenth of a second. Each process draws one picture at a time, in a thread, once for all requests
 for it, and at most PICTURES_PER_SECOND_MAX.
 """
 
 import asyncio
 import importlib
-from collections.abc import Callable
 from typing import Final
 
 from api.http.throttle import Throttle
 from api.web.pictured import Pictured
-from engine.domain.errors import NotFound
 
 PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
@@ -33,32 +31,25 @@ class Pictures:
         self._kept: dict[Pictured, bytes] = {}  # in the order in which they were drawn
 
     async def drawn(self, shown: Pictured) -> bytes:
-        """The picture as a PNG. Raises TooManyRequests, and NotFound if this service draws none."""
+        """The picture as a PNG. Raises TooManyRequests."""
         if (kept := self._kept.get(shown)) is not None:
             return kept
         drawing = self._drawing.get(shown)
         if drawing is None:
-            draw = _drawing()
             self._drawn.take(None)
-            drawing = self._drawing[shown] = asyncio.create_task(self._draw(draw, shown))
+            drawing = self._drawing[shown] = asyncio.create_task(self._draw(shown))
             drawing.add_done_callback(lambda _: self._drawing.pop(shown))
         return await asyncio.shield(drawing)  # others may wait for it too
 
-    async def _draw(self, draw: Callable[[Pictured], bytes], shown: Pictured) -> bytes:
+    async def _draw(self, shown: Pictured) -> bytes:
         async with self._one_at_a_time:
-            drawn = await asyncio.to_thread(draw, shown)
+            drawn = await asyncio.to_thread(_drawn, shown)
         self._kept[shown] = drawn
         if len(self._kept) > PICTURES_KEPT_MAX:
             del self._kept[next(iter(self._kept))]
         return drawn
 
 
-def _drawing() -> Callable[[Pictured], bytes]:
-    """The function that draws a picture. Raises NotFound if pillow is missing."""
-    try:
-        draw: Callable[[Pictured], bytes] = importlib.import_module("api.web.drawing").draw
-    except ModuleNotFoundError as error:
-        raise NotFound(
-            "This service draws no pictures: pillow is missing. Its operator can pip install 'tallybook[pictures]'."
-        ) from error
-    return draw
+def _drawn(shown: Pictured) -> bytes:
+    png: bytes = importlib.import_module("api.web.drawing").draw(shown)
+    return png

@@ -1,6 +1,6 @@
 """docs/sbom/tallybook.cdx.json: what the wheel holds of others, and what it runs with, at the versions of the lock.
 
-In the form of CycloneDX 1.6. `make docs` writes it, from requirements.lock and the `vendor.json` files. What requires
+In the form of CycloneDX 1.6. `make docs` writes it, from requirements.lock and `vendor.json`. What requires
 what, and under which licence, the installed packages say. The wheel has it in `dist-info/sboms`, where PEP 770 has
 people look. Digests of packages stand in the lock: each has as many as there are files that it can be installed from.
 """
@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "docs" / "sbom" / "tallybook.cdx.json"
-VENDORED: Final = (ROOT / "api/web/static/vendor.json", ROOT / "api/web/fonts/vendor.json")
+VENDORED: Final = ROOT / "api/web/static/vendor.json"
 _LOCKED: Final = re.compile(r"^([a-z0-9-]+)==([^\s;]+)", re.MULTILINE)
 _NAMED: Final = re.compile(r"[A-Za-z0-9._-]+")
 Component = dict[str, Any]
@@ -31,7 +31,7 @@ def sbom() -> str:
     requires = {"tallybook": _named(project["dependencies"], locked)}
     while missing := set(chain(*requires.values())) - requires.keys():
         requires |= {name: _named(_stated(name), locked) for name in missing}
-    bundled = [_vendored(one) for file in VENDORED for one in json.loads(file.read_text(encoding="utf-8"))]
+    bundled = [_vendored(one) for one in json.loads(VENDORED.read_text(encoding="utf-8"))]
     itself = _component("tallybook", project["version"], project["license"]) | {"type": "application"}
     packages = [_component(name, locked[name], _licence(name)) for name in sorted(requires.keys() - {"tallybook"})]
     reference = {one["name"]: one["bom-ref"] for one in (itself, *packages)}

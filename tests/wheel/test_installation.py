@@ -71,7 +71,7 @@ def test_pip_of_an_older_python_says_which_one_is_needed(wheels: list[Path], tmp
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_the_wheels_install_in_an_empty_environment_and_start(minor: int, wheels: list[Path], tmp_path: Path) -> None:
-    """Version and manual are those of the wheel, in the command, in `/healthz`, and in man(1)."""
+    """Version and manual are those of the wheel, in the command, in `/healthz`, and in man(1). A picture is drawn."""
     interpreter = _interpreter(minor)
     if interpreter is None:
         pytest.skip(f"there is no Python 3.{minor}")
@@ -88,6 +88,10 @@ def test_the_wheels_install_in_an_empty_environment_and_start(minor: int, wheels
     assert f"Tallybook {number}" in (tmp_path / "venv/share/man/man1/tallybook.1").read_text().splitlines()[0]
     told = "import importlib.metadata as m, tallybook_client; print(m.version('tallybook-client'))"
     assert said(str(bin_ / "python"), "-c", told) == wheels[1].name.split("-")[1]
+    drawn = (
+        "from api.web import drawing as d, pictured as p; print(d.draw(p.Pictured(*'abcd', (), *'efg'))[1:4].decode())"
+    )
+    assert said(str(bin_ / "python"), "-c", drawn) == "PNG"
     with _serving(bin_ / "tallybook", tmp_path) as port:
 
         def health() -> dict[str, object] | None:

@@ -2,14 +2,15 @@
 
 import asyncio
 import re
-import sys
 from html import unescape
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from pymupdf_fonts import fontbuffers
 
 from api.http.errors import TooManyRequests
 from api.web import board_page, drawing, picture
@@ -39,11 +40,11 @@ async def test_a_picture_is_in_the_language_of_its_address(
 ) -> None:
     drawn: list[Pictured] = []
 
-    def drawing(one: Pictured) -> bytes:
+    def noted(one: Pictured) -> bytes:
         drawn.append(one)
         return b""
 
-    monkeypatch.setattr(picture, "_drawing", lambda: drawing)
+    monkeypatch.setattr(drawing, "draw", noted)
     monkeypatch.setattr(board_page, "PICTURE_LINES", 2)
     assert (await championship.get("/picture.png?lang=de")).status == 200
     assert [(one.more, one.nobody, one.numbered) for one in drawn] == [
@@ -108,16 +109,6 @@ async def test_a_picture_is_drawn_once_for_all_who_ask_and_the_pictures_of_a_sec
     assert len(drawn) == 1
 
 
-async def test_without_pillow_a_service_says_what_to_install(
-    championship: Championship, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    monkeypatch.delitem(sys.modules, "api.web.drawing")
-    answer = await championship.get("/picture.png")
-    assert (answer.status, "pip install 'tallybook[pictures]'" in answer.json["message"]) == (404, True)
-    assert (await championship.get("")).status == 200
-
-
 async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given_that_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,7 +152,7 @@ def pixels(one: Pictured) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "name", ["Łódź", "Ελλάδα", "Україна", "ישראל", "السعودية", "საქართველო", "Հայաստան", "Việt Nam"]
+    "name", ["Łódź", "Ελλάδα", "Україна", "ישראל", "السعودية", "საქართველო", "भारत", "ประเทศไทย", "Việt Nam", "⚽ FC Ⅱ"]
 )
 def test_names_in_many_scripts_are_drawn_whole(name: str) -> None:
     drawn = "".join(run for run, _ in drawing._runs(name, bold=False))
@@ -178,17 +169,21 @@ def test_a_letter_that_no_font_has_leaves_no_box(monkeypatch: pytest.MonkeyPatch
     drawing._fonts.cache_clear()
     try:
         assert pixels(shown("Łódź 漢 FC")) == pixels(shown("Łódź FC"))
-        assert pixels(shown("日本代表")) == pixels(shown("भारत")) == pixels(shown("No. 1"))
+        assert pixels(shown("日本代表")) == pixels(shown("தமிழ்")) == pixels(shown("No. 1"))
     finally:
         drawing._fonts.cache_clear()
 
 
-def test_a_font_of_the_system_has_what_ours_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = drawing._fonts(bold=False)
-    monkeypatch.setattr(drawing, "SYSTEM_FONTS", ("/no/such/font.ttf", ours[1]))
+def test_a_font_of_the_system_has_what_the_installed_ones_do_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert list(drawing._runs("𝄞", bold=False)) == []
+    font = tmp_path / "music.ttf"
+    font.write_bytes(fontbuffers["music"]())
+    monkeypatch.setattr(drawing, "SYSTEM_FONTS", ("/no/such/font.ttf", str(font)))
     drawing._fonts.cache_clear()
     try:
-        assert drawing._fonts(bold=False) == [*ours[:2], ours[1]]
+        assert list(drawing._runs("𝄞", bold=False)) == [("𝄞", str(font))]
     finally:
         drawing._fonts.cache_clear()
 

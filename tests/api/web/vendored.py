@@ -16,11 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[3]
-LISTS: Final = (
-    ROOT / "api/web/static/vendor.json",
-    ROOT / "api/web/fonts/vendor.json",
-    ROOT / "tests/api/web/vendor.json",
-)
+LISTS: Final = (ROOT / "api/web/static/vendor.json", ROOT / "tests/api/web/vendor.json")
 
 
 def sha256_of(content: bytes) -> str:
