@@ -20,7 +20,7 @@ from engine.domain.times import timestamp
 from projections.answers.classification import Neighbours
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
-from projections.answers.explanation import Explanation
+from projections.answers.explanation import Explanation, Together, together
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking
 
@@ -68,23 +68,21 @@ class ExplanationText:
         ]
         if of_others:
             lines.append(f"Of the others, only {of_others} are shown.")
-        stands_on = self._note_results(explanation.steps)
+        stands_on, told = self._note_results(explanation.steps), together(explanation.steps, self._competitor_id)
         if stands_on is not None:
             lines.append(f"The total is the result {stands_on}.")
         if explanation.steps:
-            lines += ["", *self._summary(explanation)]
+            lines += ["", *self._summary(explanation, told)]
         else:
             lines.append("Nothing in between changed that position or total.")
         if decided := self._classification(explanation.classification):
             lines += ["", *decided]
-        own = [step for step in reversed(explanation.steps) if step.is_own]
-        others = [step for step in reversed(explanation.steps) if not step.is_own]
-        if own:
-            lines += ["", f"What {name} got, the newest first:", "", *self._told(own)]
-        if len(explanation.steps) > STEPS_TOLD_MAX and len(others) > 1:
-            lines += ["", *self._together(others), _TOGETHER]
-        elif others:
-            lines += ["", "When only others moved, the newest first:", "", *self._told(others)]
+        if told.own:
+            lines += ["", f"What {name} got, the newest first:", "", *self._told(told.own)]
+        if len(explanation.steps) > STEPS_TOLD_MAX and len(told.others) > 1:
+            lines += ["", *self._together(told.others), _TOGETHER]
+        elif told.others:
+            lines += ["", "When only others moved, the newest first:", "", *self._told(told.others)]
         return "\n".join(lines)
 
     def _told(self, steps: Items[ExplanationStep]) -> list[str]:
@@ -135,22 +133,17 @@ class ExplanationText:
             sentences.append(f"{one} stands above {other} by {by}.")
         return sentences
 
-    def _summary(self, explanation: Explanation) -> list[str]:
-        """All steps taken together."""
+    def _summary(self, explanation: Explanation, told: Together) -> list[str]:
         written = self._unity.notation
         results = [step for step in explanation.steps if step.result is not None]
-        deltas = [step for step in explanation.steps if step.delta is not None]
-        gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
-        passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
-        passes = sum(o.who == self._competitor_id for o in passing)
         beaten = sum(step.total_before == step.total for step in results)
         of_which = f", {beaten:,} of which did not improve the total" if self._unity.counts is Counts.BEST else ""
         counted = [
             f"{_times(len(results), 'result')}{of_which}"
             if written.results is not None
-            else f"{_times(len(deltas), 'change')} of the total ({written.text(gained)} gained, "
-            f"{written.text(-lost)} lost, {signed(written, gained + lost)} in all)",
-            f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
+            else f"{_times(told.deltas, 'change')} of the total ({written.text(told.gained)} gained, "
+            f"{written.text(-told.lost)} lost, {signed(written, told.gained + told.lost)} in all)",
+            f"passed somebody {_times(told.passed, 'time')}, was passed {_times(told.was_passed, 'time')}",
         ]
         if left_out := sum(step.overtakings_left_out for step in explanation.steps):
             counted.append(f"{left_out:,} more overtakings are not told")
@@ -195,9 +188,8 @@ class ExplanationText:
 
     def _together(self, steps: Items[ExplanationStep]) -> list[str]:
         """Steps in which only others moved."""
-        passing = [o for step in steps for o in step.overtakings if not o.level]
-        passes = sum(o.who == self._competitor_id for o in passing)
-        counted = f"was passed {_times(len(passing) - passes, 'time')} and passed {_times(passes, 'time')}"
+        told = together(steps, self._competitor_id)
+        counted = f"was passed {_times(told.was_passed, 'time')} and passed {_times(told.passed, 'time')}"
         return [f"In {len(steps):,} further events only others moved: {self._name(self._competitor_id)} {counted}."]
 
     def _list_sentence(self, step: ExplanationStep) -> str:

@@ -15,7 +15,7 @@ from api.web.words import Words
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId
 from projections.answers.explainer import Cause, ExplanationStep, Overtaking
 from projections.answers.explaining import ExplanationPlace
-from projections.answers.explanation import Explanation
+from projections.answers.explanation import Explanation, Together, together
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedUnity
 
@@ -82,31 +82,25 @@ def _told(
     """A summary of the steps; the competitor's own steps; and, folded away, those in which only others moved."""
     if not steps:
         return [element("p", words("no_steps"))]
-    own = [step for step in reversed(steps) if step.is_own]
-    others = [step for step in reversed(steps) if not step.is_own]
-    told = [element("p", _summary(words, steps, her, unity), class_="summary")]
-    if own:
-        told.append(_table(words, names, own, her, unity, words("own_steps")))
-    if others:
-        number = words("others_moved_count", number=len(others))
-        table = _table(words, names, others, her, unity, words("others_steps"))
+    all_steps = together(steps, her)
+    told = [element("p", _summary(words, steps, all_steps, unity), class_="summary")]
+    if all_steps.own:
+        told.append(_table(words, names, all_steps.own, her, unity, words("own_steps")))
+    if all_steps.others:
+        number = words("others_moved_count", number=len(all_steps.others))
+        table = _table(words, names, all_steps.others, her, unity, words("others_steps"))
         told.append(element("details", element("summary", number), table))
     return told
 
 
-def _summary(words: Words, steps: Items[ExplanationStep], her: CompetitorId, unity: ListedUnity) -> str:
+def _summary(words: Words, steps: Items[ExplanationStep], told: Together, unity: ListedUnity) -> str:
     """The steps in total, in words."""
-    notation = unity.notation
-    deltas = [step.delta for step in steps if step.delta is not None]
-    gained, lost = sum([one for one in deltas if one > 0]), sum([one for one in deltas if one < 0])
-    passing = [one for step in steps for one in step.overtakings if not one.level]
-    passed = sum([one.who == her for one in passing])
-    first, last = steps[0].position_before, steps[-1].position_after
-    times, was_passed = words.counted("times", passed), words.counted("times", len(passing) - passed)
+    notation, first, last = unity.notation, steps[0].position_before, steps[-1].position_after
+    times, was_passed = words.counted("times", told.passed), words.counted("times", told.was_passed)
     said = [words("passed_times", passed=times, was_passed=was_passed)]
     if notation.results is None:
-        told = {"gained": words.signed(gained, notation), "lost": words.number(lost, notation)}
-        said.insert(0, words.counted("changes", len(deltas), **told))
+        sums = {"gained": words.signed(told.gained, notation), "lost": words.number(told.lost, notation)}
+        said.insert(0, words.counted("changes", told.deltas, **sums))
     if first is not None and last is not None:
         said.append(words("from_to", first=first, last=last))
     return " ".join(said)

@@ -1,5 +1,6 @@
 """Why a competitor has this position and total."""
 
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
@@ -108,3 +109,31 @@ def _dated(board: Board, step: ExplanationStep) -> ExplanationStep:
     if competition is None or competition.date is None:
         return step
     return msgspec.structs.replace(step, took_place=competition.date)
+
+
+class Together(Struct, frozen=True, kw_only=True):
+    """Steps taken together. `own`: those that changed the competitor's points, the list or the sort; `others`: those in
+    which only others moved; both the newest first. `deltas`: the number of steps with one; `gained` and `lost`: the
+    sums of those above and below 0. `passed`, `was_passed`: how often the competitor overtook, and was overtaken."""
+
+    own: list[ExplanationStep]
+    others: list[ExplanationStep]
+    deltas: int
+    gained: int
+    lost: int
+    passed: int
+    was_passed: int
+
+
+def together(steps: Items[ExplanationStep], competitor_id: CompetitorId) -> Together:
+    deltas = [step.delta for step in steps if step.delta is not None]
+    passing = [one.who == competitor_id for step in steps for one in step.overtakings if not one.level]
+    return Together(
+        own=[step for step in reversed(steps) if step.is_own],
+        others=[step for step in reversed(steps) if not step.is_own],
+        deltas=len(deltas),
+        gained=sum([delta for delta in deltas if delta > 0]),
+        lost=sum([delta for delta in deltas if delta < 0]),
+        passed=passing.count(True),
+        was_passed=passing.count(False),
+    )
