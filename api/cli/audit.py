@@ -30,7 +30,9 @@ Flag = Parameter(negative="")
 Parallel = Annotated[
     int, Parameter(validator=Number(gte=1, lte=PARALLEL_MAX), help="Tournaments to verify at the same time.")
 ]
-Share = Annotated[float, Parameter(validator=Number(gt=0, lte=1), help="Share of a core that --forever may take.")]
+ShareOfCore = Annotated[
+    float, Parameter(validator=Number(gt=0, lte=1), help="Share of a core that --forever may take.")
+]
 
 
 async def verify(
@@ -41,7 +43,7 @@ async def verify(
     state: Path | None = None,
     parallel: Parallel = 2,
     forever: Annotated[bool, Flag] = False,
-    share: Share = 0.1,
+    share: ShareOfCore = 0.1,
     metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
     log_level: LogLevelText = "info",
