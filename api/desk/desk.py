@@ -138,17 +138,17 @@ class Desk:
         if condition is not None and condition.exact:
             case.exact = case.alone = True
         if self.quotas.known or isinstance(command, NEEDS_EVIDENCE):
-            self._put_with_evidence(live, case)
+            self._put_when_looked_up(live, case)
         else:
             self._docket(live).put(case)
         return receipt
 
-    def _put_with_evidence(self, live: LiveTournament, case: Case) -> None:
+    def _put_when_looked_up(self, live: LiveTournament, case: Case) -> None:
         if isinstance(case.command, NEEDS_EVIDENCE):
             case.evidence = evidence_of(live, case.command)
             case.alone |= case.evidence is not None and case.evidence.alone
         case.condition = self.quotas.limit(live, case) or case.condition
-        self._docket(live).put_with_evidence(case)
+        self._docket(live).put_when_looked_up(case)
 
     def _let_go(self, case: Case, size_bytes: int, _: object) -> None:
         del self._under_way[case]

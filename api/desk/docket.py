@@ -139,8 +139,8 @@ class Docket:
         if not self._busy:
             self._fetch_next()
 
-    def put_with_evidence(self, case: Case) -> None:
-        """As `put`, when what the case lacks is looked up."""
+    def put_when_looked_up(self, case: Case) -> None:
+        """As `put`, once what the case lacks is looked up."""
         if (look_up := case.lacks()) is None:
             self.put(case)
         else:
@@ -367,7 +367,7 @@ class Docket:
             case.fail(self._defective(error))
             return
         try:
-            case.judge(self.live)
+            case.judge(self.live)  # what it lacks is looked up when it is judged for the next block
         except Refusal as refusal:
             await self._refuse(case, refusal)
         except IdTaken as error:

@@ -148,7 +148,7 @@ class CompetitionPoints(_Revaluing):
         await self._points.look_up(live_pool)
 
     def decide(self) -> tuple[Event, ...]:
-        given = self._points.given()
+        given = self._points.given
         caused = {sequence: points for sequence, (_, points) in given.items()}
         return self._decided(replace(self._command, caused=caused), given)
 

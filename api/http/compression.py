@@ -126,7 +126,7 @@ class Compression:
             chunks = compressed_chunks(long.chunks())
             return chunks if key is None else self._gathered(key, chunks)
 
-        made = Long(make, (Taken(_COMPRESSOR_BYTES),), end=b"", etag=long.etag, head=long.head)
+        made = Long(make, (Taken(_COMPRESSOR_BYTES),), end=b"", etag=long.etag)
         return await self._outgoing.begun(lambda: made)
 
     def _gathered(self, key: _Key, chunks: Iterator[bytes]) -> Iterator[bytes]:

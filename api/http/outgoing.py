@@ -14,7 +14,6 @@ from itertools import chain
 from typing import Final, Literal, Protocol
 
 from engine.domain.errors import OutcomeUnknown, QueueFull
-from engine.log.heads import Head
 from engine.process.background import set_within
 from engine.process.time_slices import TimeSlices
 
@@ -51,8 +50,8 @@ class Taken:
 
 
 class Long:
-    """A long answer that has begun. It shows the state at `head`; `etag` is strong. Several requests may go through its
-    `chunks` at once, each at its own pace."""
+    """A long answer that has begun; `etag` is strong. Several requests may go through its `chunks` at once, each at its
+    own pace."""
 
     def __init__(
         self,
@@ -61,11 +60,9 @@ class Long:
         *,
         end: bytes,
         etag: str,
-        head: Head,
     ) -> None:
         self.parts = parts
         self.etag = etag
-        self.head = head
         self._make = make
         self._end = end
 
@@ -79,7 +76,7 @@ class Long:
 
     def ending(self, end: bytes, etag: str) -> "Long":
         """The same answer with another end and ETag."""
-        return Long(self._make, self.parts, end=end, etag=etag, head=self.head)
+        return Long(self._make, self.parts, end=end, etag=etag)
 
     def with_etag(self, etag: str) -> "Long":
         """The same answer with another ETag."""
@@ -193,7 +190,8 @@ class Outgoing:
         return self.held_bytes > self._bytes_max
 
     async def begun(self, later: Later) -> Long:
-        """Begins the long answer when there is room. Raises QueueFull if there is none for ROOM_SECONDS_MAX.
+        """Begins the long answer when there is room, with the state as this returns. Raises QueueFull if there is none
+        for ROOM_SECONDS_MAX.
 
         The last answer admitted may exceed the remaining room, so no answer is too long to be sent.
         """

@@ -135,7 +135,7 @@ def later(view: BoardNow, question: tuple[object, ...], take: Callable[[BoardNow
         make, parts, end = take(view)
         head = view.head
         etag = etag_of(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
-        return Long(make, parts, end=end, etag=etag, head=head)
+        return Long(make, parts, end=end, etag=etag)
 
     return lambda: view.cache.shared((question, view.head), begin)
 

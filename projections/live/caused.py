@@ -6,6 +6,7 @@ the voiding may still be judged, even if its client has disconnected.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from datetime import datetime
 
 from engine.domain.events import PointsAdded, Recorded
@@ -70,11 +71,11 @@ class CausedPointsFollower(PointsFollower):
         super().__init__(live, competition_id)
         self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
 
-    def given(self) -> dict[Sequence, tuple[datetime, PointsAdded]]:
-        """A new dictionary of the points up to the live's head, each with the time when it was recorded. Call `look_up`
-        first."""
+    @property
+    def given(self) -> Mapping[Sequence, tuple[datetime, PointsAdded]]:
+        """The points up to the live's head, each with the time when it was recorded. Call `look_up` first."""
         assert self.is_read
-        return dict(self._given)
+        return self._given
 
     def _take(self, recorded: Recorded, points: PointsAdded) -> None:
         self._given[recorded.sequence] = recorded.recorded_at, points

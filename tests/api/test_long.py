@@ -46,7 +46,7 @@ from projections.answers import foreseen
 from projections.board.competition_sums import CompetitionSums, LeftOut, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
-from tests.api.crowds import NOBODY, all_long, append, crowd, go_on, live_of, points, recorded
+from tests.api.crowds import all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import Client, Service, make_token, slug_of
 from tests.desks import GUARD_SECONDS
@@ -317,7 +317,7 @@ async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def later(size_bytes: int) -> Later:
-        return lambda: Long(lambda: iter(()), (Taken(size_bytes),), end=b"", etag="", head=NOBODY)
+        return lambda: Long(lambda: iter(()), (Taken(size_bytes),), end=b"", etag="")
 
     account = Outgoing(TimeSlices(), bytes_max=1_000)
     first = await account.begun(later(1_000))  # all that there may be

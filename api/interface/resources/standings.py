@@ -168,7 +168,7 @@ async def _whole_now(context: RecallContext, answer: Answer, question: Standings
         )
     if not unfinished:
         unfinished = await context.begin(_long(live, answer, ranking_id, earlier))
-        head = unfinished.head
+        head = live.head
     recorded_at = await context.recorded_at(head)
     return _finished(unfinished, _end(ranking_id, live.board.rankings[ranking_id], head.sequence, recorded_at), head)
 

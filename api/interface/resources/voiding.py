@@ -42,7 +42,7 @@ async def answer_preview(
     live: LiveTournament, answer: Answer, decided: Iterable[Event], read: ReadSums
 ) -> bytes | Long:
     """The effect of `decided`. Raises as `lines_foreseen` and `foreseen_comparisons`."""
-    events, head, board = list(decided), live.head, live.board
+    events, board = list(decided), live.board
     lines = lines_foreseen(board, events)
     comparisons = await foreseen_comparisons(live, events, read)
     if lines <= foreseen.PREVIEW_AT_ONCE_MAX:
@@ -69,7 +69,7 @@ async def answer_preview(
                 yield from _in_chunks(classified_moves, partial(classification_move, competitor_of))
             yield closing
 
-    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="", head=head)
+    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="")
 
 
 def _moves_into(lines: list[Move], before: Ranking, after: Ranking, unity_id: UnityId) -> Iterator[None]:
