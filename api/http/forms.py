@@ -13,11 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from api.http.errors import BodyTooLarge
-from engine.domain.errors import Fault, NotFound, Unreadable
+from engine.domain.errors import Fault, Unreadable
 from engine.domain.faults import shortened, unacceptable
-from engine.domain.ids import parse_id
-
-PathIds = Mapping[str, Any]
 
 BODY_BYTES_MAX: Final = 1_048_576
 FORM_FIELDS_MAX: Final = 2_048
@@ -150,18 +147,6 @@ _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY: Final = re.compile(rb"\s*+[{,]\s*+(%b)\s*+:\s*+" % _STRING)
 _SCALAR: Final = re.compile(rb"%b|[^\s,}{\[]++" % _STRING)
 _END: Final = re.compile(rb"\s*+[,}]")
-
-
-def path_ids(parameters: Mapping[str, str]) -> PathIds:
-    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
-    ids: dict[str, int] = {}
-    for name, text in parameters.items():
-        if name != "tournament":
-            number = parse_id(text)
-            if number is None:
-                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
-            ids[name] = number
-    return ids
 
 
 # ── Text ────────────────────────────────────────────────────────────────────────────────────────────────

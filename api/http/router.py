@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from api.http.errors import MethodNotAllowed
-from api.http.forms import PathIds, path_ids
 from api.http.reply import Reply
 from api.http.request import HttpRequest
 from engine.domain.errors import NotFound
+from engine.domain.ids import parse_id
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -21,6 +21,7 @@ PATH_KEPT_CHARACTERS_MAX: Final = 300
 """A process remembers the handlers of this many paths of up to this many characters. It looks up longer paths each
 time."""
 
+PathIds = Mapping[str, Any]
 NOTHING_HERE: Final = "There is nothing at this address."
 NO_PATH: Final = "none"
 """The template of a request whose path matches none."""
@@ -50,7 +51,7 @@ class IncomingRequest:
     @property
     def ids(self) -> PathIds:
         """The ids among the parameters, by name. Raises NotFound for a text that cannot be an id."""
-        return path_ids(self.parameters) if self.known_ids is None else self.known_ids
+        return _ids_of(self.parameters) if self.known_ids is None else self.known_ids
 
 
 Handler = Callable[[IncomingRequest], Awaitable[Reply]]
@@ -108,7 +109,7 @@ class Router:
                     raise MethodNotAllowed("This address does not take this method.", sorted(handlers))
                 parameters = {name: unquote(text) for name, text in match.groupdict().items()}
                 try:
-                    ids = path_ids(parameters)
+                    ids = _ids_of(parameters)
                 except NotFound:
                     ids = None  # refused once the client is authenticated
                 return Found(template, handlers[method], parameters, ids)
@@ -119,3 +120,15 @@ class Router:
 
 def _part(named: re.Match[str]) -> str:
     return f"(?P<{named[1]}>{'.+' if named[2] else '[^/]+'})"
+
+
+def _ids_of(parameters: Mapping[str, str]) -> PathIds:
+    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
+    ids: dict[str, int] = {}
+    for name, text in parameters.items():
+        if name != "tournament":
+            number = parse_id(text)
+            if number is None:
+                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
+            ids[name] = number
+    return ids

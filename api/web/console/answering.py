@@ -7,7 +7,7 @@ from api.desk.desk import Desk
 from api.http import problems
 from api.http.body import Bodies
 from api.http.errors import MediaTypeUnsupported, TooManyRequests
-from api.http.forms import Form, path_ids
+from api.http.forms import Form
 from api.http.reply import Reply, header
 from api.http.router import IncomingRequest
 from api.interface.declarations import RecallContext
@@ -59,7 +59,7 @@ class PageAsked:
         items = incoming.request.query
         self.arguments: dict[str, Any] = read_query(items, fields)
         self.query: Query = dict(items)
-        self.ids: Mapping[str, Any] = path_ids(incoming.parameters)
+        self.ids: Mapping[str, Any] = incoming.ids
 
 
 async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
@@ -69,7 +69,7 @@ async def venue_of(context: RecallContext, incoming: IncomingRequest) -> Venue:
 
 def address_of(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:
     """The address of a page below the tournament of the request, with the ids of its path."""
-    ids = path_ids(incoming.parameters)
+    ids = incoming.ids
     return tournament_address(incoming.parameters["tournament"], below.format(**ids), query)
 
 

@@ -7,7 +7,7 @@ from msgspec import json
 from msgspec.structs import asdict, replace
 
 from api.desk.fingerprints import fingerprint
-from api.http.forms import Form, path_ids
+from api.http.forms import Form
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.templates import TEMPLATES, Kind, create_ranking
@@ -60,7 +60,7 @@ class ChangeHandlers:
     ) -> bytes:
         """The page of a change. `refused`: the form as it was sent, with its faults, if it has any."""
         async with self._console.handlers.visited(incoming, viewer.token) as context:
-            ids = path_ids(incoming.parameters)
+            ids = incoming.ids
             beginning = await change.begin(context, ids)
             filling = replace(
                 refused or Filling(key=new_key(), given=beginning.given),
@@ -169,7 +169,7 @@ class ChangeHandlers:
             if unity_id is None:
                 raise Unreadable("The address must say which unity the points are of; open the form again.")
             async with self._console.handlers.visited(incoming, viewer.token) as context:
-                ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+                ranking_id = RankingId(incoming.ids["ranking_id"])
                 notation = context.unity(ranking_id, unity_id).notation
             receipt = await self._console.handlers.perform(
                 incoming, ADD_POINTS, viewer.token, points_form(form, unity_id, notation), key=key, if_match=None

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from api.access.auth import Scope
 from api.desk.conditions import own_tag
-from api.http.forms import Form, PathIds
+from api.http.forms import Form
+from api.http.router import PathIds
 from api.imports.templates import Kind
 from api.interface.competition_names import competition_text
 from api.interface.declarations import Preview, Write, name_of

@@ -8,7 +8,8 @@ from typing import Any, Final
 from msgspec import json
 
 from api.desk.conditions import own_tag
-from api.http.forms import Form, PathIds
+from api.http.forms import Form
+from api.http.router import PathIds
 from api.web.console.frame import Venue, Viewer, console_page, data_table
 from api.web.console.inputs import Beginning, Filling, Option, complaint, form
 from api.web.html import Child, Html, element, joined

@@ -6,7 +6,7 @@ from collections.abc import Sequence as Items
 from typing import ClassVar, Generic, TypeVar
 
 from api.access.auth import Scope
-from api.http.forms import Form, path_ids
+from api.http.forms import Form
 from api.http.reply import Reply
 from api.http.router import IncomingRequest
 from api.imports.competitions import CompetitionLine, Competitions, read_competitions
@@ -142,7 +142,7 @@ class CompetitionImports(ImportHandlers[CompetitionLine]):
 
 
 def _ranking_id(incoming: IncomingRequest) -> RankingId:
-    return RankingId(path_ids(incoming.parameters)["ranking_id"])
+    return RankingId(incoming.ids["ranking_id"])
 
 
 class UndoHandlers:
