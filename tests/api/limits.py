@@ -13,13 +13,11 @@ from api.http import body, compression, connections, forms, outgoing, reply, thr
 from api.http import limits as http_limits
 from api.imports import competitions as imported_competitions
 from api.imports import competitors as imported_competitors
-from api.imports import importer
-from api.interface import names, paging
+from api.interface import paging
 from api.interface.public import view
 from api.interface.resources import (
     competitor_exports,
     competitor_standings,
-    standings,
 )
 from api.interface.resources.webhooks import TESTS_AT_ONCE_MAX
 from api.service import app, health, settings, supervisor
@@ -38,11 +36,11 @@ from api.web.console import (
     ranking_page,
     tournaments_page,
 )
-from api.webhooks import addresses, deliverer, message, sending, totals, webhooks
+from api.webhooks import addresses, deliverer, message, sending, webhooks
 from engine.database import distribution, migrator
 from engine.database import pool as database
 from engine.domain import notation, presentation, terms
-from engine.log import quotas, reading
+from engine.log import quotas
 from engine.process import pace as waiting_pace
 from projections.answers import (
     around,
@@ -52,17 +50,15 @@ from projections.answers import (
     form,
     history,
     leaders,
-    passages,
     races,
     searching,
     windows,
-    zones,
 )
 from projections.answers import explanation as answered_explanation
 from projections.answers import tables as answered_tables
 from projections.board import classified_lines
-from projections.live import cache, classifications, orders, pool, selections
-from projections.past import folds, mentions, pages, passage, past, searches, series
+from projections.live import pool
+from projections.past import folds, mentions, past, searches, series
 from projections.past import leaders as past_leaders
 from projections.past import moments as past_moments
 from projections.tables import defects, rebuild, sizes, sweep
@@ -83,26 +79,28 @@ def tables() -> dict[str, tuple[Row, ...]]:
     assert terms.PARTICIPANTS_MAX == terms.DELTAS_MAX  # they share a row
     return {
         "Time": (
+            ("a request's head, from its first byte", _seconds(connections.HEAD_SECONDS_MAX), "408, closed"),
+            ("a request's body", _seconds(body.BODY_SECONDS_MAX), "408, closed"),
             (
-                "a request's head, from its first byte; its body",
-                f"{_seconds(connections.HEAD_SECONDS_MAX)}; {_seconds(body.BODY_SECONDS_MAX)}",
-                "408, closed",
-            ),
-            (
-                "reading an answer; a connection without a request",
+                "reading an answer",
                 f"{_seconds(connections.UNREAD_SECONDS_MAX)}, a long one 1 s more per "
-                f"{_bytes(connections.READ_BYTES_PER_SECOND_MIN)}; {_seconds(connections.KEEPALIVE_SECONDS)}",
+                f"{_bytes(connections.READ_BYTES_PER_SECOND_MIN)}",
                 "closed",
             ),
+            ("a connection without a request", _seconds(connections.KEEPALIVE_SECONDS), "closed"),
             (
                 "closing a connection",
                 f"{_seconds(connections.LINGER_SECONDS_MAX)}, {_bytes(connections.LINGER_BYTES_MAX)} still arriving",
                 "the rest is dropped",
             ),
             (
-                "a write; a read",
-                f"{_seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS)}; "
-                f"{_seconds(pool.READ_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS + outgoing.ROOM_SECONDS_MAX)}",
+                "a write",
+                _seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS),
+                "see [RELIABILITY](RELIABILITY.md#the-contract)",
+            ),
+            (
+                "a read",
+                _seconds(pool.READ_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS + outgoing.ROOM_SECONDS_MAX),
                 "see [RELIABILITY](RELIABILITY.md#the-contract)",
             ),
             ("waiting for expiring points", _seconds(desk.EXPIRY_SECONDS_MAX), "503"),
@@ -110,59 +108,35 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("use of a revoked token", _seconds(auth.KEPT_SECONDS_MAX + 1), "401"),
         ),
         "Requests": (
-            (
-                "headers",
-                f"{connections.HEADERS_MAX} of {connections.HEADER_BYTES_MAX:,} bytes each; "
-                f"{_bytes(connections.HEAD_BYTES_MAX)} if in pieces",
-                "431, closed",
-            ),
-            (
-                "the address; a body",
-                f"{connections.TARGET_BYTES_MAX:,} bytes; {_bytes(forms.BODY_BYTES_MAX)}",
-                "414, closed; 413, closed",
-            ),
+            ("headers", f"{connections.HEADERS_MAX} of {connections.HEADER_BYTES_MAX:,} bytes each", "431, closed"),
+            ("headers in pieces", _bytes(connections.HEAD_BYTES_MAX), "431, closed"),
+            ("the address", f"{connections.TARGET_BYTES_MAX:,} bytes", "414, closed"),
+            ("a body", _bytes(forms.BODY_BYTES_MAX), "413, closed"),
             ("a body left unread by a refusal", _bytes(reply.LEFT_UNREAD_BYTES_MAX), "closed"),
+            ("fields of a form or JSON", f"{forms.FORM_FIELDS_MAX:,}", "400, closed"),
+            ("ETags of `If-Match`", f"{conditions.IF_MATCH_TAGS_MAX}", "400"),
+            ("a name", f"{terms.NAME_CHARACTERS_MAX} characters", "422"),
+            ("a description", f"{terms.DESCRIPTION_CHARACTERS_MAX:,} characters", "422"),
             (
-                "fields of a form or JSON; ETags of `If-Match`",
-                f"{forms.FORM_FIELDS_MAX:,}; {conditions.IF_MATCH_TAGS_MAX}",
-                "400, closed; 400",
-            ),
-            (
-                "a name; a description; a slug",
-                f"{terms.NAME_CHARACTERS_MAX}; {terms.DESCRIPTION_CHARACTERS_MAX:,}; {terms.SLUG_CHARACTERS_MAX} "
-                f"characters, {opening.STEM_CHARACTERS_MAX} from a name",
+                "a slug",
+                f"{terms.SLUG_CHARACTERS_MAX} characters, {opening.STEM_CHARACTERS_MAX} from a name",
                 "422",
             ),
             ("tags of a competitor", f"{terms.TAGS_MAX}", "422"),
             ("parts of `lasts`", "9,999 W, 99,999 D, 999,999 H, 99,999,999 M", "422"),
-            (
-                "a delta; a result; decimals of a unity",
-                f"±{terms.DELTA_MAX:,}; ±{terms.RESULT_MAX:,}; {notation.DECIMALS_MAX}",
-                "422",
-            ),
-            (
-                "names; ids; time zones that a refusal suggests",
-                f"{names.SIMILAR_MAX}, of at most {names.COMPARED_MAX:,} names, for {names.UNKNOWN_COMPARED_MAX} "
-                f"unknown ones; {names.IDS_LISTED_MAX}; "
-                f"{zones.NEAR_ZONES_MAX}",
-                "others not named",
-            ),
+            ("a delta", f"±{terms.DELTA_MAX:,}", "422"),
+            ("a result", f"±{terms.RESULT_MAX:,}", "422"),
+            ("decimals of a unity", f"{notation.DECIMALS_MAX}", "422"),
             (
                 "a logo",
                 f"{presentation.LOGO_BYTES_MAX:,} bytes, {presentation.LOGO_PIXELS_MAX:,} pixels each way",
                 "422",
             ),
             ("announced bytes of bodies under way, per process", _bytes(body.AWAITED_BYTES_MAX), "503"),
-            (
-                "events of a ranking undone at the same time; lines that a void, strike or opposite reverses",
-                f"{terms.UNDONE_MAX:,}; {terms.REVERSED_LINES_MAX:,}",
-                "422",
-            ),
-            (
-                "participants or deltas in a request; competitors or competitions created",
-                f"{terms.DELTAS_MAX:,}; {terms.ITEMS_MAX:,}",
-                "422",
-            ),
+            ("events of a ranking undone at the same time", f"{terms.UNDONE_MAX:,}", "422"),
+            ("lines that a void, strike or opposite reverses", f"{terms.REVERSED_LINES_MAX:,}", "422"),
+            ("participants or deltas in a request", f"{terms.DELTAS_MAX:,}", "422"),
+            ("competitors or competitions created in a request", f"{terms.ITEMS_MAX:,}", "422"),
             (
                 f"whole answers above {_bytes(compression.AT_ONCE_BYTES_MAX)} compressed at once, per process",
                 f"{compression.COMPRESSING_MAX}",
@@ -171,9 +145,13 @@ def tables() -> dict[str, tuple[Row, ...]]:
         ),
         "Waiting": (
             (
-                "expected wait of a change or read in its tournament; wait, expected or actual, of a question about "
-                "the past",
-                f"{_seconds(waiting_pace.EXPECTED_SECONDS_MAX)}; {_seconds(past.PAST_WAIT_SECONDS_MAX)}",
+                "expected wait of a change or read in its tournament",
+                _seconds(waiting_pace.EXPECTED_SECONDS_MAX),
+                "503",
+            ),
+            (
+                "wait, expected or actual, of a question about the past",
+                _seconds(past.PAST_WAIT_SECONDS_MAX),
                 "503",
             ),
             (
@@ -214,32 +192,25 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("believed entries of `X-Forwarded-For`", f"{settings.PROXIES_MAX}", "`--proxies` is refused"),
         ),
         "Processes": (
-            (
-                "processes of `serve`; shards of a distributed database",
-                f"{supervisor.PROCESSES_MAX}; {distribution.SHARDS_MAX:,}",
-                "refused",
-            ),
+            ("processes of `serve`", f"{supervisor.PROCESSES_MAX}", "refused"),
+            ("shards of a distributed database", f"{distribution.SHARDS_MAX:,}", "refused"),
             ("start of a process", _seconds(supervisor.READY_SECONDS_MAX), "`serve` ends, or tries again"),
+            ("requests under way at a stop", _seconds(app.SHUTDOWN_SECONDS_MAX), "cut off"),
+            ("stopping a process", _seconds(supervisor.STOP_SECONDS_MAX), "killed"),
             (
-                "requests under way at a stop; the stop",
-                f"{_seconds(app.SHUTDOWN_SECONDS_MAX)}; {_seconds(supervisor.STOP_SECONDS_MAX)}",
-                "cut off; killed",
-            ),
-            (
-                "a process's connections to PostgreSQL; those reading logs",
-                f"{database.POOL_CONNECTIONS_MAX}; {pool.READERS_MAX}",
+                "a process's connections to PostgreSQL",
+                f"{database.POOL_CONNECTIONS_MAX}",
                 f"others wait for {_seconds(database.ACQUIRE_SECONDS_MAX)}, then 503",
             ),
             (
-                "judgings of a change that others overtake; one statement",
-                f"{docket.JUDGED_MAX}; {_seconds(database.STATEMENT_SECONDS_MAX)}",
-                "503",
+                "a process's connections that read logs",
+                f"{pool.READERS_MAX}",
+                f"others wait for {_seconds(database.ACQUIRE_SECONDS_MAX)}, then 503",
             ),
-            (
-                "connecting to PostgreSQL; `migrate` waiting for another",
-                f"{_seconds(migrator.CONNECT_SECONDS_MAX)}; {_seconds(migrator.LOCK_SECONDS_MAX)}",
-                "503; refused",
-            ),
+            ("judgings of a change that others overtake", f"{docket.JUDGED_MAX}", "503"),
+            ("one statement", _seconds(database.STATEMENT_SECONDS_MAX), "503"),
+            ("connecting to PostgreSQL", _seconds(migrator.CONNECT_SECONDS_MAX), "503"),
+            ("`migrate` waiting for another", _seconds(migrator.LOCK_SECONDS_MAX), "refused"),
             (
                 "memory of a process, API or worker, for tournaments",
                 f"{_bytes(sizes.MEMORY_BYTES)}, estimated; `--memory` from {settings.MEMORY_MIB_MIN} to "
@@ -247,77 +218,60 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "the least recently used goes; the last one stays",
             ),
             (
-                "rendered answers; boards' past tables; classified lines, per tournament",
-                f"{_bytes(cache.RENDERED_BYTES_MAX)}, of {_bytes(cache.KEPT_BYTES_MAX)} each; "
-                f"{_bytes(cache.MOMENTS_BYTES_MAX)}; {classifications.KNOWN_LINES_MAX:,}, of "
-                f"{classifications.KNOWN_RANKINGS_MAX} rankings",
-                "made again",
-            ),
-            (
-                "compressed answers of a process",
-                f"{_bytes(compression.COMPRESSED_BYTES_MAX)}, of {_bytes(compression.STREAM_BYTES_MAX)} each",
-                "made again",
-            ),
-            (
-                "pause before a stopped tournament is tried again: request; worker",
-                f"{_seconds(pool.STOPPED_SECONDS)}; {_seconds(sweep.STOPPED_RETRY_SECONDS)}",
+                "pause before a request tries a stopped tournament again",
+                _seconds(pool.STOPPED_SECONDS),
                 "503 meanwhile",
             ),
             (
-                "tournaments, and defects, that health names; time that it shows a defect",
-                f"{health.TROUBLED_MAX} each; {_seconds(defects.SHOWN_SECONDS)}",
-                "others not named; only in the logs",
+                "pause before a worker tries a stopped tournament again",
+                _seconds(sweep.STOPPED_RETRY_SECONDS),
+                "its tables wait meanwhile",
+            ),
+            ("tournaments, and defects, that health names", f"{health.TROUBLED_MAX} each", "others not named"),
+            ("time that health shows a defect", _seconds(defects.SHOWN_SECONDS), "only in the logs"),
+            ("a quota", f"{quotas.BOUND_MAX:,}", "refused"),
+            (
+                "age of a process's sums for quotas",
+                _seconds(desk_quotas.QUOTAS_SECONDS),
+                "writes meanwhile may exceed a quota",
             ),
             (
-                "a quota; age of a process's sums",
-                f"{quotas.BOUND_MAX:,}; {_seconds(desk_quotas.QUOTAS_SECONDS)}",
-                "refused; writes meanwhile may exceed a quota",
+                "a tournament's differences named by `verify`",
+                f"{progress.TOURNAMENT_DIFFERENCES_MAX:,}",
+                "others counted",
             ),
             (
-                "a tournament's differences named by `verify`; `rebuild`; an archive's import",
-                f"{progress.TOURNAMENT_DIFFERENCES_MAX:,}; {rebuild.REBUILD_DIFFERENCES_MAX:,}; {archives.NAMED_MAX}",
-                "others counted; left out; counted",
+                "a tournament's differences named by `rebuild`",
+                f"{rebuild.REBUILD_DIFFERENCES_MAX:,}",
+                "others left out",
             ),
+            ("tournaments that `verify` checks at once", f"{all_tournaments.PARALLEL_MAX}", "refused"),
+            ("attempts to erase, while others append", f"{erasures.ERASE_ATTEMPTS_MAX}", "refused"),
+            ("attempts to set aside, while others append", f"{setting_aside.SET_ASIDE_ATTEMPTS_MAX}", "refused"),
+            ("texts listed that name somebody to erase", f"{mentions.MENTIONS_MAX}", "others counted"),
             (
-                "attempts to erase; to set aside, while others append",
-                f"{erasures.ERASE_ATTEMPTS_MAX}; {setting_aside.SET_ASIDE_ATTEMPTS_MAX}",
-                "refused",
+                "names of a competitor to erase that are searched",
+                f"the last {mentions.NAMES_MAX}",
+                "others not searched",
             ),
-            (
-                "texts listed that name somebody to erase; names searched",
-                f"{mentions.MENTIONS_MAX}; the last {mentions.NAMES_MAX}",
-                "others counted; not searched",
-            ),
-            (
-                "unreadable lines named in a list of erasures",
-                f"{erasures.FAULTS_SHOWN_MAX}",
-                "refused; others not named",
-            ),
-            (
-                "tournaments `verify` checks at once; an archive's last time, ahead of the clock",
-                f"{all_tournaments.PARALLEL_MAX}; {archives.AHEAD_SECONDS_MAX // 3_600} h",
-                "refused",
-            ),
+            ("an archive's last time, ahead of the clock", f"{archives.AHEAD_SECONDS_MAX // 3_600} h", "refused"),
         ),
         "Tournaments": (
+            ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
+            ("competitions of a tournament", f"{terms.COMPETITIONS_MAX:,}", "422"),
+            ("rankings of a tournament", f"{terms.RANKINGS_MAX:,}", "422"),
             (
-                "competitors; competitions; rankings of a tournament",
-                f"{terms.COMPETITORS_MAX:,}; {terms.COMPETITIONS_MAX:,}; {terms.RANKINGS_MAX:,}",
-                "422",
-            ),
-            (
-                "events, competitors, bytes of a tournament; of a token",
+                "events, competitors, bytes of a tournament",
                 "their [quota](OPERATIONS.md#quotas), by default none",
-                "409; 429",
+                "409",
             ),
-            ("competitors; unities of a ranking", f"{terms.ENROLLED_MAX:,}; {terms.UNITIES_MAX}", "422"),
+            ("events, competitors, bytes of a token", "their quota, by default none", "429"),
+            ("competitors of a ranking", f"{terms.ENROLLED_MAX:,}", "422"),
+            ("unities of a ranking", f"{terms.UNITIES_MAX}", "422"),
+            ("criteria of a classification", f"{terms.CRITERIA_MAX}", "422"),
+            ("competitions that `best` counts", f"{terms.BEST_MAX:,}", "422"),
             (
-                "criteria of a classification; competitions that `best` counts",
-                f"{terms.CRITERIA_MAX}; {terms.BEST_MAX:,}",
-                "422",
-            ),
-            (
-                "sums of competitions for a classification; a preview makes two",
+                "sums of competitions for a classification (twice for a preview)",
                 f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",
                 "503",
             ),
@@ -340,12 +294,9 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ("events while expiring points took place (`expiring.json`)", f"{past_moments.DATED_LINES_MAX:,}", "503"),
             ("competitors that lead together", f"{past_leaders.SHARED_MAX}", "nobody leads"),
             ("competitors, and clock differences, listed with leaders", f"{leaders.TOLD_MAX}", "only their number"),
-            (
-                "competitors with a sub-table's tag; sums of competitions for recent results",
-                f"{answered_tables.SUB_TABLE_COMPETITORS_MAX:,}; {form.FORM_SUMS_MAX:,}",
-                "422",
-            ),
+            ("competitors with a sub-table's tag", f"{answered_tables.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
             ("recent results of a competitor", f"{form.LAST_MAX}", "400"),
+            ("sums of competitions for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),
             ("overtakings on a page of an explanation", f"{explainer.OVERTAKINGS_MAX:,}", "further pages"),
             (
                 "overtakings in a step of competitors whose totals stay",
@@ -353,59 +304,36 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "the nearest, and the number of others",
             ),
             (
-                "lines of a ranking or unity whose answers share JSON",
-                f"{standings.MADE_LINES_MAX:,}",
-                "each answer makes its own",
-            ),
-            ("rendered competitors, per tournament", _bytes(cache.PIECES_BYTES_MAX), "made again"),
-            (
                 "unread bytes that a process holds",
                 _bytes(outgoing.UNSENT_BYTES_MAX),
                 "the connection unread longest is closed",
             ),
             (
-                "waiting for room in these",
+                "waiting for room among the unread bytes",
                 _seconds(outgoing.ROOM_SECONDS_MAX),
                 "503 for a list; 500 for a change, which is made",
             ),
         ),
         "Windows, filters and previews": (
+            ("lines of a window, ids it names", f"{windows.WINDOW_LINES_MAX:,}", "400"),
+            ("lines each side of `around`", f"{windows.SPAN_MAX}", "400"),
+            ("items on a list's page", f"{paging.PER_PAGE_MAX}", "400"),
+            ("lines on a page of history", f"{history.LINES_MAX:,}", "400"),
+            ("steps on a page of an explanation", f"{answered_explanation.STEPS_MAX}", "400"),
+            ("reigns on a page of leaders", f"{leaders.REIGNS_MAX:,}", "400"),
             (
-                "lines of a window, ids it names; lines each side of `around`; items on a list's page",
-                f"{windows.WINDOW_LINES_MAX:,}; {windows.SPAN_MAX}; {paging.PER_PAGE_MAX}",
-                "400",
-            ),
-            (
-                "a page's lines of history; explanation steps; leaders' reigns",
-                f"{history.LINES_MAX:,}; {answered_explanation.STEPS_MAX}; {leaders.REIGNS_MAX:,}",
-                "400",
-            ),
-            ("points of a series", f"{series.SERIES_POINTS_MAX}", "every second is left out"),
-            (
-                "events; deltas of a passage",
-                f"{passage.PASSAGE_EVENTS_MAX:,}; {passage.PASSAGE_DELTAS_MAX:,}, or one larger event",
-                "the next passage",
-            ),
-            (
-                "a page of a competitor's standings; of their export",
-                f"{competitor_standings.COMPETITOR_LINES_MAX} lines; {competitor_exports.EXPORTED_MAX:,} events, found "
-                f"in {pages.SCANNED_EVENTS_MAX:,}",
+                "lines on a page of a competitor's standings",
+                f"{competitor_standings.COMPETITOR_LINES_MAX}",
                 "further pages",
             ),
+            ("events on a page of a competitor's export", f"{competitor_exports.EXPORTED_MAX:,}", "further pages"),
             ("lines that a preview compares", f"{foreseen.PREVIEW_LINES_MAX:,}", "422"),
-            (
-                "orders of unities (some 9 bytes a competitor); filtered lists, per tournament",
-                f"{orders.ORDERS_MAX:,}, or {_bytes(orders.ORDERS_BYTES_MAX)}; {selections.SELECTIONS_MAX}, or "
-                f"{_bytes(selections.SELECTIONS_BYTES_MAX)}",
-                "the least recently used goes",
-            ),
-            ("windows kept until a change", _bytes(cache.WINDOWS_BYTES_MAX), "made again"),
         ),
         "Streams": (
             ("streams of a process", f"{followers.LISTENERS_SHARE:.0%} of its connections", "503"),
             (
-                "streams of a tournament in a process; its unused tickets",
-                f"{followers.LISTENERS_OF_TOURNAMENT_MAX:,}, and as many public ones; {tickets.TICKETS_MAX:,}",
+                "streams of a tournament in a process",
+                f"{followers.LISTENERS_OF_TOURNAMENT_MAX:,}, and as many public ones",
                 "503",
             ),
             (
@@ -414,46 +342,19 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "503; boards look every few seconds",
             ),
             ("public streams of an address in a process", f"{followers.LISTENERS_OF_VISITOR_MAX}", "503"),
-            (
-                "events in a tournament's ring; rings of a process",
-                f"{followers.RING_EVENTS_MAX:,}, {_bytes(followers.RING_BYTES_MAX)}; "
-                f"{_bytes(followers.RINGS_BYTES_MAX)}",
-                "older ones are read from the log",
-            ),
-            (
-                "a chunk for a listener",
-                f"{reading.CHUNK_EVENTS_MAX:,} events of {_bytes(reading.CHUNK_BYTES_MAX)}; if behind, "
-                f"{followers.READ_EVENTS_MAX} of {_bytes(followers.READ_BYTES_MAX)}; or one larger event",
-                "the next chunk",
-            ),
-            (
-                "bytes of a stream held by the system",
-                f"{_bytes(listeners.UNSENT_BYTES_OF_SYSTEM_MAX)}, doubled by Linux",
-                "one more chunk is held, as unread",
-            ),
-            ("a client that does not read", _seconds(connections.UNREAD_SECONDS_MAX), "its stream is closed"),
-            ("a process's connections reading logs for listeners", f"{followers.LOG_READERS_MAX}", "others wait"),
-            (
-                "life of a ticket; of a [session](CONSOLE.md#sessions)",
-                f"{_seconds(tickets.TICKET_SECONDS)}; {sessions.SESSION_HOURS} hours",
-                "401; sign in again",
-            ),
+            ("unused tickets of a tournament in a process", f"{tickets.TICKETS_MAX:,}", "503"),
+            ("life of a ticket", _seconds(tickets.TICKET_SECONDS), "401"),
+            ("life of a [session](CONSOLE.md#sessions)", f"{sessions.SESSION_HOURS} hours", "sign in again"),
             ("sessions of a token", f"{sessions.SESSIONS_MAX}", "the oldest ends"),
             ("time without an event", _seconds(followers.SILENT_SECONDS), "a sign of life"),
             ("events that a filter skips without a sign", f"{listeners.PASSED_EVENTS_MAX:,}", "the position is sent"),
             ("time without look-ups of stream tokens", _seconds(followers.UNCONFIRMED_SECONDS_MAX), "the streams end"),
-            (
-                "`speed`; pause between events with it",
-                f"{pace.SPEED_MAX:,}; {_seconds(pace.PAUSE_SECONDS_MAX)}",
-                "400; the next one comes",
-            ),
+            ("`speed`", f"{pace.SPEED_MAX:,}", "400"),
+            ("pause between events with `speed`", _seconds(pace.PAUSE_SECONDS_MAX), "the next one comes"),
         ),
         "Webhooks": (
-            (
-                "webhooks of a database; the address of one",
-                f"{webhooks.WEBHOOKS_MAX:,}; {addresses.URL_CHARACTERS_MAX:,} characters",
-                "refused",
-            ),
+            ("webhooks of a database", f"{webhooks.WEBHOOKS_MAX:,}", "refused"),
+            ("the address of a webhook", f"{addresses.URL_CHARACTERS_MAX:,} characters", "refused"),
             (
                 "an answer",
                 f"{_seconds(sending.ANSWER_SECONDS_MAX)}, {_seconds(sending.CONNECTING_SECONDS_MAX)} to connect",
@@ -468,65 +369,44 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             ("requests under way", f"1 per webhook, {deliverer.DELIVERED_AT_ONCE_MAX} in all", "others wait"),
             ("lines of a message of points", f"{message.MESSAGE_LINES_MAX}", "only their number"),
-            (
-                "events totalled for messages at once",
-                f"{totals.WINDOW_EVENTS_MAX:,}, with {totals.WINDOW_DELTAS_MAX:,} deltas; kept for "
-                f"{deliverer.WINDOWS_KEPT_MAX} webhooks",
-                "found again",
-            ),
-            (
-                "a webhook's turn",
-                f"{_seconds(deliverer.SERVED_SECONDS_MAX)}, {deliverer.SERVED_EVENTS_MAX} events, "
-                f"{_bytes(deliverer.SERVED_BYTES_MAX)} of bodies; or one larger event",
-                "others come first",
-            ),
-            ("stored reason of a failure", f"{webhooks.PROBLEM_CHARACTERS_MAX} characters", "cut off"),
             ("test messages over HTTP", f"{TESTS_AT_ONCE_MAX} at once per process", "503"),
             ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "signs no longer"),
         ),
         "Boards": (
-            (
-                "lines of a page; of `/embed`; of `/tv`; steps of an explanation",
-                f"{board_table.BOARD_LINES}; {board_page.EMBED.lines}; {board_page.TV_LINES}; {board.STEPS_SHOWN}",
-                "further pages",
-            ),
+            ("lines of a page", f"{board_table.BOARD_LINES}", "further pages"),
+            ("lines of `/embed`", f"{board_page.EMBED.lines}", "further pages"),
+            ("lines of `/tv`", f"{board_page.TV_LINES}", "further pages"),
+            ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
             ("lines for a script at once", f"{board.LINES_ASKED_MAX}", "400"),
+            ("lines of a CSV", f"{board.CSV_LINES_MAX:,}", "more with `offset=`"),
+            ("lines of a picture", f"the first {pictured.PICTURE_LINES}", "others counted"),
             (
-                "lines of a CSV; tags to choose from",
-                f"{board.CSV_LINES_MAX:,}; {searching.TAGS_OFFERED_MAX}",
-                "more with `offset=`; with `tag=`",
+                "pictures that a process draws (of a past moment once)",
+                f"{picture.PICTURES_AT_ONCE_MAX} at once, then {picture.PICTURES_PER_SECOND_MAX:g} a second",
+                "429",
             ),
             ("rankings with a tab", f"{board_page.TABS_MAX}", "a list to choose from"),
-            (
-                "lines without a search, if no tag can be chosen",
-                f"{board_page.SEARCHED_LINES_MIN}",
-                "a search is offered",
-            ),
-            ("a page of `/tv`", _seconds(board_page.TV_SECONDS), "the next page"),
-            (
-                "participants shown, if more than two; competitors that a race shows",
-                f"the first {around.SIDES_SHOWN} by points; {races.RACERS_MAX}",
-                "others not shown",
-            ),
-            (
-                "overtakings shown of a step; lines of a picture",
-                f"{explanation_page.OVERTAKINGS_SHOWN_MAX}; the first {pictured.PICTURE_LINES}",
-                "others counted",
-            ),
+            ("tags to choose from", f"{searching.TAGS_OFFERED_MAX}", "others with `tag=`"),
             (
                 "columns of unities that decide nothing",
                 f"{board_table.OTHER_COLUMNS_MAX}",
                 "others have their own tables",
             ),
+            ("competitors of a searched ranking", f"{searching.SEARCHED_COMPETITORS_MAX:,}", "no search"),
+            ("lines that a search finds", f"{searching.FOUND_MAX:,}", "422"),
+            ("steps on a page of an explanation", f"{board.STEPS_SHOWN}", "further pages"),
+            ("overtakings shown of a step", f"{explanation_page.OVERTAKINGS_SHOWN_MAX}", "others counted"),
+            ("results shown", f"{around.RESULTS_SHOWN}", "others not shown"),
+            ("fixtures shown", f"{around.FIXTURES_SHOWN}", "others not shown"),
             (
-                "results; fixtures; competitions searched for them",
-                f"{around.RESULTS_SHOWN}; {around.FIXTURES_SHOWN}; the newest {around.COMPETITIONS_LOOKED_AT_MAX:,}",
+                "competitions searched for results and fixtures",
+                f"the newest {around.COMPETITIONS_LOOKED_AT_MAX:,}",
                 "others not shown",
             ),
             (
-                "competitors of a searched ranking; lines found",
-                f"{searching.SEARCHED_COMPETITORS_MAX:,}; {searching.FOUND_MAX:,}",
-                "no search; 422",
+                "participants shown, if more than two",
+                f"the first {around.SIDES_SHOWN} by points",
+                "others not shown",
             ),
             ("events searched for the last competition", f"{searches.LOOKED_BACK_EVENTS_MAX:,}", "no movement"),
             (
@@ -534,62 +414,56 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{board_table.MOVED_BY_DATE_EVENTS_MAX:,}",
                 "movement since before the last recorded competition",
             ),
+            ("sums of competitions, for a page's recent results", f"{board_table.FORM_SUMS_SHOWN_MAX:,}", "not shown"),
             (
-                "for a page's recent results, sums of competitions; events before a past moment; events of points or "
-                "the log, for *to defend*",
-                f"{board_table.FORM_SUMS_SHOWN_MAX:,}; {board_table.FORM_EVENTS_MAX:,}; "
+                "events before a past moment, for a page's recent results",
+                f"{board_table.FORM_EVENTS_MAX:,}",
+                "not shown",
+            ),
+            (
+                "events of points or the log, for *to defend*",
                 f"{board_table.DEFENDED_EVENTS_MAX:,}",
                 "not shown",
             ),
             (
-                "events; deltas of a ranking, for a slider by dates and the explanation of a day's line",
-                f"{folds.TIMELINE_EVENTS_MAX:,}; {folds.TIMELINE_DELTAS_MAX:,}",
+                "events, for a slider by dates and the explanation of a day's line",
+                f"{folds.TIMELINE_EVENTS_MAX:,}",
                 "a slider by events, a field for a day; 422 or 503",
             ),
             (
-                "totals (competitors times unities) added up in browsers",
-                f"{passages.PASSAGE_TOTALS_MAX:,}",
-                "each moment is asked for; `passage.json`: 422",
+                "deltas of a ranking, for a slider by dates and the explanation of a day's line",
+                f"{folds.TIMELINE_DELTAS_MAX:,}",
+                "a slider by events, a field for a day; 422 or 503",
             ),
-            (
-                "events; competitors of a race",
-                f"{races.SERIES_EVENTS_MAX:,}; {races.SERIES_COMPETITORS_MAX}",
-                "no race; `race.json`: 422",
-            ),
-            (
-                "pictures that a process draws (of a past moment once)",
-                f"{picture.PICTURES_AT_ONCE_MAX} at once, then {picture.PICTURES_PER_SECOND_MAX:g} a second",
-                "429",
-            ),
+            ("events, for a race", f"{races.SERIES_EVENTS_MAX:,}", "no race; `race.json`: 422"),
+            ("competitors of a ranking, for a race", f"{races.SERIES_COMPETITORS_MAX}", "no race; `race.json`: 422"),
+            ("competitors that a race shows", f"{races.RACERS_MAX}", "others not shown"),
+            ("moments of a race", f"{series.SERIES_POINTS_MAX}", "every second is left out"),
         ),
         "The console": (
-            (
-                "tournaments; competitors, competitions, lines of a page",
-                f"{tournaments_page.TOURNAMENTS_SHOWN}; {lists_pages.ITEMS_SHOWN}",
-                "further pages",
-            ),
+            ("tournaments on a page", f"{tournaments_page.TOURNAMENTS_SHOWN}", "further pages"),
+            ("competitors, competitions, lines on a page", f"{lists_pages.ITEMS_SHOWN}", "further pages"),
             ("rankings on a tournament's page", f"{overview_page.RANKINGS_SHOWN}", "others not shown"),
             (
-                "competitions; competitors that a form offers",
-                f"the newest {ranking_page.COMPETITIONS_SUGGESTED}; {changes.CHOSEN_MAX}",
-                "see the lists; it asks for ids",
+                "competitions that a form offers",
+                f"the newest {ranking_page.COMPETITIONS_SUGGESTED}",
+                "see the lists",
             ),
+            ("competitors that a form offers", f"{changes.CHOSEN_MAX}", "it asks for ids"),
             ("lines shown before an import, or its undoing", f"{import_page.ROWS_SHOWN}", "others counted"),
             (
                 "lines of CSV in an import of competitions",
                 f"{competition_import_pages.PASTED_COMPETITIONS_MAX:,}",
                 "several imports, or the command line",
             ),
+            ("events on a page of history", f"{history_page.HISTORY_EVENTS}", "further pages"),
+            ("lines on a page of history", f"{history_page.HISTORY_LINES}", "interface and command line show all"),
             (
-                "events; lines of a page of history",
-                f"{history_page.HISTORY_EVENTS}; {history_page.HISTORY_LINES}",
-                "further pages; interface and command line show all",
-            ),
-            (
-                "lines that a preview compares; moves it shows",
-                f"{foreseen.PREVIEW_AT_ONCE_MAX:,}; {change_page.MOVES_SHOWN}",
+                "lines that a preview compares",
+                f"{foreseen.PREVIEW_AT_ONCE_MAX:,}",
                 "interface and command line show all",
             ),
+            ("moves that a preview shows", f"{change_page.MOVES_SHOWN}", "interface and command line show all"),
             (
                 "lines of a classification beyond those declared",
                 f"{classification_page.FREE_CRITERIA}, and {terms.CRITERIA_MAX} in all",
@@ -600,30 +474,25 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 f"{access_pages.TOKEN_TOURNAMENTS_MAX}; all of the admin's, if none is named",
                 "a fault at the field",
             ),
-            (
-                "tokens; sessions listed",
-                f"the newest {access_pages.TOKENS_SHOWN}; {sessions.SESSIONS_LISTED_MAX}",
-                "the command line lists all tokens",
-            ),
+            ("tokens listed", f"the newest {access_pages.TOKENS_SHOWN}", "the command line lists all"),
+            ("sessions listed", f"{sessions.SESSIONS_LISTED_MAX}", "others not listed"),
         ),
         "The command line": (
-            (
-                "an import's competitors; competitions; requests under way",
-                f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}; {imported_competitions.IMPORT_COMPETITIONS_MAX:,}; "
-                f"{importer.IMPORT_REQUESTS_MAX}",
-                "refused; refused; others wait",
-            ),
-            (
-                "steps of an explanation; overtakings of a step; characters of an event set aside",
-                f"{explanation_text.STEPS_TOLD_MAX}; {explanation_text.OVERTAKINGS_TOLD_MAX}; "
-                f"{setting_aside_cli.SHOWN_MAX:,}",
-                "others counted; `--json` has all",
-            ),
+            ("an import's competitors", f"{imported_competitors.IMPORT_COMPETITORS_MAX:,}", "refused"),
+            ("an import's competitions", f"{imported_competitions.IMPORT_COMPETITIONS_MAX:,}", "refused"),
+            ("steps of an explanation", f"{explanation_text.STEPS_TOLD_MAX}", "others counted; `--json` has all"),
+            ("overtakings of a step", f"{explanation_text.OVERTAKINGS_TOLD_MAX}", "others counted; `--json` has all"),
+            ("characters of an event set aside", f"{setting_aside_cli.SHOWN_MAX:,}", "`--json` has all"),
         ),
         "The Python client": (
             (
-                "connecting; silence of the service",
-                f"{_seconds(client_sending.CONNECT_SECONDS_MAX)}; {_seconds(client_sending.SILENCE_SECONDS_MAX)}",
+                "connecting",
+                _seconds(client_sending.CONNECT_SECONDS_MAX),
+                "sent again, then `Unavailable` or `OutcomeUnknown`",
+            ),
+            (
+                "silence of the service",
+                _seconds(client_sending.SILENCE_SECONDS_MAX),
                 "sent again, then `Unavailable` or `OutcomeUnknown`",
             ),
             ("one event of a stream", _bytes(client_stream.LINE_BYTES_MAX), "the stream ends with an error"),

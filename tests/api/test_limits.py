@@ -10,10 +10,12 @@ INTERNAL: Final[dict[str, str]] = {
         engine.log.appender: BATCH_BLOCKS_MAX BATCH_MIN LANES_MAX UNSEEN_BYTES_MAX
         engine.log.import_runs: REQUESTS_AT_ONCE_MAX
         engine.log.quotas: COUNTED_AT_ONCE
-        engine.log.reading: COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX IDEMPOTENCY_KEYS_MAX
+        engine.log.reading: CHUNK_BYTES_MAX CHUNK_EVENTS_MAX COMPETITIONS_AT_ONCE_MAX EVENTS_OF_COMPETITION_AT_ONCE_MAX
+            IDEMPOTENCY_KEYS_MAX
         engine.log.rows: _SMALL_AT_ONCE _SMALL_CHARACTERS_MAX
         engine.log.tails: TAIL_BLOCKS_MAX TAIL_EVENTS_MAX TAIL_BYTES_MAX
         engine.process.time_slices: SHARED_SLICE_SECONDS SLICE_SECONDS_MAX WOKEN_AT_ONCE WOKEN_PER_SECOND_MIN
+        projections.answers.passages: PASSAGE_TOTALS_MAX
         projections.board.selection: LOOKED_AT_ONCE
         projections.board.sub_table: SOUGHT_AT_ONCE_MAX
         projections.live.nested_sets: MOVED_AT_ONCE_MAX
@@ -21,6 +23,8 @@ INTERNAL: Final[dict[str, str]] = {
         projections.live.tournament: BEHIND_EVENTS_MAX BLOCKS_AT_ONCE_MAX BYTES_AT_ONCE_MAX BYTES_LOADED_AT_ONCE
             FOLDED_AT_ONCE
         projections.past.leaders: _LINES_AT_ONCE _REIGNS_AT_ONCE
+        projections.past.pages: SCANNED_EVENTS_MAX
+        projections.past.passage: PASSAGE_EVENTS_MAX PASSAGE_DELTAS_MAX
         projections.past.searches: SEARCHED_EVENTS_AT_ONCE _LOOKED_BACK_AT_ONCE
         projections.tables.rebuild: HELD_EVENTS_MAX
         projections.tables.snapshots: INTERVAL_EVENTS_MIN
@@ -32,6 +36,7 @@ INTERNAL: Final[dict[str, str]] = {
         projections.verification.source: TOGETHER_MAX SMALL_EVENTS_MAX SMALL_BYTES_MAX TOGETHER_ROWS_MAX
         projections.verification.stored_log: BLOCKS_MAX BYTES_MAX
         api.desk.docket: BLOCK_LINES_MAX
+        api.imports.importer: IMPORT_REQUESTS_MAX
         api.imports.undoing: DIVIDED_ATTEMPTS_MAX
         api.http.accepting: ACCEPTED_AT_ONCE_MAX
         api.http.compression: PLAIN_BYTES_MAX
@@ -39,8 +44,10 @@ INTERNAL: Final[dict[str, str]] = {
         api.http.reply: WHOLE_BYTES_MAX
         api.interface.rendering: LINES_AT_ONCE_MAX
         api.interface.resources.standings: SHORT_LINES_MAX
-        api.stream.followers: READ_AT_ONCE_MAX LOOKED_AT_ONCE_MAX
+        api.stream.followers: LOG_READERS_MAX LOOKED_AT_ONCE_MAX READ_AT_ONCE_MAX READ_BYTES_MAX READ_EVENTS_MAX
+        api.stream.listeners: UNSENT_BYTES_OF_SYSTEM_MAX
         api.web.board: CSV_LINES_AT_ONCE
+        api.webhooks.deliverer: SERVED_BYTES_MAX SERVED_EVENTS_MAX SERVED_SECONDS_MAX
         tallybook_client.client: LINES_MAX""",
     "size of what is remembered or packed: what is dropped is looked up or made again": """
         projections.board.hierarchy: LEAF_STOPS_MAX _LEAF_MIN
@@ -48,19 +55,27 @@ INTERNAL: Final[dict[str, str]] = {
         projections.columns.packed: RECENT_MAX
         projections.columns.shards: WHOLE_MAX
         projections.columns.sorted_integers: LEAF_MAX _LEAF_MIN
+        projections.live.cache: KEPT_BYTES_MAX MOMENTS_BYTES_MAX PIECES_BYTES_MAX RENDERED_BYTES_MAX WINDOWS_BYTES_MAX
+        projections.live.classifications: KNOWN_LINES_MAX KNOWN_RANKINGS_MAX
+        projections.live.orders: ORDERS_BYTES_MAX ORDERS_MAX
         projections.live.pool: NOTED_MAX
-        projections.live.selections: LOOKED_AGAIN_MAX
+        projections.live.selections: LOOKED_AGAIN_MAX SELECTIONS_BYTES_MAX SELECTIONS_MAX
         projections.tables.worker: KNOWN_MAX OUTDATED_MAX
         api.desk.remembered: SLUGS_MAX REFUSALS_MAX
         api.access.auth: TOKENS_KEPT_MAX
+        api.http.compression: COMPRESSED_BYTES_MAX STREAM_BYTES_MAX
         api.http.preferences: ENCODINGS_KEPT_MAX ENCODINGS_KEPT_CHARACTERS_MAX
         api.http.router: PATHS_KEPT_MAX PATH_KEPT_CHARACTERS_MAX
         api.http.throttle: THROTTLE_KEYS_MAX
         api.http.turned_away: KNOWN_SECONDS FULL_KNOWN_MAX
         api.interface.handlers: QUERIES_KEPT_MAX QUERY_KEPT_CHARACTERS_MAX
+        api.interface.resources.standings: MADE_LINES_MAX
+        api.stream.followers: RINGS_BYTES_MAX RING_BYTES_MAX RING_EVENTS_MAX
         api.web.board: ADDRESS_KEPT_CHARACTERS_MAX
         api.web.drawing: _LETTERS_KEPT_MAX
-        api.web.picture: PICTURES_KEPT_MAX""",
+        api.web.picture: PICTURES_KEPT_MAX
+        api.webhooks.deliverer: WINDOWS_KEPT_MAX
+        api.webhooks.totals: WINDOW_DELTAS_MAX WINDOW_EVENTS_MAX""",
     "number of attempts after which the work is done another way, within the time of the request": """
         engine.log.appender: APPEND_ATTEMPTS_MAX
         projections.live.orders: OVERTAKEN_MAX
@@ -120,12 +135,17 @@ INTERNAL: Final[dict[str, str]] = {
     "length at which a message, a drawing or a column of text is cut": """
         api.web.console.competition_import_pages: _PARTICIPANTS_SHOWN
         engine.domain.faults: CIRCLE_SHOWN_MAX
+        projections.verification.archives: NAMED_MAX
+        projections.verification.erasures: FAULTS_SHOWN_MAX
         projections.board.differences: SHOWN_CHARACTERS_MAX
         projections.tables.defects: REASON_CHARACTERS_MAX
         api.cli.history_text: NAME_CELLS_MAX
         engine.domain.faults: _SHOWN_CHARACTERS_MAX
-        projections.answers.zones: _COMPARED_CHARACTERS_MAX
+        projections.answers.zones: NEAR_ZONES_MAX _COMPARED_CHARACTERS_MAX
+        api.interface.names: COMPARED_MAX IDS_LISTED_MAX SIMILAR_MAX UNKNOWN_COMPARED_MAX
+        api.webhooks.webhooks: PROBLEM_CHARACTERS_MAX
         api.web.accent: LEGIBLE_CONTRAST_MIN
+        api.web.board_page: SEARCHED_LINES_MIN
         projections.answers.around: _SIDES_LOOKED_AT_MAX
         api.web.docs.examples: FOLDED_CHARACTERS_MAX
         api.web.drawing: DRAWN_CHARACTERS_MAX _ROW_MAX
@@ -147,6 +167,11 @@ def test_the_limits_are_those_that_operators_read() -> None:
     """`make docs` writes the tables of the page."""
     page = limits.PAGE.read_text(encoding="utf-8")
     assert page == limits.written(page)
+
+
+def test_a_row_of_the_page_has_one_limit() -> None:
+    rows = [row for table in limits.tables().values() for row in table]
+    assert [what for what, _, _ in rows if ";" in what] == []
 
 
 def test_every_bound_is_on_the_page_or_internal_for_a_reason() -> None:
