@@ -21,7 +21,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.counting import LacksResults
 from engine.domain.errors import Refusal
-from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result, Scored, Total
+from engine.domain.events import Criterion, Delta, Event, Recorded, Result, Scored, Total
 from engine.domain.judging import decide
 from engine.domain.notation import DECIMALS_MAX
 from engine.domain.presentation import LANGUAGES
@@ -40,8 +40,8 @@ from engine.domain.terms import (
     Sequence,
     Sort,
 )
-from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums, left_out
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums, what_counts
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
 from projections.board.results import Results, noting
@@ -748,21 +748,34 @@ def undone_in(log: Iterable[Recorded]) -> set[Sequence]:
     return undone
 
 
-def left_out_in(log: list[Recorded]) -> LeftOut:
-    """What has no part in sums of competitions at the end of `log`."""
+def struck_in(log: list[Recorded]) -> dict[CompetitionId, set[CompetitorId]]:
+    """Who is struck from competitions at the end of `log`."""
     struck: dict[CompetitionId, set[CompetitorId]] = {}
     for event in [recorded.event for recorded in log]:
         if isinstance(event, events.CompetitorsStruck):
             struck.setdefault(event.competition_id, set()).update(event.competitors)
         elif isinstance(event, events.CompetitorsUnstruck):
             struck[event.competition_id].difference_update(event.competitors)
-    return LeftOut(undone_in(log), struck)
+    return struck
+
+
+def voided_in(log: Iterable[Recorded]) -> set[CompetitionId]:
+    """The competitions that are voided at the end of `log`."""
+    voided: set[CompetitionId] = set()
+    for event in [recorded.event for recorded in log]:
+        if isinstance(event, events.CompetitionVoided | events.CompetitionUnvoided):
+            (voided.add if isinstance(event, events.CompetitionVoided) else voided.discard)(event.competition_id)
+    return voided
 
 
 def counted_in(log: list[Recorded]) -> list[Recorded]:
-    """The events of `log` that give points, without those whose points are undone at its end."""
-    undone = undone_in(log)
-    return [r for r in log if isinstance(r.event, Points) and events.root(r.sequence, r.event) not in undone]
+    """The events of `log` that add points, without those that are undone or whose competition is voided at its end."""
+    undone, voided = undone_in(log), voided_in(log)
+    return [
+        r
+        for r in log
+        if isinstance(r.event, events.PointsAdded) and r.sequence not in undone and r.event.competition_id not in voided
+    ]
 
 
 def fold_events(board: Board, *history: Event, first: int = 1) -> None:
@@ -806,7 +819,7 @@ def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
     log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=first)]
     for ranking_id in board.rankings:
         sums = CompetitionSums()
-        for _ in counting(sums, ranking_id, log, left_out(board, ranking_id, None)):
+        for _ in counting(sums, log, what_counts(board, ranking_id, None)):
             pass
         give_sums(board, ranking_id, sums)
     return board

@@ -100,8 +100,3 @@ def test_histories_ask_for_every_command() -> None:
     asked = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
     asked |= {commands.ExpirePoints.__name__}  # nobody asks for it; tests/api/test_expiry.py lets time pass
     assert {command.__name__ for command in get_args(Command)} <= asked
-
-
-def test_sql_knows_which_events_are_not_judged() -> None:
-    tags = sorted(f"'{event.tag}'" for event in get_args(Event) if event.tag and not event.judged)
-    assert f"e.kind NOT IN ({', '.join(tags)})" in (ROOT / "migrations/0002_tables.sql").read_text()

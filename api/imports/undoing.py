@@ -21,10 +21,11 @@ from api.desk.desk import Desk
 from api.desk.fingerprints import fingerprint
 from api.imports.importer import IMPORT_REQUESTS_MAX, BrokenOff, Interrupted, chunks
 from engine.domain.commands import CausedPoints, ChangeCompetition, NamedEvent, ReversePoints, VoidCompetition
-from engine.domain.counting import Afterwards, ExpiryTimes, LacksResults, TotalsOfResults, totals_after
+from engine.domain.counting import ExpiryTimes, LacksResults, TotalsOfResults, totals_of_named
 from engine.domain.errors import Forbidden, NotFound, Refusal, TallybookError
 from engine.domain.events import CompetitionAdded, Event, PointsAdded, PointsReversed, Recorded
 from engine.domain.judging import decide, decide_at
+from engine.domain.lines import rule_of
 from engine.domain.reversals import holds_others
 from engine.domain.steps import Steps, finished
 from engine.domain.terms import ActorId, CompetitionId, Sequence
@@ -213,7 +214,10 @@ def _foreseen(
         decided += judge(board, command)
         yield
     # Each command is judged as if it were the only one. The totals of results are those after all of them.
-    totals = yield from totals_after(board, points, Afterwards(sequences=points, counts=False), {})
+    rankings = {its.ranking_id for its in points.values()}
+    after = {one: rule_of(board, one).undoing(points, undone=True) for one in rankings}
+    named = {(line.unity_id, line.competitor_id): its.ranking_id for its in points.values() for line in its.results}
+    totals = yield from totals_of_named(board, named, after, None, {})
     for number, event in enumerate(decided):
         if isinstance(event, PointsReversed):
             decided[number] = _with_totals(event, totals)

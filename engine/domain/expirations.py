@@ -3,30 +3,20 @@
 Pure. Each ranking gets one PointsExpired.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import Final
 
 from engine.domain import events
-from engine.domain.counting import (
-    AS_NOW,
-    Afterwards,
-    ExpiryTimes,
-    TotalOf,
-    closed_among,
-    counting_of,
-    declared_date,
-    give_back,
-    now_of,
-    of_lines,
-    over_by,
-    took_place_at,
-    totals_of_named,
-)
+from engine.domain.counting import ExpiryTimes, GivenBack, TotalOf, closed_among, give_back, totals_of_named
 from engine.domain.errors import Conflict
 from engine.domain.events import Delta, Event
-from engine.domain.state import RankingState, ResultLine, State
+from engine.domain.lines import Line, Rule, declared_date, rule_of
+from engine.domain.state import State
 from engine.domain.steps import Steps, finished
-from engine.domain.terms import DELTA_MAX, CompetitionId, RankingId, Sequence, UnityId
+from engine.domain.terms import DELTA_MAX, CompetitionId, RankingId, Sequence
+
+_NOT_RECORDED: Final = Sequence(0)
 
 
 def expired_at_once(
@@ -35,7 +25,7 @@ def expired_at_once(
     """The expiry of those added points that have already expired."""
     if declared_date(state, competition_id) is None:
         return ()
-    return finished(_at_once(state, competition_id, added, times.now).decided(times.now, AS_NOW))
+    return finished(_at_once(state, added, times.now).decided(times.now, None))
 
 
 def say_totals(decided: Iterable[Event]) -> bool:
@@ -47,49 +37,39 @@ def lines_at_once(
     state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime
 ) -> "LinesByRanking":
     """The lines of `expired_at_once`."""
-    return finished(_at_once(state, competition_id, added, now).lines())
+    dated = () if declared_date(state, competition_id) is None else added
+    return finished(_at_once(state, dated, now).lines())
 
 
-def _at_once(state: State, competition_id: CompetitionId | None, added: Iterable[Event], now: datetime) -> "_Sums":
-    sums, date = _Sums(state), declared_date(state, competition_id)
-    for points in added:
+def _at_once(state: State, added: Iterable[Event], now: datetime) -> "_Sums":
+    sums = _Sums(state)
+    for points in added:  # of a competition with a date: they took place at it
         assert isinstance(points, events.PointsAdded)
-        if date is not None:
-            sums.stop(points, over_by(state.rankings[points.ranking_id], date, now))
+        rule = sums.rule(points.ranking_id)
+        for line in rule.lines(_NOT_RECORDED, now, points):
+            if line.expires_at is not None and line.expires_at <= rule.by(now):
+                sums.stop(points.ranking_id, line)
     return sums
 
 
-_Due = tuple[UnityId, datetime, datetime]
-"""A unity in which those points expire that took place after the first time, and not after the second."""
-
-
 class Expiration:
-    """The expiry of points that expire by `until`. In the state, everything due by `now` has expired."""
+    """The expiry of points that expire by `until`. In the state, everything due by `now` has expired. A closed ranking
+    is one that is about to be reopened."""
 
     def __init__(self, state: State, now: datetime, until: datetime) -> None:
-        self._state, self._now, self._until = state, now, until
+        self._now, self._until = now, until
         self._sums = _Sums(state)
-        self._due: dict[RankingId, list[_Due]] = {}
 
     def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
         """Takes an event's points, which may expire."""
-        ranking = self._state.rankings[points.ranking_id]
-        if (due := self._due.get(points.ranking_id)) is None:
-            due = self._due[points.ranking_id] = self._due_in(ranking)
-        took_place = took_place_at(self._state, recorded_at, points.competition_id)
-        over = {unity_id for unity_id, after, by in due if after < took_place <= by}
-        if over and sequence not in ranking.undone:
-            self._sums.stop(points, over)
+        rule = self._sums.rule(points.ranking_id)
+        for line in rule.lines(sequence, recorded_at, points):
+            if line.expires_at is not None and rule.by(self._now) < line.expires_at <= self._until:
+                self._sums.stop(points.ranking_id, line)
 
     def extend(self, until: datetime) -> None:
         """Goes on to the points that expire later, by `until`."""
         self._now, self._until = self._until, until
-        self._due.clear()
-
-    def _due_in(self, ranking: RankingState) -> list[_Due]:
-        now = now_of(ranking, self._now)
-        expiries = [(one, ranking.unities[one].expiry) for one in ranking.special]
-        return [(one, its.over_up_to(now), its.over_up_to(self._until)) for one, its in expiries if its is not None]
 
     def lines(self) -> "LinesByRanking":
         """The lines of the events."""
@@ -97,7 +77,7 @@ class Expiration:
 
     def decided(self) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
-        return self._sums.decided(self._until, Afterwards(now=self._until))
+        return self._sums.decided(self._until, self._until)
 
 
 class Redating:
@@ -106,17 +86,22 @@ class Redating:
 
     def __init__(self, state: State, competition_id: CompetitionId, date: datetime | None, now: datetime) -> None:
         self._state, self._competition_id, self._date, self._now = state, competition_id, date, now
-        self._sums = _Sums(state)
+        self._sums = _Sums(state, self._dated)
+
+    def _dated(self, rule: Rule) -> Rule:
+        return rule.dating(self._competition_id, self._date)
 
     def take(self, sequence: Sequence, recorded_at: datetime, points: events.PointsAdded) -> None:
         """Takes an event's points of the competition."""
-        ranking = self._state.rankings[points.ranking_id]
-        if sequence not in ranking.undone:
-            now = now_of(ranking, self._now)
-            before = over_by(ranking, took_place_at(self._state, recorded_at, self._competition_id), now)
-            after = over_by(ranking, self._date or recorded_at, now)
-            self._sums.start(sequence, points, before - after)
-            self._sums.stop(points, after - before)
+        rule = self._sums.rule(points.ranking_id)
+        before = rule.lines(sequence, recorded_at, points, self._now)
+        after = self._dated(rule).lines(sequence, recorded_at, points, self._now)
+        counted = {(line.is_result, line.number): line for line in before}
+        for line in after:
+            if counted.pop((line.is_result, line.number), None) is None:
+                self._sums.start(points.ranking_id, sequence, line)
+        for line in counted.values():
+            self._sums.stop(points.ranking_id, line)
 
     def refuse_closed(self) -> None:
         """Raises Conflict if such points are in a closed ranking."""
@@ -132,8 +117,7 @@ class Redating:
 
     def decided(self) -> Steps[tuple[Event, ...]]:
         """The events. Raises LacksResults."""
-        afterwards = Afterwards(now=self._now, dates={self._competition_id: self._date})
-        return self._sums.decided(self._now, afterwards)
+        return self._sums.decided(self._now, self._now)
 
 
 LinesByRanking = dict[RankingId, tuple[tuple[Delta, ...], list[TotalOf]]]
@@ -141,41 +125,50 @@ LinesByRanking = dict[RankingId, tuple[tuple[Delta, ...], list[TotalOf]]]
 
 
 class _Sums:
-    """Sums the lines that stop counting because they have expired, or start because they no longer have."""
+    """Sums the lines that stop counting because they have expired, or start because they no longer have. `after`: the
+    rule of a ranking in the state that follows, made of the present one; None: they are the same."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, after: Callable[[Rule], Rule] | None = None) -> None:
+        self._state, self._after = state, after
+        self._rules: dict[RankingId, Rule] = {}
         self._deltas: dict[RankingId, dict[TotalOf, int]] = {}
         self._of_results: dict[TotalOf, RankingId] = {}
-        self._given_back: dict[TotalOf, list[ResultLine]] = {}
+        self._given_back: GivenBack = {}
 
     @property
     def rankings(self) -> Iterable[RankingId]:
         """Those of all lines."""
         return self._deltas
 
-    def stop(self, points: events.PointsAdded, over: Container[UnityId]) -> None:
-        """Adds the counting lines of this event in the unities `over`: they stop counting."""
-        self._take(points, over, -1)
+    def rule(self, ranking_id: RankingId) -> Rule:
+        """The rule of a ranking in the present state."""
+        if (rule := self._rules.get(ranking_id)) is None:
+            rule = self._rules[ranking_id] = rule_of(self._state, ranking_id)
+        return rule
 
-    def start(self, sequence: Sequence, points: events.PointsAdded, back: Container[UnityId]) -> None:
-        """Adds the lines of this event in the unities `back` that nothing else prevents from counting: they start."""
-        give_back(self._given_back, sequence, self._take(points, back, 1).results)
+    def stop(self, ranking_id: RankingId, line: Line) -> None:
+        """Adds a line that stops counting."""
+        self._take(ranking_id, line, -1)
 
-    def _take(self, points: events.PointsAdded, unities: Container[UnityId], sign: int) -> events.PointsAdded:
-        its = of_lines(counting_of(self._state, points), lambda line: line.unity_id in unities)
-        if events.changed_by(its):
-            sums = self._deltas.setdefault(points.ranking_id, {})
-            for line in its.deltas:
-                named = line.unity_id, line.competitor_id
-                sums[named] = sums.get(named, 0) + sign * line.amount
-            for line in its.results:
-                self._of_results[line.unity_id, line.competitor_id] = points.ranking_id
-        return its
+    def start(self, ranking_id: RankingId, sequence: Sequence, line: Line) -> None:
+        """Adds a line of this event that starts to count."""
+        self._take(ranking_id, line, 1)
+        if line.is_result:
+            give_back(self._given_back, sequence, line)
 
-    def decided(self, boundary: datetime, afterwards: Afterwards) -> Steps[tuple[Event, ...]]:
-        """One PointsExpired for each ranking. Raises LacksResults."""
-        after = yield from totals_of_named(self._state, self._of_results, afterwards, self._given_back)
+    def _take(self, ranking_id: RankingId, line: Line, sign: int) -> None:
+        sums = self._deltas.setdefault(ranking_id, {})
+        named = line.delta.unity_id, line.delta.competitor_id
+        if line.is_result:
+            self._of_results[named] = ranking_id
+        else:
+            sums[named] = sums.get(named, 0) + sign * line.delta.amount
+
+    def decided(self, boundary: datetime, now: datetime | None) -> Steps[tuple[Event, ...]]:
+        """One PointsExpired for each ranking. `now`: the time up to which results have expired afterwards; None: only
+        the added ones have. Raises LacksResults."""
+        rules = {one: rule if self._after is None else self._after(rule) for one, rule in self._rules.items()}
+        after = yield from totals_of_named(self._state, self._of_results, rules, now, self._given_back)
         lines = yield from self.lines()
         expired = []
         for ranking_id, (deltas, named) in lines.items():

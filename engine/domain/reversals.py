@@ -7,19 +7,18 @@ from collections.abc import Iterable
 
 from engine.domain import commands, events
 from engine.domain.counting import (
-    Afterwards,
     ExpiryTimes,
+    Turned,
     closed_among,
-    counting_of,
-    of_lines,
     signed,
     totals_after,
     totals_of,
-    unexpired,
+    turned_by,
 )
 from engine.domain.errors import Conflict, Fault, Forbidden, Unacceptable, existing
 from engine.domain.events import Event
 from engine.domain.faults import participant_faults, refuse_if_any, unacceptable
+from engine.domain.lines import rule_of
 from engine.domain.state import State
 from engine.domain.steps import finished
 from engine.domain.terms import PARTICIPANTS_MAX, REVERSED_LINES_MAX, UNDONE_MAX, CompetitionId, CompetitorId, Sequence
@@ -87,45 +86,44 @@ def _reversals(
     only: Iterable[CompetitorId] | None = None,
     struck: bool | None = None,
 ) -> list[Event]:
-    """One event for each of `caused` that is not undone. It has the lines of `only` these competitors, or else of all
-    that are not struck, including those that have left the ranking. `takes_back` False: the points are restored.
+    """One event for each of `caused` with lines that count before, or, if the points are restored (`takes_back` False),
+    afterwards: those of `only` these competitors, or all, including those that have left the ranking.
 
     Raises Conflict if one of the rankings is closed, Unacceptable beyond REVERSED_LINES_MAX, and LacksResults.
     """
     assert caused is not None
-    counting = {s: points for s, points in caused.items() if s not in state.rankings[points.ranking_id].undone}
-    among = frozenset(state.struck.get(competition_id, ()) if only is None else only)
-    if among:
-        wanted = only is not None
-        counting = {
-            s: some
-            for s, points in counting.items()
-            if events.changed_by(some := of_lines(points, lambda line: (line.competitor_id in among) is wanted))
-        }
-    if times is not None:
-        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
-        counting = {s: points for s, points in counting.items() if events.changed_by(points)}
-    if closed := closed_among(state, [points.ranking_id for points in counting.values()]):
+    competitors = None if only is None else frozenset(only)
+    before = {one: rule_of(state, one) for one in {points.ranking_id for points in caused.values()}}
+    if competitors is None:
+        after = {one: rule.voiding(competition_id, voided=takes_back) for one, rule in before.items()}
+    else:
+        after = {one: rule.striking(competition_id, competitors, struck=takes_back) for one, rule in before.items()}
+    rules, reversed_ = before if takes_back else after, list[Turned]()
+    for sequence, points in caused.items():
+        turned = turned_by(rules[points.ranking_id], sequence, points, times)
+        lines = [line for line in turned.lines if competitors is None or line.delta.competitor_id in competitors]
+        if lines:
+            reversed_.append(Turned(sequence, points, lines))
+    if closed := closed_among(state, [one.points.ranking_id for one in reversed_]):
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
         )
-    if sum(len(points.deltas) + len(points.results) for points in counting.values()) > REVERSED_LINES_MAX:
+    if sum([len(one.lines) for one in reversed_]) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
-    afterwards = Afterwards(competition_id=competition_id, only=None if only is None else among, counts=not takes_back)
-    totals = finished(totals_after(state, counting, afterwards, {} if takes_back else counting))
+    totals = finished(totals_after(state, reversed_, after, starting=not takes_back))
     return [
         events.PointsReversed(
-            ranking_id=points.ranking_id,
-            deltas=signed(-1 if takes_back else 1, points.deltas),
+            ranking_id=one.points.ranking_id,
+            deltas=signed(-1 if takes_back else 1, one.deltas),
             competition_id=competition_id,
-            reverses=sequence,
+            reverses=one.sequence,
             struck=struck,
-            totals=totals_of(points.results, totals),
+            totals=totals_of(one.results, totals),
         )
-        for sequence, points in counting.items()
+        for one in reversed_
     ]
 
 
@@ -137,22 +135,23 @@ def reverse_points(
     if closed := closed_among(state, [points.ranking_id for points in roots.values()]):
         raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
     reversals: list[Event] = []
-    counting = {sequence: counting_of(state, points) for sequence, points in roots.items()}
-    if times is not None:
-        counting = {s: unexpired(state, times.given[s][0], points, times.now) for s, points in counting.items()}
-    afterwards = Afterwards(sequences=roots, counts=not undo)
-    totals = finished(totals_after(state, counting, afterwards, {} if undo else counting))
-    for sequence, points in sorted(roots.items(), key=lambda root: root[1].ranking_id != command.ranking_id):
-        if undo and len(state.rankings[points.ranking_id].undone) >= UNDONE_MAX:
-            raise Unacceptable(f"Ranking {points.ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
+    before = {one: rule_of(state, one) for one in {points.ranking_id for points in roots.values()}}
+    after = {one: rule.undoing(roots, undone=undo) for one, rule in before.items()}
+    rules = before if undo else after
+    turned = [turned_by(rules[points.ranking_id], sequence, points, times) for sequence, points in roots.items()]
+    totals = finished(totals_after(state, turned, after, starting=not undo))
+    for one in sorted(turned, key=lambda one: one.points.ranking_id != command.ranking_id):
+        ranking_id = one.points.ranking_id
+        if undo and len(state.rankings[ranking_id].undone) >= UNDONE_MAX:
+            raise Unacceptable(f"Ranking {ranking_id} has {UNDONE_MAX:,} undone events, the most it can have.")
         reversals.append(
             events.PointsReversed(
-                ranking_id=points.ranking_id,
-                competition_id=points.competition_id,
-                deltas=signed(-1 if undo else 1, counting[sequence].deltas),
-                reverses=sequence,
+                ranking_id=ranking_id,
+                competition_id=one.points.competition_id,
+                deltas=signed(-1 if undo else 1, one.deltas),
+                reverses=one.sequence,
                 undone=undo,
-                totals=totals_of(counting[sequence].results, totals),
+                totals=totals_of(one.results, totals),
             )
         )
     return tuple(reversals)

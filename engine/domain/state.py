@@ -108,8 +108,8 @@ class PublicationState(Protocol):
 
 
 class State(Protocol):
-    """A tournament, as far as decisions look at it. `struck`: by competition, the competitors for whom it does not
-    count, found without a scan."""
+    """A tournament, as far as decisions look at it. `voided`: the competitions that do not count. `struck`: by
+    competition, the competitors for whom it does not count. Both are found without a scan."""
 
     @property
     def competitors(self) -> Mapping[CompetitorId, CompetitorState]: ...
@@ -117,6 +117,8 @@ class State(Protocol):
     def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
     @property
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
+    @property
+    def voided(self) -> Collection[CompetitionId]: ...
     @property
     def struck(self) -> Mapping[CompetitionId, Collection[CompetitorId]]: ...
     @property

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
-from engine.domain.counting import now_of
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
+from engine.domain.lines import rule_of
 from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
@@ -374,7 +374,8 @@ class _Table:
             unity = ranking.unities[unity_id]
             if unity.expiry is None or unity.counts is not Counts.SUM or expired_by is None:
                 return None
-            now, until = now_of(ranking, expired_by), now_of(ranking, expired_by + DEFENDED)
+            rule = rule_of(board, ranking_id)
+            now, until = rule.by(expired_by), rule.by(expired_by + DEFENDED)
             totals = {one: unity.totals.get(one) for one in competitor_ids}
             losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
             with CountingLines(live, ranking_id) as lines:

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.domain.counting import now_of
 from engine.domain.events import PointsReversed, Recorded
+from engine.domain.lines import rule_of
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.answers.lookup import unity_of
@@ -70,8 +70,9 @@ class ExpiringQuestion(Window, Question[Expiring], frozen=True, kw_only=True):
         left, first = totals, dict[CompetitorId, datetime]()
         if unity.expiry is not None:
             assert now is not None
-            now = now_of(ranking, now)
-            until = max(now, now_of(ranking, self.until))
+            rule = rule_of(board, ranking_id)
+            now = rule.by(now)
+            until = max(now, rule.by(self.until))
             losses = Losses(board, ranking_id, unity_id, now=now, until=until, totals=totals)
             await folds.follow_losses(view.past, live.tournament_id, board, losses, head.sequence)
             left, first = losses.totals, losses.first

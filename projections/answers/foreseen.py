@@ -13,7 +13,7 @@ from engine.domain.notation import Notation
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.view import Question, View
-from projections.board.board import Board, Competitor, left_out
+from projections.board.board import Board, Competitor, what_counts
 from projections.board.classification import lacks_sums
 from projections.live.followed_sums import ReadSums
 from projections.live.tournament import LiveTournament
@@ -25,8 +25,8 @@ from projections.past.comparison import (
     classified_move_steps,
     copied,
     foreseen,
-    foreseen_left_out,
     moves,
+    what_will_count,
 )
 
 PREVIEW_AT_ONCE_MAX: Final = 2_000
@@ -138,8 +138,7 @@ async def foreseen_comparisons(
     board, sequence = live.board, live.head.sequence
     after = foreseen(board, decided)
     before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}
-    without = {r: left_out(board, r, live.expired_by) for r in after}
-    left_out_then = {r: foreseen_left_out(board, ranking, decided, live.expired_by) for r, ranking in after.items()}
+    now_count = {r: what_counts(board, r, live.expired_by) for r in after}
     found: dict[RankingId, Comparison] = {}
     with ExitStack() as stack:
         declared = [r for r, ranking in before.items() if ranking.criteria]
@@ -151,10 +150,10 @@ async def foreseen_comparisons(
             classified_moves: list[ClassifiedMove] | None = None
             if (counted := counts.get(ranking_id)) is not None:
                 if ranking_id in lacking:
-                    counted.give(await read(ranking_id, sequence, without[ranking_id]))
+                    counted.give(await read(sequence, now_count[ranking_id]))
                 then = ForeseenCounts(board, counted, ranking, decided)
                 if lacks_sums(ranking):
-                    then.give(await read(ranking_id, sequence, left_out_then[ranking_id]))
+                    then.give(await read(sequence, what_will_count(ranking, decided, now_count[ranking_id])))
                 async with live.classifications.computing(ranking_id):
                     steps = classified_move_steps(before[ranking_id], ranking, counted, then)
                     classified_moves = await in_time_slices(steps)

@@ -23,7 +23,7 @@ from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
 from projections.answers.zones import with_days, zone_of
 from projections.board.board import Board, Competition, Competitor, give_sums
-from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication
 from projections.live.tournament import LiveTournament
 from projections.past import folds, moments
@@ -140,11 +140,11 @@ class View(Struct):
             live.recorded_at = recorded_at
         return recorded_at
 
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
-        """Reads what the competitors of a ranking got in each competition up to an event, `without` what was left out
-        then. Raises as `Past`."""
+    async def read_sums(self, sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
+        """Reads what the competitors of a ranking got in each competition up to an event, of the lines that count then.
+        Raises as `Past`."""
         tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
-        sums = await folds.competition_sums(self._past, tournament_id, ranking_id, sequence, without)
+        sums = await folds.competition_sums(self._past, tournament_id, sequence, counts)
         await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
         return sums
 

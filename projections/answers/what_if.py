@@ -11,9 +11,9 @@ from engine.process.time_slices import in_time_slices
 from projections.answers.foreseen import ComparedRanking, compared
 from projections.answers.lookup import ranking_of
 from projections.answers.view import Question, View
-from projections.board.board import Board, folding, give_sums, left_out
+from projections.board.board import Board, folding, give_sums, what_counts
 from projections.board.classification import Counted, by_totals_alone, lacks_sums
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
 from projections.past.world_clock import add_special, drop_special
 
@@ -37,20 +37,20 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
         for competitor_id in self.competitors:
             view.competitor(competitor_id)
         before, head = copied(ranking), live.head.sequence
-        lacks, left_out_now = lacks_sums(ranking), left_out(live.board, ranking_id, live.expired_by)
+        lacks, counts = lacks_sums(ranking), what_counts(live.board, ranking_id, live.expired_by)
         with live.classifications.counts(ranking_id) as counted:
-            board = await self._replayed(view, head, left_out_now)
+            board = await self._replayed(view, head, counts)
             after = board.rankings[ranking_id]
             classified_moves: list[ClassifiedMove] | None = None
             if before.criteria and self.unity_id is None:
                 if lacks:
-                    counted.give(await view.read_sums(ranking_id, head, left_out_now))
+                    counted.give(await view.read_sums(head, counts))
                 steps = classified_move_steps(before, after, counted, Counted(board, after))
                 classified_moves = await in_time_slices(steps)
         (found,) = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, self.unity_id)
         return found
 
-    async def _replayed(self, view: View, head: Sequence, left_out_now: LeftOut) -> Board:
+    async def _replayed(self, view: View, head: Sequence, counts: WhatCounts) -> Board:
         """The board of the log up to `head` without these, with the ranking's sums of competitions if its criteria need
         them. Raises as `Past`."""
         tournament_id, ranking_id, work = view.live.tournament_id, self.ranking_id, view.past.time_slices.work
@@ -59,7 +59,7 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
             async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
                 left = self._left(events)
                 await work(folding(tournament_id, board, left))
-                await work(counting(sums, ranking_id, left, left_out_now))
+                await work(counting(sums, left, counts))
                 self.advance(events[-1].sequence)
             if board.rankings[ranking_id].special:  # their reversals and expiries have other lines
                 drop_special(board, ranking_id)

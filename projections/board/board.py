@@ -19,7 +19,7 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -27,15 +27,15 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain import events
-from engine.domain.counting import now_of, of_lines, over_by, took_place_at
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.expiry import Expiry
+from engine.domain.lines import declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.notation import WHOLE, Notation
 from engine.domain.options import UnityOptions, expiry_of, notation_of, options_of, options_of_main_unity
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, TournamentId, UnityId
-from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.publication import Publication
 from projections.board.results import Results
 from projections.columns.enrolment import Enrolment, Totals
@@ -390,7 +390,7 @@ def add_results(board: Board, sequence: Sequence, recorded_at: datetime, event: 
     else:
         _raise_versions(ranking, event.deltas, event.results)
     if ranking.results is not None:
-        took_place = took_place_at(board, recorded_at, event.competition_id)
+        took_place = declared_date(board, event.competition_id) or recorded_at
         ranking.results.note(ranking.unities, sequence, recorded_at, event, took_place)
 
 
@@ -413,8 +413,8 @@ def _raise_versions(
 
 def reverse_points(board: Board, sequence: Sequence, event: events.PointsReversed) -> None:
     """As `add_points`, for reversals. Drops the sums of competitions if the event undoes or redoes points, because they
-    leave out undone points, even as a sum of 0; if points of the ranking expire; and if the event changes when a total
-    that decides by `first` was reached."""
+    leave out undone points, even as a sum of 0; if points of the ranking expire; and if a total changes that decides by
+    `first`."""
     ranking = _give_totals(board, sequence, event)
     if event.totals and ranking.results is not None:
         ranking.results.reverse(event, counts=counts_after(board, event))
@@ -424,7 +424,9 @@ def reverse_points(board: Board, sequence: Sequence, event: events.PointsReverse
         ranking.undone.pop(event.reverses, None)
     sums = ranking.competition_sums
     if sums is not None and (
-        event.undone is not None or ranking.expires or any(line.unity_id in sums.first for line in event.totals)
+        event.undone is not None
+        or ranking.expires
+        or any(line.unity_id in sums.first for line in events.changed_by(event))
     ):
         board.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
 
@@ -513,47 +515,17 @@ def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[Compe
         board.struck.pop(competition_id, None)
 
 
-def left_out(board: Board, ranking_id: RankingId, now: datetime | None) -> LeftOut:
-    """The points that the sums of competitions of a ranking leave out. Apart from dates, later changes of the board do
-    not affect it. `now`: the time up to which due points have expired; None: nothing expires."""
+def what_counts(board: Board, ranking_id: RankingId, now: datetime | None) -> WhatCounts:
+    """The lines that sums of a ranking are made of. Apart from dates, later changes of the board do not affect it.
+    `now`: the time up to which due points have expired; None: nothing expires."""
     ranking = board.rankings[ranking_id]
-    first = reached_first(ranking.criteria)
-    expired = expired_on(board, ranking, now)
-    voided = frozenset(board.voided if first & ranking.of_results or expired is not None else ())
-    return LeftOut(frozenset(ranking.undone), board.struck.copy(), voided, first, expired)
-
-
-def expired_on(board: Board, ranking: Ranking, now: datetime | None) -> "ExpiredOn | None":
-    """The points of the ranking that have expired by `now`; None: its points do not expire."""
-    if not ranking.expires:
-        return None
-    assert now is not None
-    return ExpiredOn(board, ranking, now_of(ranking, now))
-
-
-class ExpiredOn:
-    """An `Expired`, by the dates on the board."""
-
-    def __init__(self, board: Board, ranking: Ranking, now: datetime) -> None:
-        self._board, self._ranking, self._now = board, ranking, now
-        self._expiring = frozenset([one for one in ranking.special if ranking.unities[one].expiry is not None])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExpiredOn):
-            return NotImplemented
-        return (self._board is other._board) and (self._now, self._expiring) == (other._now, other._expiring)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def without(self, recorded: Recorded, points: events.Points, voided: Collection[CompetitionId]) -> events.Points:
-        if isinstance(points, events.PointsAdded):
-            gone: Collection[UnityId] = self._expiring
-            if points.competition_id not in voided:
-                took_place = took_place_at(self._board, recorded.recorded_at, points.competition_id)
-                gone = over_by(self._ranking, took_place, self._now)
-            return of_lines(points, lambda line: line.unity_id not in gone) if gone else points
-        deltas = tuple([delta for delta in points.deltas if delta.unity_id not in self._expiring])
-        return msgspec.structs.replace(points, deltas=deltas)
+    rule = msgspec.structs.replace(
+        rule_of(board, ranking_id),
+        undone=frozenset(ranking.undone),
+        voided=frozenset(board.voided),
+        struck=board.struck.copy(),
+    )
+    return WhatCounts(rule, now if ranking.expires else None, reached_first(ranking.criteria))
 
 
 def reached_first(criteria: Iterable[Criterion]) -> frozenset[UnityId]:

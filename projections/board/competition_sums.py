@@ -1,9 +1,8 @@
 """Sums of competitions: for each competitor of a ranking and each competition, the sum of the deltas that name both.
 
-Pure. The sums leave out deltas without a competition, undone points, and points of competitors struck from their
-competition. A voided competition keeps its sum, which its reversals have brought to 0; `Board.voided` tells which ones
-do not count. In unities whose points expire, the sums also leave out expired points and points of voided competitions;
-after an event that takes back or restores points, they are counted from the log again.
+Pure. The sums are those of the lines that count (`engine/domain/lines.py`), without those that have no competition. A
+competition that was voided since they were read keeps a sum of 0. After an event that changes otherwise which lines
+count, they are read from the log again.
 
 Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
 no table or snapshot has them. They are counted from the log at the first request, and kept current from then on.
@@ -19,16 +18,17 @@ of numbers, and a collection delays all requests.
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Generator, Iterable, Mapping, Set
+from collections.abc import Generator, Iterable, Set
 from collections.abc import Sequence as Items
-from typing import Final, Protocol, TypeAlias, cast
+from datetime import datetime
+from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.counting import cause_of_given
-from engine.domain.events import Points, PointsAdded, RankingCreated, Recorded, UnityAdded, root
+from engine.domain.events import Delta, Points, PointsAdded, RankingCreated, Recorded, UnityAdded
+from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
-from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
 
 SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
 """Competitions, ascending by id, and a competitor's points in each."""
@@ -43,26 +43,13 @@ _REACHED_BYTES: Final = 130
 _GIVEN_BYTES: Final = 100
 
 
-class Expired(Protocol):
-    """The expired points of a ranking."""
+class WhatCounts(Struct, frozen=True):
+    """The lines that sums of a ranking are made of: those that count by the `rule` and have not expired by `now` (None:
+    nothing expires). `first`: the unities for which the sums also track when totals were reached."""
 
-    def without(self, recorded: Recorded, points: Points, voided: Collection[CompetitionId]) -> Points:
-        """The points of the event. In unities whose points expire, only points that it added, if they have not expired
-        and no voided competition gave them."""
-        ...
-
-
-class LeftOut(Struct, frozen=True):
-    """The points that the sums of a ranking leave out: those of `undone` events, and of competitors `struck` from
-    competitions. `first`: the unities for which the sums also track when totals were reached; if one of them counts
-    results, this tracking leaves out `voided` competitions. `expired`: finds expired points; None: no points expire.
-    """
-
-    undone: Collection[Sequence] = ()
-    struck: Mapping[CompetitionId, Collection[CompetitorId]] = {}
-    voided: Collection[CompetitionId] = frozenset()
-    first: Collection[UnityId] = frozenset()
-    expired: Expired | None = None
+    rule: Rule
+    now: datetime | None = None
+    first: frozenset[UnityId] = frozenset()
 
 
 class CompetitionSums:
@@ -75,8 +62,7 @@ class CompetitionSums:
         self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {}
         self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
         self.given: set[CompetitionId] = set()
-        """The competitions that gave points (`cause_of_given`), also if these have expired or the competition is
-        voided."""
+        """The competitions that gave points that count, or did until they expired."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CompetitionSums):
@@ -141,67 +127,68 @@ class CompetitionSums:
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def count(self, sequence: Sequence, points: Points, struck: Collection[CompetitorId] = ()) -> None:
-        """Adds the deltas of the event `sequence` of the ranking, without the `struck` competitors. In a unity that was
-        `declared` to count results, the mark of the best or last result in a competition is kept instead."""
-        if self._reached:
-            self._note_sums(sequence, points)
-            if isinstance(points, PointsAdded):
-                self._note_results(sequence, points, struck)
-        if isinstance(points, PointsAdded) and points.competition_id is not None:
-            self.given.add(points.competition_id)
-        self._count(points, struck)
+    def count(self, sequence: Sequence, points: Points) -> None:
+        """Adds the deltas of the event `sequence`, which the ranking has just folded. In a unity that was `declared` to
+        count results, the mark of the best or last result in a competition is kept instead."""
+        competition_id = points.competition_id
+        if competition_id is not None and (points.deltas or isinstance(points, PointsAdded)):
+            self.given.add(competition_id)
+        lines = [(False, delta) for delta in points.deltas]
+        if isinstance(points, PointsAdded):
+            lines += [(True, result) for result in points.results]
+        self._count(sequence, competition_id, lines)
 
-    def count_again(self, recorded: Recorded, points: Points, without: LeftOut) -> None:
-        """As `count`, for an event before the moment for which these points are left out."""
-        sequence, competition_id = recorded.sequence, points.competition_id
-        struck = () if competition_id is None else without.struck.get(competition_id, ())
-        is_undone = root(sequence, points) in without.undone
-        if (cause := cause_of_given(recorded, without.undone, without.struck)) is not None:
-            self.given.add(cause)
-        if self._reached:
-            self._note_sums(sequence, points)
-        if without.expired is not None:
-            points = without.expired.without(recorded, points, without.voided)
-        if self._reached and isinstance(points, PointsAdded) and not is_undone and competition_id not in without.voided:
-            self._note_results(sequence, points, struck)
-        if not is_undone:
-            self._count(points, struck)
+    def take(self, recorded: Recorded, counts: WhatCounts) -> None:
+        """Adds the lines of an event of the log that count."""
+        competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)
+        over_by = None if counts.now is None else counts.rule.by(counts.now)
+        lines = []
+        for line in counts.rule.of(recorded):
+            if competition_id is not None:
+                self.given.add(competition_id)
+            if over_by is None or line.expires_at is None or line.expires_at > over_by:
+                lines.append((line.is_result, line.delta))
+        self._count(recorded.sequence, competition_id, lines)
 
     def keep_first(self, unities: Iterable[UnityId]) -> None:
         """From the next event on, tracks when totals of these unities were reached."""
         for unity_id in unities:
             self._reached.setdefault(unity_id, {})
 
-    def _note_sums(self, sequence: Sequence, points: Points) -> None:
+    def _count(
+        self, sequence: Sequence, competition_id: CompetitionId | None, lines: Items[tuple[bool, Delta]]
+    ) -> None:
+        if self._reached:
+            self._note_reached(sequence, lines)
+        if competition_id is None:
+            return
+        for is_result, line in lines:
+            amount = line.amount
+            if is_result:
+                if line.unity_id not in self._of_results:
+                    continue
+                before = self.sum(line.unity_id, line.competitor_id, competition_id)
+                after = mark_after(before or 0, amount, *self._of_results[line.unity_id])
+                if after == before:
+                    continue
+                amount = after - (before or 0)
+            self._add(line.unity_id, line.competitor_id, competition_id, amount)
+
+    def _note_reached(self, sequence: Sequence, lines: Iterable[tuple[bool, Delta]]) -> None:
         changes: dict[tuple[UnityId, CompetitorId], int] = {}
-        for delta in points.deltas:
-            if delta.unity_id in self._reached:
-                named = delta.unity_id, delta.competitor_id
-                changes[named] = changes.get(named, 0) + delta.amount
+        for is_result, line in lines:
+            if line.unity_id not in self._reached:
+                continue
+            named, change = (line.unity_id, line.competitor_id), line.amount
+            if is_result:
+                marks = self._marks.setdefault(line.unity_id, {})
+                before = marks.get(line.competitor_id, 0)
+                after = marks[line.competitor_id] = mark_after(before, change, *self._of_results[line.unity_id])
+                change = after - before
+            changes[named] = changes.get(named, 0) + change
         for (unity_id, competitor_id), change in changes.items():
             if change:
                 self._reached[unity_id][competitor_id] = sequence
-
-    def _note_results(self, sequence: Sequence, points: PointsAdded, struck: Collection[CompetitorId]) -> None:
-        for result in points.results:
-            if result.unity_id in self._reached and result.competitor_id not in struck:
-                marks = self._marks.setdefault(result.unity_id, {})
-                before = marks.get(result.competitor_id, 0)
-                after = mark_after(before, result.amount, *self._of_results[result.unity_id])
-                if after != before:
-                    marks[result.competitor_id] = after
-                    self._reached[result.unity_id][result.competitor_id] = sequence
-
-    def _count(self, points: Points, struck: Collection[CompetitorId]) -> None:
-        if points.competition_id is None:
-            return
-        if isinstance(points, PointsAdded) and points.results:
-            self._take_results(points, points.competition_id, struck)
-        for delta in points.deltas:
-            if struck and delta.competitor_id in struck:
-                continue
-            self._add(delta.unity_id, delta.competitor_id, points.competition_id, delta.amount)
 
     def declare(self, unity_id: UnityId, counts: Counts, sort: Sort) -> None:
         """The ranking has this unity."""
@@ -213,16 +200,6 @@ class CompetitionSums:
         if unity_id not in self._of_results:
             return amount
         return result_of(amount, self._of_results[unity_id][1]) or 0
-
-    def _take_results(
-        self, points: PointsAdded, competition_id: CompetitionId, struck: Collection[CompetitorId]
-    ) -> None:
-        for result in points.results:
-            if result.competitor_id not in struck and result.unity_id in self._of_results:
-                before = self.sum(result.unity_id, result.competitor_id, competition_id)
-                after = mark_after(before or 0, result.amount, *self._of_results[result.unity_id])
-                if after != before:
-                    self._add(result.unity_id, result.competitor_id, competition_id, after - (before or 0))
 
     def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
         of_unity = self._pairs.setdefault(unity_id, {})
@@ -264,16 +241,14 @@ class CompetitionSums:
             _give(wide, place, competition_id, total)
 
 
-def counting(
-    sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded], without: LeftOut
-) -> Generator[None, None, None]:
-    """Counts the events that change points of the ranking, step by step, and notes its unities. `without`: the points
-    to leave out at the moment that the sums show."""
-    sums.keep_first(without.first)
+def counting(sums: CompetitionSums, events: Iterable[Recorded], counts: WhatCounts) -> Generator[None, None, None]:
+    """Takes the lines of these events that count, step by step, and notes the ranking's unities."""
+    sums.keep_first(counts.first)
+    ranking_id = counts.rule.ranking_id
     for recorded in events:
         event = recorded.event
-        if isinstance(event, Points) and event.ranking_id == ranking_id:
-            sums.count_again(recorded, event, without)
+        if isinstance(event, PointsAdded):
+            sums.take(recorded, counts)
         elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
             sums.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
         elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:

@@ -1,44 +1,18 @@
-"""The lines that count in the unities of a ranking whose points expire: not undone, voided or struck, and not expired.
+"""Where the points are that expire in a time: the intervals in which they took place, and the competitions dated then.
 
-Pure. Totals are folds of events, including expiry. This file finds the same from the points and their age only.
+Pure.
 """
 
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator
 from datetime import datetime
 from typing import Final
 
-from engine.domain.counting import now_of, took_place_at
-from engine.domain.events import Delta, PointsAdded, Recorded
-from engine.domain.expiry import Expiry
-from engine.domain.terms import CompetitionId, RankingId, UnityId
-from projections.board.board import Board, Ranking
+from engine.domain.events import PointsAdded, Recorded
+from engine.domain.lines import rule_of
+from engine.domain.terms import CompetitionId, RankingId
+from projections.board.board import Board
 
 _STEP_COMPETITIONS: Final = 100
-
-
-def expiries_of(ranking: Ranking) -> dict[UnityId, Expiry]:
-    """The unities of the ranking whose points expire."""
-    unities = ranking.unities
-    return {one: expiry for one in ranking.special if (expiry := unities[one].expiry) is not None}
-
-
-def expiring_lines(board: Board, ranking: Ranking, recorded: Recorded) -> Iterator[tuple[Delta, datetime, datetime]]:
-    """The deltas and results of an event in unities whose points expire, if they count on the board apart from their
-    age. Each comes with the time when it took place and the time when it expires."""
-    event = recorded.event
-    if (
-        not isinstance(event, PointsAdded)
-        or recorded.sequence in ranking.undone
-        or event.competition_id in board.voided
-    ):
-        return
-    expiries = expiries_of(ranking)
-    struck: Collection[int] = () if event.competition_id is None else board.struck.get(event.competition_id, ())
-    took_place = took_place_at(board, recorded.recorded_at, event.competition_id)
-    for line in (*event.deltas, *event.results):
-        expiry = expiries.get(line.unity_id)
-        if expiry is not None and line.competitor_id not in struck:
-            yield line, took_place, expiry.expires_at(took_place)
 
 
 def expiring_points(board: Board, recorded: Recorded, ranking_ids: Collection[RankingId]) -> PointsAdded | None:
@@ -57,7 +31,7 @@ def expiring_intervals(
     found = set()
     for ranking_id, expiry in board.expiries.values():
         if ranking_id in ranking_ids:
-            over = expiry.over_up_to(now_of(board.rankings[ranking_id], began))
+            over = expiry.over_up_to(rule_of(board, ranking_id).by(began))
             found.add((over, expiry.over_up_to(until)))
     apart: list[tuple[datetime, datetime]] = []
     for after, by in sorted(one for one in found if one[0] < one[1]):

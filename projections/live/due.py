@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 
-from engine.domain.counting import LacksResults, declared_date
+from engine.domain.counting import LacksResults
 from engine.domain.events import (
     CompetitionChanged,
     Event,
@@ -19,6 +19,7 @@ from engine.domain.events import (
     Recorded,
 )
 from engine.domain.expirations import Expiration, Redating
+from engine.domain.lines import declared_date
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log.heads import Head

@@ -10,12 +10,12 @@ from engine.domain.events import CompetitionChanged, Points, PointsAdded, Record
 from engine.domain.terms import RankingId, Sequence
 from engine.process.background import SharedTasks
 from engine.process.time_slices import TimeSlice
-from projections.board.board import Board, give_sums, left_out
-from projections.board.competition_sums import CompetitionSums, LeftOut
+from projections.board.board import Board, give_sums, what_counts
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.live.tries import Tries
 
-ReadSums = Callable[[RankingId, Sequence, LeftOut], Awaitable[CompetitionSums]]
-"""Reads the sums of a ranking from the log as they were after an event, without the points to leave out."""
+ReadSums = Callable[[Sequence, WhatCounts], Awaitable[CompetitionSums]]
+"""Reads the sums of a ranking from the log as they were after an event, of the lines that count then."""
 
 
 class FollowedSums:
@@ -61,10 +61,10 @@ class FollowedSums:
         tries = Tries()
         while (board := self._board()).rankings[ranking_id].competition_sums is None:
             missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
-            without, redated = left_out(board, ranking_id, self._now()), self._redated
+            counts, redated = what_counts(board, ranking_id, self._now()), self._redated
             is_added = True
             try:
-                sums = await read(ranking_id, self._sequence(), without)
+                sums = await read(self._sequence(), counts)
                 time_slice = TimeSlice()
                 while missed:
                     sequence, points = missed.popleft()
@@ -73,12 +73,12 @@ class FollowedSums:
                     if time_slice.over:
                         await time_slice.give_way()
                 # Read the sums again if the board was replaced, since its changes were not noted, or if different
-                # points are left out by now. If points expire, also read again after a reversal, an expiry or a change
-                # of a date.
+                # lines count by now. If points expire or `first` decides, also read again after a reversal, an expiry
+                # or a change of a date.
                 if (
                     board is self._board()
-                    and without == left_out(board, ranking_id, self._now())
-                    and (without.expired is None or (is_added and redated == self._redated))
+                    and counts == what_counts(board, ranking_id, self._now())
+                    and ((counts.now is None and not counts.first) or (is_added and redated == self._redated))
                 ):
                     give_sums(board, ranking_id, sums)
                     self._followed.add(ranking_id)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from engine.domain.counting import counting_of, now_of, took_place_at
 from engine.domain.events import CompetitionChanged, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
+from engine.domain.lines import declared_date, rule_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board, counts_after, give_results
@@ -54,17 +54,17 @@ class _Reading:
         self.is_stale = False
         self._board, self._ranking_id = board, ranking_id
         self._expires = board.rankings[ranking_id].expires
-        self._now = None if now is None else now_of(board.rankings[ranking_id], now)
+        self._now = None if now is None else rule_of(board, ranking_id).by(now)
         self._missed: deque[tuple[Recorded, bool]] = deque()  # and whether reversed lines count afterwards
 
     def take(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the events up to the head at which the reading began, with pauses for other work."""
-        undone = self._board.rankings[self._ranking_id].undone
+        rule = rule_of(self._board, self._ranking_id)
         for recorded in events:
             event = recorded.event
             if isinstance(event, PointsAdded) and event.results and event.ranking_id == self._ranking_id:
                 self._note(recorded, event)
-                counting = () if recorded.sequence in undone else counting_of(self._board, event).results
+                counting = [line.delta for line in rule.of(recorded) if line.is_result]
                 if len(counting) < len(event.results):
                     self.results.leave_out(recorded.sequence, frozenset(counting).__contains__)
                 if self._now is not None:
@@ -94,6 +94,6 @@ class _Reading:
             yield
 
     def _note(self, recorded: Recorded, event: PointsAdded) -> None:
-        took_place = took_place_at(self._board, recorded.recorded_at, event.competition_id)
+        took_place = declared_date(self._board, event.competition_id) or recorded.recorded_at
         unities = self._board.rankings[self._ranking_id].unities
         self.results.note(unities, recorded.sequence, recorded.recorded_at, event, took_place)

@@ -5,7 +5,6 @@ Pure.
 
 from collections.abc import Collection, Generator, Iterable
 from collections.abc import Sequence as Items
-from datetime import datetime
 from itertools import chain
 from typing import Final
 
@@ -16,11 +15,10 @@ from engine.domain import events
 from engine.domain.events import Event, changed_by
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking, expired_on, reached_first, reverse_points
+from projections.board.board import Board, Ranking, reached_first, reverse_points
 from projections.board.classification import Counted, classified, in_force
 from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
-from projections.board.competition_sums import CompetitionSums, LeftOut, SumsByCompetition
-from projections.board.expiring import expiries_of
+from projections.board.competition_sums import CompetitionSums, SumsByCompetition, WhatCounts
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.columns.enrolment import Enrolment
@@ -28,8 +26,6 @@ from projections.columns.enrolment import Enrolment
 _STEP_LINES: Final = 500
 _UNKNOWN: Final = Sequence(0)
 """The sequence of an event that was not appended."""
-_AFTER_ALL: Final = 2**62
-"""A number greater than every sequence of the log."""
 
 
 class Move(Struct, frozen=True):
@@ -133,8 +129,8 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
     """The rankings whose points `decided` would change, in the state after it. `board` does not change. A ranking has
-    None as its sums of competitions if points would be undone or redone, competitors struck or unstruck, or if changed
-    results affect when totals were reached."""
+    None as its sums of competitions if points would be undone or redone, competitors struck or unstruck, or if a total
+    would change that decides by `first`."""
     ahead = Board()
     for event in decided:
         if isinstance(event, events.PointsReversed):
@@ -143,57 +139,36 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
             reverse_points(ahead, _UNKNOWN, event)
             ranking = ahead.rankings[event.ranking_id]
             first = reached_first(ranking.criteria)
-            if event.struck is not None or any(line.unity_id in first for line in event.totals):
+            if event.struck is not None or any(line.unity_id in first for line in changed_by(event)):
                 ahead.rankings[event.ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
     return ahead.rankings
 
 
-def foreseen_left_out(board: Board, after: Ranking, decided: Iterable[Event], now: datetime | None) -> LeftOut:
-    """The points that the sums of competitions of the ranking leave out after `decided`. `after`: the ranking in that
-    state. `now`: as in `left_out`."""
-    struck: dict[CompetitionId, frozenset[CompetitorId]] = board.struck.copy()
+def what_will_count(after: Ranking, decided: Iterable[Event], counts: WhatCounts) -> WhatCounts:
+    """What `what_counts` would return after `decided`; `counts`: before it. `after`: the ranking in that state."""
+    rule = counts.rule
     for event in decided:
-        if isinstance(event, events.CompetitorsStruck | events.CompetitorsUnstruck):
-            before = struck.get(event.competition_id, frozenset())
-            is_struck = isinstance(event, events.CompetitorsStruck)
-            struck[event.competition_id] = (
-                before.union(event.competitors) if is_struck else before - {*event.competitors}
-            )
-    first, expired = reached_first(after.criteria), expired_on(board, after, now)
-    if not first and expired is None:
-        return LeftOut(frozenset(after.undone), struck)
-    voided = set(board.voided)
-    for event in decided:
-        if isinstance(event, events.CompetitionVoided):
-            voided.add(event.competition_id)
-        elif isinstance(event, events.CompetitionUnvoided):
-            voided.discard(event.competition_id)
-    return LeftOut(frozenset(after.undone), struck, voided, first, expired)
+        match event:
+            case events.CompetitorsStruck() | events.CompetitorsUnstruck():
+                is_struck = isinstance(event, events.CompetitorsStruck)
+                rule = rule.striking(event.competition_id, event.competitors, struck=is_struck)
+            case events.CompetitionVoided() | events.CompetitionUnvoided():
+                is_voided = isinstance(event, events.CompetitionVoided)
+                rule = rule.voiding(event.competition_id, voided=is_voided)
+            case events.PointsReversed() if event.undone is not None:
+                rule = rule.undoing([event.reverses], undone=event.undone)
+    return WhatCounts(rule, counts.now, reached_first(after.criteria))
 
 
 class ForeseenCounts(Counted):
     """The source of a ranking's values after `decided`. `before`: their source without it. `after`: the ranking that
     `foreseen` returns, whose sums of competitions are only the changes by `decided`. If it has None, `give` the sums of
-    the log before `decided`, without the points that will be left out."""
+    the lines that will count."""
 
     def __init__(self, board: Board, before: Counted, after: Ranking, decided: Items[Event]) -> None:
         super().__init__(board, after)
         self._before = before
         self._given: CompetitionSums | None = None
-        reversals = [one for one in decided if isinstance(one, events.PointsReversed)]
-        expiring = expiries_of(after)  # of whose lines the sums that are given have those that count then
-        self._given_back = [
-            msgspec.structs.replace(one, deltas=tuple([line for line in one.deltas if line.unity_id not in expiring]))
-            for one in reversals
-            if True not in (one.undone, one.struck)
-        ]
-        self._will_be_reached: dict[tuple[UnityId, CompetitorId], int] = {}
-        for number, one in enumerate(reversals, start=_AFTER_ALL):
-            changes: dict[tuple[UnityId, CompetitorId], int] = {}
-            for delta in one.deltas:
-                named = delta.unity_id, delta.competitor_id
-                changes[named] = changes.get(named, 0) + delta.amount
-            self._will_be_reached |= {named: number for named, change in changes.items() if change}
         self._will_be_voided = {
             event.competition_id: isinstance(event, events.CompetitionVoided)
             for event in decided
@@ -201,8 +176,6 @@ class ForeseenCounts(Counted):
         }
 
     def give(self, sums: CompetitionSums) -> None:
-        for event in self._given_back:
-            sums.count(_UNKNOWN, event)
         self._given = sums
 
     def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
@@ -218,8 +191,7 @@ class ForeseenCounts(Counted):
         return list(found), list(found.values())
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
-        before = self._before if self._given is None else self._given
-        return self._will_be_reached.get((unity_id, competitor_id)) or before.reached(unity_id, competitor_id)
+        return (self._before if self._given is None else self._given).reached(unity_id, competitor_id)
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))

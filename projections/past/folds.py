@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from engine.domain.errors import TooMuchWork
-from engine.domain.events import Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
 from engine.process.time_slices import in_time_slices
-from projections.board.board import Board, folding, left_out
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.board import Board, folding, what_counts
+from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
 from projections.board.expiring import dated_between
 from projections.past import moments
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
@@ -32,14 +32,13 @@ LEADERS_EVENTS_MAX: Final = 1_000_000
 
 
 async def competition_sums(
-    past: Past, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence, without: LeftOut
+    past: Past, tournament_id: TournamentId, sequence: Sequence, counts: WhatCounts
 ) -> CompetitionSums:
-    """The sums that competitors of a ranking got in each competition up to this event, `without` the points to leave
-    out. Reads the log up to the event."""
+    """The sums of a ranking that the lines up to this event make which count. Reads the log up to the event."""
     sums = CompetitionSums()
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
-            await past.time_slices.work(counting(sums, ranking_id, events, without))
+            await past.time_slices.work(counting(sums, events, counts))
     return sums
 
 
@@ -75,13 +74,21 @@ async def folded_sums_then(
             now = await reading.last_judged_at(connection, tournament_id, settled)
         if settled < sequence:
             board = await past.board_at(tournament_id, settled)
-    without, sums = left_out(board, ranking_id, now), CompetitionSums()
+    counts, sums = what_counts(board, ranking_id, now), CompetitionSums()
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), settled):
         counted = events if clock is None else clock.shown(events)
-        await past.time_slices.work(counting(sums, ranking_id, counted, without))
+        await past.time_slices.work(counting(sums, counted, counts))
     async for events in past.chunks_read_ahead(tournament_id, settled, sequence):
-        await past.time_slices.work(counting(sums, ranking_id, events, LeftOut(first=without.first)))
+        await past.time_slices.work(_counted(sums, ranking_id, events))
     return sums
+
+
+def _counted(sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
+    """Counts the points of the ranking as its fold does, step by step."""
+    for recorded in events:
+        if isinstance(recorded.event, Points) and recorded.event.ranking_id == ranking_id:
+            sums.count(recorded.sequence, recorded.event)
+        yield
 
 
 async def passage_at(

@@ -8,7 +8,6 @@ voided or undone on that board have no moment.
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from heapq import merge, nsmallest
@@ -18,12 +17,11 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from engine.domain import events
-from engine.domain.counting import declared_date, now_of
-from engine.domain.events import Delta, Points, PointsAdded, PointsReversed, Recorded, changed_by, root
+from engine.domain.events import Delta, PointsAdded, PointsReversed, Recorded, changed_by
+from engine.domain.lines import rule_of
 from engine.domain.presentation import in_zone
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, TournamentId, UnityId
 from projections.board.board import Board, Unity, folding
-from projections.board.expiring import expiring_lines
 from projections.board.order import OrderedLines
 from projections.board.results import PassingResults
 from projections.columns.enrolment import Totals
@@ -315,15 +313,12 @@ class TrueLeaders:
     ) -> None:
         self.reigns = Reigns(until)
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
-        ranking = board.rankings[ranking_id]
-        self._expired_until = now_of(ranking, until or now or _EPOCH)
-        self._is_expiring = ranking.unities[unity_id].expiry is not None
+        self._rule = rule_of(board, ranking_id)
+        self._expired_until = self._rule.by(until or now or _EPOCH)
         # For each line: its time, competitor, amount and competition, or 0 for none. A line that expires is followed by
         # another with the time at which it does.
         self._times, self._competitors, self._amounts, self._causes = array("q"), array("q"), array("q"), array("q")
         self._ends = array("b")
-        # For each event that gave points without a declared date: its sequence, and when it was recorded.
-        self._undated, self._recorded = array("q"), array("q")
         self._results: dict[CompetitorId, PassingResults] = {}
 
     @property
@@ -332,53 +327,20 @@ class TrueLeaders:
 
     def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the next events, with pauses for other work."""
-        voided, undone = self._board.voided, self._board.rankings[self._ranking_id].undone
         for recorded in events:
-            event = recorded.event
-            if (
-                isinstance(event, Points)
-                and event.ranking_id == self._ranking_id
-                and event.competition_id not in voided
-                and not (self._is_expiring and not isinstance(event, PointsAdded))
-                and root(recorded.sequence, event) not in undone
-            ):
-                self._take(recorded, event)
+            for line in self._rule.of(recorded):
+                if line.delta.unity_id == self._unity_id:
+                    self._put(line.took_place, line.delta, getattr(recorded.event, "competition_id", None))
+                    if line.expires_at is not None and line.expires_at <= self._expired_until:
+                        self._put(line.expires_at, line.delta, None, ends=True)
             yield
 
-    def _take(self, recorded: Recorded, event: Points) -> None:
-        date = declared_date(self._board, event.competition_id)
-        at = self._recorded_at(recorded, event) if date is None else (date - _EPOCH) // _MICROSECOND
-        if at is None:  # what it reverses was set aside
-            return
-        if self._is_expiring:
-            for line, _, until in expiring_lines(self._board, self._board.rankings[self._ranking_id], recorded):
-                if line.unity_id == self._unity_id:
-                    self._put(at, line, event.competition_id)
-                    if until <= self._expired_until:
-                        self._put((until - _EPOCH) // _MICROSECOND, line, None, ends=True)
-            return
-        struck = () if event.competition_id is None else self._board.struck.get(event.competition_id, ())
-        for line in (*event.deltas, *event.results) if isinstance(event, PointsAdded) else event.deltas:
-            if line.unity_id == self._unity_id and line.competitor_id not in struck:
-                self._put(at, line, event.competition_id)
-
-    def _put(self, at: int, line: Delta, competition_id: CompetitionId | None, *, ends: bool = False) -> None:
-        self._times.append(at)
+    def _put(self, at: datetime, line: Delta, competition_id: CompetitionId | None, *, ends: bool = False) -> None:
+        self._times.append((at - _EPOCH) // _MICROSECOND)
         self._competitors.append(line.competitor_id)
         self._amounts.append(line.amount)
         self._causes.append(competition_id or 0)
         self._ends.append(ends)
-
-    def _recorded_at(self, recorded: Recorded, event: Points) -> int | None:
-        """When the event's points, or those that it reverses, were recorded; None: they are not in the log."""
-        if isinstance(event, PointsReversed):
-            found = bisect_left(self._undated, event.reverses)
-            is_there = found < len(self._undated) and self._undated[found] == event.reverses
-            return self._recorded[found] if is_there else None
-        at = (recorded.recorded_at - _EPOCH) // _MICROSECOND
-        self._undated.append(recorded.sequence)
-        self._recorded.append(at)
-        return at
 
     def finish(self) -> Generator[None, None, None]:
         """Call it after all events."""

@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from engine.domain.counting import declared_date
 from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.lines import declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board
-from projections.board.expiring import expiring_lines
 
 _EVER: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -51,17 +50,17 @@ class Losses:
     def follow(self, events: Iterable[Recorded], *, dated: bool) -> Generator[None, None, None]:
         """Takes those events whose points have a declared date if `dated`, else those without. Pauses for other
         work."""
-        ranking = self._board.rankings[self._ranking_id]
+        rule = rule_of(self._board, self._ranking_id)
         for recorded in events:
             event = recorded.event
             if (
                 isinstance(event, PointsAdded)
-                and event.ranking_id == self._ranking_id
                 and (declared_date(self._board, event.competition_id) is not None) == dated
             ):
-                for line, _, until in expiring_lines(self._board, ranking, recorded):
-                    if line.unity_id == self._unity_id and line.competitor_id in self.totals and until > self._now:
-                        self._take(recorded.sequence, line, until)
+                for line in rule.of(recorded, self._now):
+                    its = line.delta
+                    if its.unity_id == self._unity_id and its.competitor_id in self.totals and line.expires_at:
+                        self._take(recorded.sequence, its, line.expires_at)
             yield
 
     def _take(self, sequence: Sequence, line: Delta, until: datetime) -> None:

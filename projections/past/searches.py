@@ -6,12 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.counting import cause_of_given
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Mentioning
-from projections.board.board import Board
+from projections.board.board import Board, what_counts
 from projections.past.mentions import MENTIONS_MAX, Mention, Mentions, Sought, sought
 from projections.past.moments import Span
 from projections.past.past import Past
@@ -130,18 +129,19 @@ async def _last_cause(past: Past, tournament_id: TournamentId, upto: Sequence, g
 
 
 class _Gave:
-    """Tells which events gave points in some rankings, as the board was when this object was created."""
+    """Tells which events gave points in some rankings that count, or did until they expired, as the board was when this
+    object was created."""
 
     def __init__(self, board: Board, ranking_ids: Iterable[RankingId]) -> None:
-        self._undone = {one: frozenset(board.rankings[one].undone) for one in ranking_ids}
-        self._struck, self._voided = board.struck.copy(), frozenset(board.voided)
+        self._rules = {one: what_counts(board, one, None).rule for one in ranking_ids}
 
     def cause(self, recorded: Recorded) -> CompetitionId | None:
         """The competition for which the event gave points in the rankings; None: it gave none."""
         event = recorded.event
-        if not isinstance(event, PointsAdded) or event.ranking_id not in self._undone:
+        rule = self._rules.get(event.ranking_id) if isinstance(event, PointsAdded) else None
+        if rule is None or next(rule.of(recorded), None) is None:
             return None
-        return cause_of_given(recorded, self._undone[event.ranking_id], self._struck, self._voided)
+        return event.competition_id if isinstance(event, PointsAdded) else None
 
 
 def _add_touches(

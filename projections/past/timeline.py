@@ -1,7 +1,6 @@
 """The points of a ranking in the order in which they took place, for clients that fold them.
 
-Pure. A step is a moment of the world's clock at which points took place (`world_clock.py`). Points that were voided,
-undone or completely taken back are in no step.
+Pure. A step is a moment of the world's clock at which points took place. Points that do not count are in no step.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -14,12 +13,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.counting import counting_of, declared_date, now_of
-from engine.domain.events import Delta, Points, PointsAdded, PointsExpired, PointsReversed, Recorded, changed_by, root
+from engine.domain.events import Delta, PointsAdded, Recorded
+from engine.domain.lines import Line, declared_date, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
-from projections.board.expiring import expiries_of, expiring_lines
 from projections.board.results import PassingResults
 from projections.past.series import Series, SeriesPoint
 from projections.past.world_clock import give_totals
@@ -52,28 +50,18 @@ class Timeline:
         self.deltas = 0
         self._until = until
         self._last: datetime | None = None
-        self._expiring = frozenset(expiries_of(board.rankings[ranking_id]))
         self._expired: list[tuple[datetime, Recorded, Delta]] = []  # deltas
-        self._board = board
-        self._ranking_id = ranking_id
+        self._board, self._ranking_id = board, ranking_id
+        self._rule = rule_of(board, ranking_id)
         self._steps: dict[datetime, TimelineStep] = {}
-        self._recorded: dict[Sequence, datetime] = {}  # undated points
         self._results: list[tuple[datetime, bool, int, Recorded, Delta]] = []  # when one starts or ends; with a number
 
     def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
         """Takes the next events, with pauses for other work."""
         for recorded in events:
-            event = recorded.event
             self._last = recorded.recorded_at
-            if isinstance(event, Points) and event.ranking_id == self._ranking_id:
-                self.deltas += len(changed_by(event))
-                undone = self._board.rankings[self._ranking_id].undone
-                if (
-                    event.competition_id not in self._board.voided
-                    and root(recorded.sequence, event) not in undone
-                    and not isinstance(event, PointsExpired)
-                ):
-                    self._take(recorded, event)
+            for line in self._rule.of(recorded):
+                self._take(recorded, line)
             yield
 
     def steps(self) -> Generator[None, None, list[TimelineStep]]:
@@ -83,42 +71,30 @@ class Timeline:
         told = [one for one in self._steps.values() if one.competitions or one.results or any(one.deltas.values())]
         return sorted(told, key=lambda one: one.at)
 
-    def _take(self, recorded: Recorded, event: Points) -> None:
-        at = date = declared_date(self._board, event.competition_id)
-        if at is None:
-            if not isinstance(event, PointsReversed):
-                self._recorded[recorded.sequence] = recorded.recorded_at
-            at = self._recorded.get(event.reverses if isinstance(event, PointsReversed) else recorded.sequence)
-        if at is None:  # what it reverses was set aside
-            return
+    def _take(self, recorded: Recorded, line: Line) -> None:
+        self.deltas += 1
+        competition_id, at = getattr(recorded.event, "competition_id", None), line.took_place
         before = self._steps.get(at)
-        deltas, results = ({}, {}) if before is None else (before.deltas, before.results)
-        for delta in event.deltas:
-            if delta.unity_id not in self._expiring:
-                named = delta.competitor_id, delta.unity_id
-                deltas[named] = deltas.get(named, 0) + delta.amount
-        expiring = {}
-        if self._expiring:
-            ranking = self._board.rankings[self._ranking_id]
-            for line, _, until in expiring_lines(self._board, ranking, recorded):
-                if line.unity_id in ranking.of_results:
-                    expiring[line.unity_id] = until
-                    continue
-                named = line.competitor_id, line.unity_id
-                deltas[named] = deltas.get(named, 0) + line.amount
-                self._expired.append((until, recorded, line))
-        competitions = {} if before is None else before.competitions
-        if isinstance(event, PointsAdded) and event.results:
-            for result in counting_of(self._board, event).results:
-                number = len(self._results)
-                self._results.append((at, False, number, recorded, result))
-                if result.unity_id in expiring:
-                    self._results.append((expiring[result.unity_id], True, number, recorded, result))
-        if event.competition_id is not None:
-            competitions[event.competition_id] = None
         self._steps[at] = TimelineStep(
-            at, recorded.recorded_at, recorded.sequence, deltas, results, competitions, date is not None
+            at,
+            recorded.recorded_at,
+            recorded.sequence,
+            {} if before is None else before.deltas,
+            {} if before is None else before.results,
+            {} if before is None else before.competitions,
+            is_dated=declared_date(self._board, competition_id) is not None,
         )
+        if competition_id is not None:
+            self._steps[at].competitions[competition_id] = None
+        if line.is_result:
+            number = len(self._results)
+            self._results.append((at, False, number, recorded, line.delta))
+            if line.expires_at is not None:
+                self._results.append((line.expires_at, True, number, recorded, line.delta))
+        else:
+            self._change(at, recorded, line.delta, line.delta.amount)
+            if line.expires_at is not None:
+                self._expired.append((line.expires_at, recorded, line.delta))
 
     def _take_expired(self) -> Generator[None, None, None]:
         """Adds the steps at which points expired."""
@@ -157,7 +133,7 @@ class Timeline:
     def _limit(self) -> datetime:
         """The time up to which points expire."""
         assert self._last is not None
-        return now_of(self._board.rankings[self._ranking_id], self._until or self._last)
+        return self._rule.by(self._until or self._last)
 
     def _change(self, at: datetime, recorded: Recorded, line: Delta, by: int) -> None:
         step = self._steps.get(at)

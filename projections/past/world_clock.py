@@ -11,11 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.counting import counting_of, declared_date, unexpired
 from engine.domain.events import Points, PointsAdded, Recorded, root
+from engine.domain.lines import declared_date, rule_of
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from projections.board.board import Board, take_result
-from projections.board.expiring import expiries_of
 from projections.columns.enrolment import Totals
 
 _STEP_COMPETITIONS: Final = 100
@@ -98,20 +97,13 @@ def add_special(
     """Adds the results and the expiring points that these events gave in the ranking, if they count on the board, had
     not expired by `now`, and had taken place by the clock. `events`: all events of the log, in order. Pauses for other
     work."""
-    ranking = board.rankings[ranking_id]
-    expiries = expiries_of(ranking)
+    ranking, rule = board.rankings[ranking_id], rule_of(board, ranking_id)
     for recorded in events:
         event = recorded.event
-        if (
-            isinstance(event, PointsAdded)
-            and event.ranking_id == ranking_id
-            and recorded.sequence not in ranking.undone
-            and (clock is None or clock.shows(recorded.sequence, event))
-        ):
-            its = unexpired(board, recorded.recorded_at, counting_of(board, event), now)
-            for delta in its.deltas:
-                if delta.unity_id in expiries:
-                    ranking.unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
-            for result in its.results:
-                take_result(ranking, result)
+        if isinstance(event, PointsAdded) and (clock is None or clock.shows(recorded.sequence, event)):
+            for line in rule.of(recorded, now):
+                if line.is_result:
+                    take_result(ranking, line.delta)
+                elif line.expires_at is not None:
+                    ranking.unities[line.delta.unity_id].totals.add(line.delta.competitor_id, line.delta.amount)
         yield

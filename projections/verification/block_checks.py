@@ -13,10 +13,9 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Final, Literal, get_args
 
-import msgspec
 from msgspec import UNSET, Struct, field
 
-from engine.domain.counting import Afterwards, now_of, of_lines, total_of_results, unexpired
+from engine.domain.counting import total_of_results
 from engine.domain.events import (
     CompetitionChanged,
     CompetitionUnvoided,
@@ -39,6 +38,7 @@ from engine.domain.events import (
     changed_by,
 )
 from engine.domain.expirations import LinesByRanking
+from engine.domain.lines import part_of, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -56,6 +56,7 @@ _SET_ASIDE: Final = "\0"
 _POINTS: Final = (PointsAdded, PointsReversed, PointsExpired)  # isinstance is faster than with a union
 _NAMING: Final = frozenset(kind.tag for kind in get_args(Naming))
 _NOBODY: Final = ActorId(0)
+_ANY_TIME: Final = digest.moment(0)
 _ORDER: Final = attrgetter("unity_id", "competitor_id", "amount")
 
 
@@ -367,11 +368,11 @@ class BlockChecks:
     def check_totals(self, sequence: Sequence, event: PointsReversed | PointsExpired) -> None:
         """Checks the totals that an event of the last block names, by `results`."""
         assert self.progress.recorded_us is not None
-        results, now = self.results[event.ranking_id], digest.moment(self.progress.recorded_us)
-        afterwards = Afterwards(now=now_of(self.board.rankings[event.ranking_id], now))
+        results, rule = self.results[event.ranking_id], rule_of(self.board, event.ranking_id)
+        now = rule.by(digest.moment(self.progress.recorded_us))
         for line in event.totals:
             unity_id, competitor_id = line.unity_id, line.competitor_id
-            expected = total_of_results(self.board, event.ranking_id, results, unity_id, competitor_id, afterwards)
+            expected = total_of_results(results, rule, unity_id, competitor_id, now)
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
                 self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results make {expected}")
@@ -456,11 +457,9 @@ class BlockChecks:
         if points is None:
             self._differ(sequence, "event.reverses", f"event {event.reverses} adds no points")
             return
-        counting = self.not_struck(points)
-        if points.competition_id in self.board.voided:
-            counting = msgspec.structs.replace(points, deltas=(), results=())
-        if recorded_at is not None:
-            counting = self.unexpired(recorded_at, counting)
+        rule = rule_of(self.board, points.ranking_id).undoing([event.reverses], undone=False)
+        now = None if recorded_at is None else self.recorded_at
+        counting = part_of(points, rule.lines(event.reverses, recorded_at or _ANY_TIME, points, now))
         if event.competition_id != points.competition_id or not is_reversed(event, counting, -1 if event.undone else 1):
             self._differ(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
         for other in request:
@@ -484,16 +483,10 @@ class BlockChecks:
             wrong = f"points of ranking {ranking_id} expire, or count again, but no event says so"
             self._differ(Sequence(found.first - (not found.events)), "event.deltas", wrong)
 
-    def unexpired(self, recorded_at: datetime, points: PointsAdded) -> PointsAdded:
-        """The points, recorded at `recorded_at`, without those that had expired when the last block was recorded."""
-        if self.progress.recorded_us is None:
-            return points
-        return unexpired(self.board, recorded_at, points, digest.moment(self.progress.recorded_us))
-
-    def not_struck(self, points: PointsAdded) -> PointsAdded:
-        """The points, without those of competitors who are struck from the competition."""
-        struck = () if points.competition_id is None else self.board.struck.get(points.competition_id, ())
-        return of_lines(points, lambda line: line.competitor_id not in struck)
+    @property
+    def recorded_at(self) -> datetime | None:
+        """When the last block was recorded; None: there is none."""
+        return None if self.progress.recorded_us is None else digest.moment(self.progress.recorded_us)
 
     def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
         """Subtracts the reversed points from those due to be reversed."""

@@ -22,7 +22,7 @@ from asyncpg import Connection
 from msgspec import UNSET, Struct
 
 from engine.database.pool import DATABASE_TROUBLE
-from engine.domain.counting import declared_date, now_of, of_lines, signed
+from engine.domain.counting import signed
 from engine.domain.errors import LogForked
 from engine.domain.events import (
     CompetitionChanged,
@@ -35,6 +35,7 @@ from engine.domain.events import (
     Revaluation,
 )
 from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
+from engine.domain.lines import declared_date, part_of, rule_of
 from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log import digest, heads, reading
@@ -42,7 +43,7 @@ from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import FOLD_VERSION, Board, erase
 from projections.board.differences import Unmatched, differences
-from projections.board.expiring import dated_between, expiring_intervals, expiring_lines, expiring_points
+from projections.board.expiring import dated_between, expiring_intervals, expiring_points
 from projections.board.order import OrderedLines
 from projections.board.results import Results, noting
 from projections.columns.enrolment import Enrolment, Totals
@@ -298,20 +299,23 @@ class TournamentVerification:
             return
         await self._wait_for_connection()
         now = await reading.last_judged_at(self._connection, progress.tournament_id, progress.sequence)
+        rules = {ranking_id: rule_of(board, ranking_id) for ranking_id in board.rankings}
         sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
         async for events in self._chunks(progress.sequence):
             for recorded in events:
-                if isinstance(recorded.event, PointsAdded) and recorded.event.ranking_id in board.rankings:
-                    ranking = board.rankings[recorded.event.ranking_id]
-                    for line, _, until in expiring_lines(board, ranking, recorded):
-                        if until > now_of(ranking, now):
-                            unity, of_unity = ranking.unities[line.unity_id], sums[line.unity_id]
-                            before = of_unity.get(line.competitor_id, 0)
-                            of_unity[line.competitor_id] = (
-                                before + line.amount
-                                if unity.counts is Counts.SUM
-                                else mark_after(before, line.amount, unity.counts, unity.sort)
-                            )
+                ranking_id = recorded.event.ranking_id if isinstance(recorded.event, PointsAdded) else None
+                if ranking_id not in rules:
+                    continue
+                for line in rules[ranking_id].of(recorded, now):
+                    if line.expires_at is not None:
+                        its = line.delta
+                        unity, of_unity = board.rankings[ranking_id].unities[its.unity_id], sums[its.unity_id]
+                        before = of_unity.get(its.competitor_id, 0)
+                        of_unity[its.competitor_id] = (
+                            before + its.amount
+                            if unity.counts is Counts.SUM
+                            else mark_after(before, its.amount, unity.counts, unity.sort)
+                        )
             await asyncio.sleep(0)
         for unity_id, (ranking_id, _) in board.expiries.items():
             for competitor_id, total in board.rankings[ranking_id].unities[unity_id].totals.items():
@@ -351,9 +355,7 @@ class TournamentVerification:
         async for recorded in reading.points_of(self._connection, self.progress.tournament_id, competition_id, upto):
             event = recorded.event
             if isinstance(event, PointsAdded):
-                points = self._to_reverse(due.event, recorded.sequence, event)
-                if self._checks.board.expiries:
-                    points = self._checks.unexpired(recorded.recorded_at, points)
+                points = self._to_reverse(due.event, recorded, event)
                 if points.deltas or points.results:
                     wanted[recorded.sequence] = points
             elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
@@ -375,16 +377,13 @@ class TournamentVerification:
         )
         self._differ(due.sequence, "event.reverses", f"of competition {competition_id}: {message}")
 
-    def _to_reverse(self, event: Revaluation, sequence: Sequence, points: PointsAdded) -> PointsAdded:
-        """Those of `points`, the event `sequence`, that start or stop counting by `event`, which is in the last
-        block."""
-        if sequence in self._checks.board.rankings[points.ranking_id].undone:
-            return of_lines(points, lambda _: False)
+    def _to_reverse(self, event: Revaluation, recorded: Recorded, points: PointsAdded) -> PointsAdded:
+        """Those of the points that start or stop counting by `event`, which is in the last block."""
+        rule, now = rule_of(self._checks.board, points.ranking_id), self._checks.recorded_at
         if isinstance(event, CompetitionVoided | CompetitionUnvoided):
-            return self._checks.not_struck(points)
-        if event.competition_id in self._checks.board.voided:
-            return of_lines(points, lambda _: False)
-        return of_lines(points, lambda line: line.competitor_id in event.competitors)
+            return part_of(points, rule.voiding(event.competition_id, voided=False).of(recorded, now))
+        lines = rule.striking(event.competition_id, event.competitors, struck=False).of(recorded, now)
+        return part_of(points, [line for line in lines if line.delta.competitor_id in event.competitors])
 
     async def _report_missing(self, block: StoredBlock) -> None:
         await self._wait_for_connection()

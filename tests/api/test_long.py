@@ -43,7 +43,7 @@ from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
 from engine.process.time_slices import TimeSlices, in_time_slices
 from projections.answers import foreseen
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.crowds import all_long, append, crowd, go_on, live_of, points, recorded
@@ -96,9 +96,9 @@ PREVIEW: Final = BY_NAME["GET competitions/{competition_id}/void.json"].answer
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
 
-    async def read(ranking_id: RankingId, _sequence: Sequence, without: LeftOut) -> CompetitionSums:
+    async def read(_sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_time_slices(counting(sums, ranking_id, log, without))
+        await in_time_slices(counting(sums, log, counts))
         return sums
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:

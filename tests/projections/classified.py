@@ -16,7 +16,7 @@ from engine.log.heads import Head
 from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, classified, in_force
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
 from projections.live.tournament import LiveTournament
 from tests.histories import fold_events, with_sums
 
@@ -172,9 +172,9 @@ class RecordedLive(LiveTournament):
             self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
             self.fold(self.log[-1:], Head(sequence, b""))
 
-    async def read_sums(self, ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+    async def read_sums(self, sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
         sums = CompetitionSums()
-        await in_time_slices(counting(sums, ranking_id, self.log[:sequence], without))
+        await in_time_slices(counting(sums, self.log[:sequence], counts))
         return sums
 
 
@@ -184,19 +184,27 @@ def live_of(history: list[Event]) -> RecordedLive:
     return live
 
 
-def meanwhile(more: list[Event]) -> list[Event]:
-    """A reversal, what of another history may follow any of them, and what changes the order of all lines."""
-    reversed_first = events.PointsReversed(
-        ranking_id=RANKING,
-        competition_id=COMPETITIONS[0],
-        reverses=Sequence(1),
-        deltas=tuple(Delta(competitor_id, next(iter(UNITIES)), 5) for competitor_id in COMPETITORS[::2]),
-    )
-    points = events.PointsAdded | events.PointsReversed
-    others = events.CompetitionVoided | events.CompetitionUnvoided | events.ClassificationDeclared
+def turned(history: list[Event], match: CompetitionId) -> list[Event]:
+    """What voiding a competition leads to, or unvoiding it if it is voided."""
+    points = [event for event in history if isinstance(event, events.PointsAdded)]
+    if match in board_of(history).voided:
+        return [events.CompetitionUnvoided(competition_id=match), *reversals(points, match, 1)]
+    return [events.CompetitionVoided(competition_id=match), *reversals(points, match, -1)]
+
+
+def meanwhile(history: list[Event], more: list[Event]) -> list[Event]:
+    """What may follow `history`: points and declarations of another one, a voiding or its opposite, and what changes
+    the order of all lines."""
+    voided = board_of(history).voided
+    added = [
+        event
+        for event in more
+        if (isinstance(event, events.PointsAdded) and event.competition_id not in voided)
+        or isinstance(event, events.ClassificationDeclared)
+    ]
     return [
-        reversed_first,
-        *(event for event in more if isinstance(event, points | others)),
+        *added,
+        *turned([*history, *added], COMPETITIONS[0]),
         events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
         events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
     ]

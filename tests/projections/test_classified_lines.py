@@ -163,7 +163,7 @@ def test_what_is_folded_while_lines_are_computed_does_not_change_them(
         async with live.classifications.lines(RANKING, live.read_sums) as lines:
             steps: Generator[None, None, list[Classified]]
             steps = lines.run(0, len(lines)) if at_once is None else lines.among(COMPETITORS)
-            waiting = iter(meanwhile(more))
+            waiting = iter(meanwhile(history, more))
             while True:
                 try:
                     next(steps)

@@ -13,10 +13,19 @@ from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Event
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
-from projections.board.board import Board, give_sums, left_out
+from projections.board.board import Board, Ranking, give_sums, what_counts
 from projections.board.classification import Counted
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.past import comparison
-from projections.past.comparison import ClassifiedMove, ForeseenCounts, classified_move_steps, copied, foreseen, without
+from projections.past.comparison import (
+    ClassifiedMove,
+    ForeseenCounts,
+    classified_move_steps,
+    copied,
+    foreseen,
+    what_will_count,
+    without,
+)
 from tests.histories import unhurried
 from tests.projections.classified import (
     COMPETITIONS,
@@ -29,16 +38,8 @@ from tests.projections.classified import (
     history_of,
     live_of,
     meanwhile,
-    reversals,
+    turned,
 )
-
-
-def turned(history: list[Event], match: CompetitionId) -> list[Event]:
-    """What voiding a competition leads to, or unvoiding it if it is voided."""
-    points = [event for event in history if isinstance(event, events.PointsAdded)]
-    if match in board_of(history).voided:
-        return [events.CompetitionUnvoided(competition_id=match), *reversals(points, match, 1)]
-    return [events.CompetitionVoided(competition_id=match), *reversals(points, match, -1)]
 
 
 def positions(board: Board) -> dict[CompetitorId, int]:
@@ -49,6 +50,13 @@ def moves_between(before: Board, after: Board) -> list[ClassifiedMove]:
     """By two whole classifications."""
     then, now = positions(before), positions(after)
     return [ClassifiedMove(c, then.get(c), now.get(c)) for c in [*now, *(c for c in then if c not in now)]]
+
+
+def sums_then(board: Board, history: list[Event], decided: list[Event], after: Ranking) -> CompetitionSums:
+    """Of the lines that will count."""
+    sums, log = CompetitionSums(), live_of(history).log
+    finished(counting(sums, log, what_will_count(after, decided, what_counts(board, RANKING, None))))
+    return sums
 
 
 def into(
@@ -68,8 +76,10 @@ def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event]
         return
     before = board.rankings[RANKING]
     counted = Counted(board, before)
-    steps = classified_move_steps(before, after, counted, ForeseenCounts(board, counted, after, decided))
-    assert finished(steps) == expected
+    then = ForeseenCounts(board, counted, after, decided)
+    if after.competition_sums is None:
+        then.give(sums_then(board, history, decided, after))
+    assert finished(classified_move_steps(before, after, counted, then)) == expected
     assert board == board_of(history)
 
 
@@ -85,15 +95,18 @@ def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
     if after is None:
         return
     before = copied(live.board.rankings[RANKING], after.participants)
-    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence, left_out(live.board, RANKING, None)))
+    sums = asyncio.run(live.read_sums(live.head.sequence, what_counts(live.board, RANKING, None)))
     if is_followed:
         give_sums(live.board, RANKING, sums)
     with live.classifications.counts(RANKING) as counted:
         if not is_followed:
             counted.give(sums)
-        steps = classified_move_steps(before, after, counted, ForeseenCounts(live.board, counted, after, decided))
+        then = ForeseenCounts(live.board, counted, after, decided)
+        if after.competition_sums is None:
+            then.give(sums_then(live.board, history, decided, after))
+        steps = classified_move_steps(before, after, counted, then)
         found: list[ClassifiedMove] = []
-        waiting = iter(meanwhile(more))
+        waiting = iter(meanwhile(history, more))
         for _ in into(found, steps):
             live.append(*[event for event in [next(waiting, None)] if event is not None])
     assert found == expected

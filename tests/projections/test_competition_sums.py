@@ -10,9 +10,9 @@ from engine.domain import events
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
-from projections.board.board import Board, Revisions, fold, give_sums
-from projections.board.competition_sums import CompetitionSums, LeftOut, counting
-from tests.histories import board_of, counted_in, fold_events, left_out_in, logs, unhurried
+from projections.board.board import Board, Revisions, fold, give_sums, what_counts
+from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
+from tests.histories import board_of, counted_in, fold_events, logs, struck_in, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -33,15 +33,15 @@ def recounted(log: list[Recorded], ranking_id: RankingId) -> Sums:
     for recorded in counted_in(log):
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == ranking_id and event.competition_id is not None:
-            struck = left_out_in(log).struck.get(event.competition_id, ())
+            struck = struck_in(log).get(event.competition_id, ())
             for delta in [one for one in event.deltas if one.competitor_id not in struck]:
                 sums[delta.unity_id, delta.competitor_id][event.competition_id] += delta.amount
     return sums
 
 
 def gave(log: list[Recorded], ranking_id: RankingId) -> set[CompetitionId]:
-    """The competitions that gave points in a ranking, voided ones as well."""
-    struck = left_out_in(log).struck
+    """The competitions that gave points in a ranking."""
+    struck = struck_in(log)
     return {
         event.competition_id
         for event in [recorded.event for recorded in counted_in(log)]
@@ -51,7 +51,8 @@ def gave(log: list[Recorded], ranking_id: RankingId) -> set[CompetitionId]:
 
 
 def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> Sums:
-    """All sums of a ranking, where there are any; competitions must stand in ascending order."""
+    """All sums of a ranking, where there are any, of competitions that are not voided; competitions must stand in
+    ascending order."""
     assert sums is not None
     found: Sums = {}
     for unity_id in board.rankings[ranking_id].unities:
@@ -59,12 +60,12 @@ def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> 
             competition_ids, given_sums = sums.of(unity_id, competitor_id)
             assert list(competition_ids) == sorted(set(competition_ids))
             assert sums.number(unity_id, competitor_id) == len(competition_ids) == len(given_sums)
-            if competition_ids:
-                found[unity_id, competitor_id] = dict(zip(competition_ids, given_sums, strict=True))
+            its = dict(zip(competition_ids, given_sums, strict=True))
+            if counted := {one: total for one, total in its.items() if one not in board.voided}:
+                found[unity_id, competitor_id] = counted
             each = {one: sums.sum(unity_id, competitor_id, one) for one in [*board.competitions, CompetitionId(2**31)]}
-            known = {one: total for one, total in each.items() if total is not None}
-            assert known == {
-                one: total for one, total in found.get((unity_id, competitor_id), {}).items() if one in each
+            assert {one: total for one, total in each.items() if total is not None} == {
+                one: total for one, total in its.items() if one in each
             }
     return found
 
@@ -78,7 +79,7 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
     board = board_of(log[:moment])
     for ranking_id in board.rankings:
         sums = CompetitionSums()
-        finished(counting(sums, ranking_id, log[:moment], left_out_in(log[:moment])))
+        finished(counting(sums, log[:moment], what_counts(board, ranking_id, None)))
         give_sums(board, ranking_id, sums)
     begun = list(board.rankings)
     for recorded in log[moment:]:
@@ -90,7 +91,7 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
         else:
             assert shown(sums_now, board, ranking_id) == recounted(log, ranking_id)
             assert sums_now is not None
-            assert sums_now.given == gave(log, ranking_id)
+            assert sums_now.given - board.voided == gave(log, ranking_id)
     for ranking_id in board.rankings.keys() - begun:
         assert board.rankings[ranking_id].competition_sums is None
 
@@ -159,11 +160,11 @@ def test_sums_are_exact_in_any_order_and_beyond_64_bits(added: list[events.Point
 @given(history=histories_with_ties, more=histories_with_ties)
 def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event], more: list[Event]) -> None:
     live = live_of(history)
-    waiting = iter(meanwhile(more))
+    waiting = iter(meanwhile(history, more))
 
-    async def slowly(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+    async def slowly(sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
         sums = CompetitionSums()
-        for _ in counting(sums, ranking_id, live.log[:sequence], without):
+        for _ in counting(sums, live.log[:sequence], counts):
             live.append(*[event for event in [next(waiting, None)] if event is not None])
             await asyncio.sleep(0)
         return sums
@@ -173,7 +174,7 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     ranking = live.board.rankings[RANKING]
     assert shown(ranking.competition_sums, live.board, RANKING) == recounted(live.log, RANKING)
     assert ranking.competition_sums is not None
-    assert ranking.competition_sums.given == gave(live.log, RANKING)
+    assert ranking.competition_sums.given - live.board.voided == gave(live.log, RANKING)
 
 
 def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replaced() -> None:
@@ -181,12 +182,12 @@ def test_sums_are_read_once_for_all_who_ask_and_again_when_the_board_was_replace
     live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
     reads = []
 
-    async def read(ranking_id: RankingId, sequence: Sequence, without: LeftOut) -> CompetitionSums:
+    async def read(sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
         reads.append(sequence)
         if len(reads) == 2:
             live.board = board_of(live.log)  # as when it goes on from the tables
         await asyncio.sleep(0)
-        return await live.read_sums(ranking_id, sequence, without)
+        return await live.read_sums(sequence, counts)
 
     async def ask() -> None:
         await asyncio.gather(*[live.followed_sums.follow(RANKING, read) for _ in range(3)])

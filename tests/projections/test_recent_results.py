@@ -11,10 +11,10 @@ from engine.domain import events
 from engine.domain.events import Points, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
-from projections.board.board import Revisions, fold, give_sums
+from projections.board.board import Revisions, fold, give_sums, what_counts
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.recent_results import CompetitionSum, forms, looked_at
-from tests.histories import board_of, counted_in, left_out_in, logs, unhurried
+from tests.histories import board_of, counted_in, logs, struck_in, unhurried
 
 
 def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
@@ -34,7 +34,7 @@ def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list
                 voided.add(event.competition_id)
             case events.CompetitionUnvoided():
                 voided.remove(event.competition_id)
-    struck = left_out_in(log).struck
+    struck = struck_in(log)
     for event in [recorded.event for recorded in counted_in(log)]:
         if isinstance(event, Points) and event.competition_id is not None:
             for delta in event.deltas:
@@ -59,7 +59,7 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
             sums = CompetitionSums()
-            finished(counting(sums, ranking_id, log[:moment], left_out_in(log[:moment])))
+            finished(counting(sums, log[:moment], what_counts(board, ranking_id, None)))
             give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)

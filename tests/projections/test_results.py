@@ -29,7 +29,7 @@ from engine.domain.terms import (
 )
 from engine.log import codec
 from projections.answers.explainer import Explainer, Place
-from projections.board.board import Board, Revisions, fold, give_results, give_sums, left_out
+from projections.board.board import Board, Revisions, fold, give_results, give_sums, what_counts
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
@@ -65,16 +65,11 @@ class Model:
     def __init__(self) -> None:
         self.how: dict[UnityId, tuple[Counts, Sort]] = {}
         self.given: list[tuple[Sequence, int | None, Key, int]] = []
-        self.changed: dict[Key, int] = {}
         self.undone: set[Sequence] = set()
         self.voided: set[int] = set()
         self.struck: set[tuple[int, int]] = set()
 
     def take(self, recorded: Recorded) -> None:
-        if isinstance(recorded.event, events.Points):
-            for named in {(d.unity_id, d.competitor_id) for d in recorded.event.deltas}:
-                if sum(d.amount for d in recorded.event.deltas if (d.unity_id, d.competitor_id) == named):
-                    self.changed[recorded.event.ranking_id, *named] = recorded.sequence
         match recorded.event:
             case events.RankingCreated() as e:
                 self.how[e.main_unity_id] = e.main_unity_counts, e.main_unity_sort
@@ -82,7 +77,7 @@ class Model:
                 self.how[e.unity_id] = e.counts, e.sort
             case events.PointsAdded() as e:
                 assert all(self.how[d.unity_id][0] is Counts.SUM for d in e.deltas)
-                for result in e.results:
+                for result in (*e.deltas, *e.results):
                     key = e.ranking_id, result.unity_id, result.competitor_id
                     self.given.append((recorded.sequence, e.competition_id, key, result.amount))
             case events.PointsReversed() as e if e.undone is not None:
@@ -108,9 +103,12 @@ class Model:
 
     def reached(self, key: Key) -> int:
         """Since which event the total is what it is; 0: it never changed."""
-        if self.how[key[1]][0] is Counts.SUM:
-            return self.changed.get(key, 0)
         run = [(sequence, result) for sequence, _, result in self.counting(key)]
+        if self.how[key[1]][0] is Counts.SUM:
+            sums = Counter[Sequence]()
+            for sequence, amount in run:
+                sums[sequence] += amount
+            return max([sequence for sequence, amount in sums.items() if amount], default=0)
         total = self.total(key)
         if self.how[key[1]][0] is Counts.LAST:
             while any(result != total for _, result in run):
@@ -220,9 +218,8 @@ def test_results_that_a_board_follows_are_those_that_count(history: list[Event],
 
 
 def sums_of(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
-    sums, without = CompetitionSums(), left_out(board, ranking_id, None)
-    without = msgspec.structs.replace(without, first=first, voided=frozenset(board.voided))
-    finished(counting(sums, ranking_id, run, without))  # type: ignore[arg-type]
+    sums, counts = CompetitionSums(), what_counts(board, ranking_id, None)
+    finished(counting(sums, run, msgspec.structs.replace(counts, first=first)))
     return sums
 
 
@@ -445,7 +442,7 @@ def test_folding_many_results_enters_few_functions_for_each() -> None:
     *before, last = many_at_once()
     board, ranking_id = folded(before), RankingId(1)
     sums, results = CompetitionSums(), Results()
-    finished(counting(sums, ranking_id, before, left_out(board, ranking_id, None)))
+    finished(counting(sums, before, what_counts(board, ranking_id, None)))
     finished(noting(results, board.rankings[ranking_id].unities, ranking_id, before))
     give_sums(board, ranking_id, sums)
     give_results(board, ranking_id, results)
