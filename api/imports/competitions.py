@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from api.desk.fingerprints import fingerprint
-from api.imports.kinds import FileKind, Line, Print
+from api.imports.kinds import FileKind, FileLine, Print
 from api.imports.played import NEEDED, Played, PlayedReader, PlayedRow, Scoring
 from api.imports.rows import FileRows, taken
 from engine.domain.commands import AddCompetition, AddPoints
@@ -26,7 +26,7 @@ from projections.board.board import Board
 IMPORT_COMPETITIONS_MAX: Final = 100_000
 
 
-class CompetitionLine(Line):
+class CompetitionLine(FileLine):
     def __init__(self, number: int, played: Played, ranking_id: RankingId) -> None:
         super().__init__(number)
         self.played = played

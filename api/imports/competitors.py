@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.desk.fingerprints import fingerprint
-from api.imports.kinds import FileKind, Line, Print
+from api.imports.kinds import FileKind, FileLine, Print
 from api.imports.rows import FileRow, FileRows, taken
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -35,7 +35,7 @@ class CompetitorFields(Struct, frozen=True, forbid_unknown_fields=True):
     parent: str | int = ""
 
 
-class CompetitorLine(Line):
+class CompetitorLine(FileLine):
     """`parent`: an earlier line, or a competitor of the tournament. `is_namesake`: another competitor has its name."""
 
     parent: "CompetitorLine | CompetitorId | None" = None
@@ -118,7 +118,7 @@ class Competitors(FileKind[CompetitorLine]):
     def resolve(self, line: CompetitorLine, board: Board) -> None:
         if line.parent_text and not line.is_done:
             line.parent = self._parent(line.parent_text, board)
-            line.needs = line.parent if isinstance(line.parent, Line) else None
+            line.needs = line.parent if isinstance(line.parent, FileLine) else None
         self._named.setdefault(line.name, []).append(line)
 
     def _parent(self, text: str, board: Board) -> CompetitorLine | CompetitorId:

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from api.desk.case import Receipt
 from api.desk.desk import Desk
-from api.imports.kinds import FileKind, Line, Print
+from api.imports.kinds import FileKind, FileLine, Print
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
 from engine.domain.events import Event, Ignored, Recorded
 from engine.domain.judging import decide
@@ -50,7 +50,7 @@ IMPORT_REQUESTS_MAX: Final = 500
 """Requests of an import that are under way at the same time."""
 NAME_CHARACTERS: Final = 8
 _T = TypeVar("_T")
-_Line = TypeVar("_Line", bound=Line)
+_Line = TypeVar("_Line", bound=FileLine)
 
 
 class Interrupted(TallybookError):
@@ -283,7 +283,7 @@ class Importer(Generic[_Line]):
         board = replace(now, competitors=now.competitors.copy(), competitions=now.competitions.copy())
         yield from self.kind.look(board, self.lines, others_max)
         faults: list[Fault] = []
-        refused: set[Line] = set()
+        refused: set[FileLine] = set()
         revisions = Revisions()
         for line in self.lines:
             try:
@@ -339,7 +339,7 @@ class Importer(Generic[_Line]):
 def _windows(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
     """Splits lines into runs in which none needs another."""
     window: list[_Line] = []
-    within: set[Line] = set()
+    within: set[FileLine] = set()
     for line in lines:
         if len(window) == IMPORT_REQUESTS_MAX or line.needs in within:
             yield window

@@ -25,7 +25,7 @@ class Print(Struct, frozen=True):
         return f"import-{self.said.hex()}"
 
 
-class Line(ABC):
+class FileLine(ABC):
     """A line of the file, with its `number` in it. `prints`: of its requests; it sends only the first `requests` of
     them, of which `done` are recorded. The first one makes something, which has the `id`; 0: not drawn yet. `needs`: a
     line whose id is in the requests."""
@@ -33,7 +33,7 @@ class Line(ABC):
     requests: int = 1
     done: int = 0
     id: int = 0
-    needs: "Line | None" = None
+    needs: "FileLine | None" = None
     prints: tuple[Print, ...]
 
     def __init__(self, number: int) -> None:
@@ -61,7 +61,7 @@ class Line(ABC):
         """The request `step`."""
 
 
-_Line = TypeVar("_Line", bound=Line)
+_Line = TypeVar("_Line", bound=FileLine)
 
 
 class FileKind(ABC, Generic[_Line]):

@@ -12,7 +12,7 @@ from api.http.router import IncomingRequest
 from api.imports.competitions import CompetitionLine, Competitions, read_competitions
 from api.imports.competitors import CompetitorLine, Competitors, read_competitors
 from api.imports.importer import BrokenOff, Importer
-from api.imports.kinds import FileKind, Line
+from api.imports.kinds import FileKind, FileLine
 from api.imports.rows import FileRows, read_csv
 from api.imports.undoing import Undoing, plan_undoing, undo_import
 from api.interface.access import refuse_beyond_scope
@@ -44,7 +44,7 @@ from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.lookup import ranking_of
 from projections.answers.view import View, ask
 
-_Line = TypeVar("_Line", bound=Line)
+_Line = TypeVar("_Line", bound=FileLine)
 
 
 class ImportHandlers(ABC, Generic[_Line]):
