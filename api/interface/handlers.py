@@ -14,7 +14,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 from msgspec.structs import replace
@@ -107,7 +106,8 @@ class Handlers:
         self._compression = compression
         self._streams = streams
         self._past = Past(desk.database, outgoing.time_slices)
-        self._view = partial(RecallContext, _past=self._past, time_slices=outgoing.time_slices, begin=outgoing.begun)
+        parts = {"_past": self._past, "time_slices": outgoing.time_slices, "begin": outgoing.begun}
+        self._view_parts: dict[str, Any] = parts  # of each RecallContext
         self.public_views = PublicViews(desk, access.slugs, outgoing)
 
     def add_to(self, router: Router) -> None:
@@ -219,7 +219,7 @@ class Handlers:
         async with self._pinned(incoming, token, tournament_id) as live:
             await self._live_pool.make_current(live, read_at=incoming.taken_at)
             head = live.head
-            context = self._view(live)
+            context = RecallContext(live, **self._view_parts)
             yield context
             if context.log_is_read:
                 await moments.refuse_replaced(self._past, tournament_id, head)  # or its chunks may be of two histories
@@ -305,7 +305,9 @@ class Handlers:
             command = operation.command(**incoming.ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._decided(live, _of_token(command, token))
-                body = await answer_preview(live, operation.answer, decided, self._view(live).read_sums)
+                body = await answer_preview(
+                    live, operation.answer, decided, RecallContext(live, **self._view_parts).read_sums
+                )
                 if isinstance(body, Long):
                     await self._outgoing.begun(lambda: body)  # it has begun, and must only be counted
             return await self._compression.reply(incoming.request, body)
@@ -402,7 +404,9 @@ class Handlers:
         query = FormReader(operation.fields).read(said)
         command = _of_token(operation.command(**ids, **query), token)
         async with self._pinned(incoming, token, tournament_id) as live:
-            return await ask(self._view(live), ForeseenQuestion(await self._decided(live, command)))
+            return await ask(
+                RecallContext(live, **self._view_parts), ForeseenQuestion(await self._decided(live, command))
+            )
 
     # ── Streams ─────────────────────────────────────────────────────────────────────────────────────────
 
