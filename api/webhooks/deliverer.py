@@ -29,7 +29,7 @@ from asyncpg import Connection, PostgresError
 from api.webhooks import webhooks
 from api.webhooks.message import MESSAGE_LINES_MAX, Message, lines_of, message_of
 from api.webhooks.sending import Answered, open_client, post
-from api.webhooks.totals import PastTotals, TotalsWindow
+from api.webhooks.totals import TotalsWindow, Windows
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
 from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import DATABASE_TROUBLE, Database
@@ -42,7 +42,7 @@ from engine.process import failpoints, tracing
 from engine.process.background import background, set_within
 from engine.process.failpoints import Point
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND, by_kind
-from projections.past.past import Past
+from projections.answers.totals import PastTotals
 from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
 
@@ -119,7 +119,7 @@ class Deliverer:
                 self._open_client(allows_private=True) as private,
                 background() as tasks,
             ):
-                await _Delivering(session, Past(self._database), self._pauses_seconds, public, private).run(tasks)
+                await _Delivering(session, PastTotals(self._database), self._pauses_seconds, public, private).run(tasks)
         finally:
             _show_figures({})
             with suppress(*DATABASE_TROUBLE, PostgresError):  # the session is lost, and the lock with it
@@ -135,14 +135,14 @@ class _Delivering:
     def __init__(
         self,
         session: Connection,
-        past: Past,
+        past: PastTotals,
         pauses_seconds: Items[float],
         public: ClientSession,
         private: ClientSession,
     ) -> None:
         self._session = session
         self._asking_lock = asyncio.Lock()
-        self._totals = PastTotals(self._asking, past)
+        self._totals = Windows(self._asking, past)
         self._windows: OrderedDict[WebhookId, TotalsWindow] = (
             OrderedDict()
         )  # of those that are behind, the last used last

@@ -5,9 +5,8 @@ the past instead. Either way, the totals are found once for a window of the log,
 message costs about as much for a webhook that is far behind as for any other.
 """
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -21,8 +20,7 @@ from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, Tournament
 from engine.log import codec, reading, undecoded
 from engine.log.heads import Head
 from engine.log.undecoded import Stored
-from projections.past import moments
-from projections.past.past import Past
+from projections.answers.totals import PastTotals
 from projections.tables import tables
 
 WINDOW_EVENTS_MAX: Final = 10_000
@@ -69,13 +67,12 @@ class TotalsWindow:
         return ChangedLine(competitor_id, unity_id, None, result_of(mark, sort), line.amount)
 
 
-class PastTotals:
+class Windows:
     """Makes windows. `asking` gives the connection for one query."""
 
-    def __init__(self, asking: Callable[[], AbstractAsyncContextManager[Connection]], past: Past) -> None:
+    def __init__(self, asking: Callable[[], AbstractAsyncContextManager[Connection]], past: PastTotals) -> None:
         self._asking = asking
         self._past = past
-        self._loading = asyncio.Lock()  # a board may be large
 
     async def window(
         self, tournament_id: TournamentId, after: Head, events: Items[Stored], upto: Sequence
@@ -99,29 +96,13 @@ class PastTotals:
                     return TotalsWindow(after.sequence, upto, before, {})
             is_full = has_results or end.sequence - after.sequence >= WINDOW_EVENTS_MAX or deltas >= WINDOW_DELTAS_MAX
             if is_full or end.sequence > upto:  # beyond: the tables are being made again
-                before = await self._past_totals(tournament_id, after.sequence, named, of_results)
-                return TotalsWindow(after.sequence, end.sequence, before, of_results)
+                then = await self._past.after(tournament_id, after.sequence, named)
+                return TotalsWindow(after.sequence, end.sequence, dict(then.totals), {**of_results, **then.of_results})
             async with self._asking() as connection:
                 most = min(reading.CHUNK_EVENTS_MAX, WINDOW_EVENTS_MAX)
                 events = await undecoded.stored(
                     connection, tournament_id, undecoded.EventSpan(end, upto), events_max=most
                 )
-
-    async def _past_totals(
-        self,
-        tournament_id: TournamentId,
-        at: Sequence,
-        named: Collection[_Key],
-        of_results: dict[UnityId, OfResults],
-    ) -> dict[_Key, int]:
-        """The totals after the event `at`. Adds the unities that count results then to `of_results`."""
-        async with self._loading:
-            board = await moments.board_after(self._past, tournament_id, at, at)
-        unities = {id_: unity for ranking in board.rankings.values() for id_, unity in ranking.unities.items()}
-        for id_, unity in unities.items():
-            if unity.counts is not Counts.SUM:
-                of_results[id_] = unity.counts, unity.sort
-        return {key: unities[key[0]].totals.get(key[1]) if key[0] in unities else 0 for key in named}
 
 
 def _count(stored: Stored, named: set[_Key], later: defaultdict[_Key, int]) -> int:
