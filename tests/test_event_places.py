@@ -29,43 +29,42 @@ PLACES: Final = {
     "compare": "projections/past/comparison.py",
     "leaders": "projections/past/leaders.py",
     "verify": "projections/verification/block_checks.py",
-    "docket": "api/desk/docket.py",
 }
 DECIDED: Final = """
-                          orders classif nested held live select history passage explain compare leaders verify docket
-TournamentOpened          -      -       -      -    -    -      -       -       -       -       -       x      -
-TournamentRenamed         -      -       -      -    -    -      -       -       -       -       -       -      -
-PresentationChanged       -      -       -      -    -    -      -       -       -       -       -       -      -
-CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -       -      -
-CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -      -
-CompetitorErased          -      -       x      x    x    x      -       x       -       -       -       x      -
-CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -      x
-CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       x      -
-RankingCreated            -      -       -      -    x    -      x       -       -       x       -       -      -
-RankingModified           x      -       -      -    -    -      x       -       -       x       x       -      -
-RankingInformationChanged -      -       -      -    -    -      -       -       -       -       -       -      -
-ParticipantsChanged       x      -       -      -    -    -      x       -       x       x       x       -      -
-UnityAdded                -      -       -      -    x    -      x       -       -       -       -       -      -
-UnityChanged              x      -       -      -    -    -      x       -       x       -       x       -      -
-ClassificationDeclared    -      -       -      -    -    -      x       x       -       -       -       -      -
-PointsAdded               x      x       -      -    x    -      x       x       x       x       x       x      x
-PointsReversed            x      x       -      -    x    -      x       x       x       x       x       x      -
-PointsExpired             x      x       -      -    x    -      x       x       x       x       x       x      -
-CompetitionVoided         -      x       -      -    -    -      -       -       -       x       -       x      -
-CompetitionUnvoided       -      x       -      -    -    -      -       -       -       x       -       x      -
-CompetitorsStruck         -      -       -      -    -    -      -       -       -       x       -       x      -
-CompetitorsUnstruck       -      -       -      -    -    -      -       -       -       x       -       x      -
-RankingClosed             -      -       -      -    -    -      -       -       -       -       -       -      -
-RankingReopened           -      -       -      -    -    -      -       -       -       -       -       x      -
-RankingHidden             -      -       -      -    -    -      -       -       -       -       -       -      -
-RankingShown              -      -       -      -    -    -      -       -       -       -       -       -      -
-RankingsOrdered           -      -       -      x    -    -      -       -       -       -       -       -      -
-TournamentPublished       -      -       -      -    -    -      -       -       -       -       -       -      -
-TournamentUnpublished     -      -       -      -    -    -      -       -       -       -       -       -      -
-PublicationFrozen         -      -       -      -    -    -      -       -       -       -       -       -      -
-PublicationRevealed       -      -       -      -    -    -      -       -       -       -       -       -      -
-EventSetAside             -      -       -      -    -    -      -       -       -       -       -       x      -
-Ignored                   -      -       -      -    -    -      -       -       -       -       -       -      x
+                          orders classif nested held live select history passage explain compare leaders verify
+TournamentOpened          -      -       -      -    -    -      -       -       -       -       -       x
+TournamentRenamed         -      -       -      -    -    -      -       -       -       -       -       -
+PresentationChanged       -      -       -      -    -    -      -       -       -       -       -       -
+CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -       -
+CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -
+CompetitorErased          -      -       x      x    x    x      -       x       -       -       -       x
+CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -
+CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       x
+RankingCreated            -      -       -      -    x    -      x       -       -       x       -       -
+RankingModified           x      -       -      -    -    -      x       -       -       x       x       -
+RankingInformationChanged -      -       -      -    -    -      -       -       -       -       -       -
+ParticipantsChanged       x      -       -      -    -    -      x       -       x       x       x       -
+UnityAdded                -      -       -      -    x    -      x       -       -       -       -       -
+UnityChanged              x      -       -      -    -    -      x       -       x       -       x       -
+ClassificationDeclared    -      -       -      -    -    -      x       x       -       -       -       -
+PointsAdded               x      x       -      -    x    -      x       x       x       x       x       x
+PointsReversed            x      x       -      -    x    -      x       x       x       x       x       x
+PointsExpired             x      x       -      -    x    -      x       x       x       x       x       x
+CompetitionVoided         -      x       -      -    -    -      -       -       -       x       -       x
+CompetitionUnvoided       -      x       -      -    -    -      -       -       -       x       -       x
+CompetitorsStruck         -      -       -      -    -    -      -       -       -       x       -       x
+CompetitorsUnstruck       -      -       -      -    -    -      -       -       -       x       -       x
+RankingClosed             -      -       -      -    -    -      -       -       -       -       -       -
+RankingReopened           -      -       -      -    -    -      -       -       -       -       -       x
+RankingHidden             -      -       -      -    -    -      -       -       -       -       -       -
+RankingShown              -      -       -      -    -    -      -       -       -       -       -       -
+RankingsOrdered           -      -       -      x    -    -      -       -       -       -       -       -
+TournamentPublished       -      -       -      -    -    -      -       -       -       -       -       -
+TournamentUnpublished     -      -       -      -    -    -      -       -       -       -       -       -
+PublicationFrozen         -      -       -      -    -    -      -       -       -       -       -       -
+PublicationRevealed       -      -       -      -    -    -      -       -       -       -       -       -
+EventSetAside             -      -       -      -    -    -      -       -       -       -       -       x
+Ignored                   -      -       -      -    -    -      -       -       -       -       -       -
 """
 """Which place looks at which event (x), and which it passes over (-). `passage` and `explain` also ask `history`."""
 _KINDS: Final = {kind.__name__ for kind in get_args(Event)}

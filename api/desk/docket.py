@@ -45,13 +45,7 @@ from engine.domain.errors import (
     TallybookError,
     Unavailable,
 )
-from engine.domain.events import (
-    CompetitionAdded,
-    Event,
-    Ignored,
-    PointsAdded,
-    Recorded,
-)
+from engine.domain.events import Recorded, lines_of
 from engine.domain.rejudging import may_have_made
 from engine.domain.terms import OPERATOR, Sequence
 from engine.log import appending, heads, reading
@@ -267,7 +261,7 @@ class Docket:
             if case.alone:
                 self._leave_alone(taken)
                 break
-            lines += sum(map(_lines, case.events))
+            lines += sum(map(lines_of, case.events))
             if case.events[-1].structural:
                 break
         if not taken:
@@ -448,7 +442,7 @@ class Docket:
         except TallybookError:
             case.fail(OutcomeUnknown())  # an earlier sending was applied: a 503 would deny that
         else:
-            set_aside = [one.sequence for one in recorded if isinstance(one.event, Ignored)]
+            set_aside = [one.sequence for one in recorded if one.is_ignored]
             if set_aside:
                 case.fail(Conflict(f"This was recorded as event {set_aside[0]}, which the operator has set aside."))
             elif not may_have_made(case.command, [one.event for one in recorded]):
@@ -661,16 +655,6 @@ async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -
             if all(case.receipt.done() for case in cases):
                 raise
         await asyncio.sleep(READ_AGAIN_SECONDS)
-
-
-def _lines(event: Event) -> int:
-    match event:
-        case PointsAdded():
-            return len(event.deltas) or len(event.results)
-        case CompetitionAdded():
-            return len(event.participants)
-        case _:
-            return 1  # also a structural event: no request follows it in its block
 
 
 def _fail(cases: Iterable[Case], error: Exception) -> None:

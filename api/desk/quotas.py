@@ -28,7 +28,7 @@ from engine.domain.commands import (
     RegisterCompetitors,
 )
 from engine.domain.errors import Fault, QuotaReached, TokenQuotaReached
-from engine.domain.events import CompetitorRegistered, Event, Recorded
+from engine.domain.events import Event, Recorded
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec, heads, quotas
 from engine.log.heads import Head
@@ -440,6 +440,6 @@ def _need(command: Command) -> Amounts:
 
 def _amounts(events: Iterable[Event]) -> Amounts:
     return sum(
-        (Amounts(1, int(isinstance(e, CompetitorRegistered)), codec.stored_bytes(e)) for e in events),
+        (Amounts(1, int("competitor_id" in e.creates), codec.stored_bytes(e)) for e in events),
         NO_AMOUNTS,
     )

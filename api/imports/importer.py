@@ -34,7 +34,7 @@ from api.desk.case import Receipt
 from api.desk.desk import Desk
 from api.imports.kinds import FileKind, FileLine, Print
 from engine.domain.errors import Fault, KeyReused, Refusal, TallybookError, Unacceptable
-from engine.domain.events import Event, Ignored, Recorded
+from engine.domain.events import Event, Recorded
 from engine.domain.judging import decide
 from engine.domain.steps import Steps
 from engine.domain.terms import OPERATOR, ActorId, Sequence
@@ -268,7 +268,7 @@ class Importer(Generic[_Line]):
 
     def _fault(self, its_print: Print, used: KeyedEvent) -> str | None:
         """Why a request with this print is not the one that was recorded; None: it is."""
-        if isinstance(used.recorded.event, Ignored):
+        if used.recorded.is_ignored:
             return f"it was {self.kind.done} as event {used.recorded.sequence}, which the operator has set aside"
         if is_repeat(its_print.fingerprint, used.fingerprint[:FINGERPRINT_BYTES]):
             return None

@@ -381,6 +381,17 @@ def changed_by(event: Points) -> tuple[Delta | Total, ...]:
     return (*event.deltas, *more) if more else event.deltas
 
 
+def lines_of(event: "Event") -> int:
+    """The lines of points, or the participants of a competition; 1 for any other event."""
+    match event:
+        case PointsAdded():
+            return len(event.deltas) or len(event.results)
+        case CompetitionAdded():
+            return len(event.participants)
+        case _:
+            return 1
+
+
 def root(sequence: Sequence, event: Points) -> Sequence:
     """The sequence of the `PointsAdded` behind `event`, the event `sequence`: its own, or the one that it reverses."""
     return event.reverses if isinstance(event, PointsReversed) else sequence
@@ -562,3 +573,8 @@ class Recorded(Struct, frozen=True, gc=False):
     actor: ActorId
     idempotency_key: str | None
     event: Event
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the operator has set it aside."""
+        return isinstance(self.event, Ignored)
