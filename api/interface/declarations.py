@@ -64,15 +64,23 @@ class RecallContext(View, kw_only=True):
     begin: Callable[[Later], Awaitable[Long]]
 
 
+class Public(Struct, frozen=True):
+    """The same read for everybody, without what is NOT_PUBLIC (`engine/domain/terms.py`)."""
+
+    summary: str
+    operation_id: str
+
+
 class Recall(Enveloped, frozen=True, kw_only=True):
     """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
     has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422. `previews`: it shows
-    what a change would lead to, and is refused if that would be."""
+    what a change would lead to, and is refused if that would be. `public`: the public may ask it, too."""
 
     question: Callable[..., Any]
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     judged: bool = False
     previews: bool = False
+    public: Public | None = None
     scope: Scope = Scope.READ
 
 

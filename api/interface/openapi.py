@@ -138,21 +138,20 @@ def described() -> Document:
     return shown
 
 
-def resource_of(path: str) -> str:
-    """What the operations at this path of a tournament are about."""
-    last = path.rsplit("/", maxsplit=1)[-1].removesuffix(".json")
-    return _RESOURCE_BY_END.get(last) or path.split("/", maxsplit=1)[0].removesuffix(".json")
+def resource_of(operation: Operation | Stream | Action) -> str:
+    """What an operation is about."""
+    words = operation.path.removesuffix(".json").split("/")
+    first, about = words[0], _RESOURCE_BY_END.get(words[-1])
+    return about or ("standings" if isinstance(operation, Recall) and first == "rankings" else first)
 
 
 _RESOURCE_BY_END: Final = {
     "add": "points",
     "standings": "standings",
     "classification": "standings",
-    "form": "standings",
     "history": "history",
     "explain": "history",
     "leaders": "history",
-    "expiring": "standings",
     "events": "stream",
     "tickets": "stream",
     "test": "webhooks",
@@ -216,7 +215,7 @@ def _described(operation: Operation, answer: str) -> Document:
     statuses = [*problems.ALWAYS]
     parameters = _of_path(operation.path)
     described: Document = {"operationId": operation.operation_id, "summary": operation.summary}
-    described["tags"] = [resource_of(operation.path)]
+    described["tags"] = [resource_of(operation)]
     if isinstance(operation, Write):
         done["headers"] = _HEADERS_OF_CHANGES
         shapes = [answer, _MINIMAL[tuple(operation.new_ids)]]
@@ -249,7 +248,7 @@ def _of_stream(stream: Stream) -> Document:
     statuses = sorted({*problems.ALWAYS, *problems.OF_STREAMS})
     return {
         "operationId": stream.operation_id,
-        "tags": [resource_of(stream.path)],
+        "tags": [resource_of(stream)],
         "summary": stream.summary,
         "description": "Needs a token of scope read, or a ticket.",
         "parameters": [*_of_path(stream.path), _LAST_EVENT_ID, *map(_of_query, stream.fields)],
@@ -290,7 +289,7 @@ def _of_action(action: Action) -> Document:
     }
     return {
         "operationId": action.operation_id,
-        "tags": [resource_of(action.path)],
+        "tags": [resource_of(action)],
         "summary": action.summary,
         "description": f"Needs a token of scope {action.scope.text}.",
         "parameters": _of_path(action.path),

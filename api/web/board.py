@@ -121,7 +121,6 @@ _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
     Field("to", FROM_1, "up to this event"),
 )
-_LEADERS_FIELDS: Final[Fields] = (*_TABLE_FIELDS[:2], CLOCK_FIELD, _LANG)
 _PASSAGE_FIELDS: Final[Fields] = (
     Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
     Field("at", FROM_1, "the passage that shows this event", required=True),
@@ -205,7 +204,8 @@ class BoardHandlers:
         add(TV.below, partial(_board, TV), _TABLE_FIELDS)
         add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
         add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
-        add("/leaders", _leaders, _LEADERS_FIELDS)
+        for page in _OF_RANKING:
+            add(page.below, page.make, page.fields)
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
         add("/timeline.json", _timeline_json, (*_TABLE_FIELDS[:1], _LANG), _JSON)
@@ -299,7 +299,8 @@ async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) 
         return empty_page(site)
     table = await ask(context, BoardTableQuestion(**asked.arguments, limit=mode.lines, tags=mode is BOARD))
     rows = await in_time_slices(table_rows(site, mode, table, asked.query))
-    return board_page(site, mode, table, rows, asked.query, asked.origin)
+    pages = [(page.link, page.below) for page in _OF_RANKING]
+    return board_page(site, mode, table, rows, asked.query, asked.origin, pages)
 
 
 async def _picture(pictures: Pictures, context: RecallContext, site: Site, asked: _Asked) -> bytes:
@@ -383,3 +384,16 @@ async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
     ranking_id = arguments["ranking_id"] = context.ranking_in(board, arguments.get("ranking_id"))
     found = await ask(context, LeadersQuestion(**arguments, offset=None))
     return leaders_page(site, context.names, found, ranking_id, asked.query)
+
+
+class _OfRanking(Struct, frozen=True):
+    """A page about a ranking, to which its board leads. `below`: its path below that of the board. `link`: the word
+    that leads to it."""
+
+    below: str
+    link: str
+    make: _Make
+    fields: Fields
+
+
+_OF_RANKING: Final = (_OfRanking("/leaders", "leaders", _leaders, (*_TABLE_FIELDS[:2], CLOCK_FIELD, _LANG)),)

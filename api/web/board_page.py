@@ -61,9 +61,17 @@ EMBED_LINE_PIXELS: Final = 53
 """Height of a frame without its lines, with a title of two lines, and height of each line."""
 
 
-def board_page(site: Site, mode: Mode, table: BoardTable, rows: Items[Html], query: Query, origin: str) -> bytes:
+def board_page(
+    site: Site,
+    mode: Mode,
+    table: BoardTable,
+    rows: Items[Html],
+    query: Query,
+    origin: str,
+    pages: Items[tuple[str, str]],
+) -> bytes:
     """The page that shows `table`, with the `rows` from `table_rows`. `query`: that of the request; `origin`: the
-    scheme and host of the request; empty: unknown."""
+    scheme and host of the request; empty: unknown. `pages`: words and paths of those about the ranking."""
     words = site.words
     body = joined(
         (
@@ -81,7 +89,7 @@ def board_page(site: Site, mode: Mode, table: BoardTable, rows: Items[Html], que
             ),
             competitions_part(words, competitions_shape(table)) if mode is BOARD else None,
             _past(site, table, query) if mode is BOARD else None,
-            _foot(site, mode, table, query, origin),
+            _foot(site, mode, table, query, origin, pages),
         )
     )
     title = f"{_heading(table, query)} · {site.name}"
@@ -372,7 +380,9 @@ def _past(site: Site, table: BoardTable, query: Query) -> Html | None:
     )
 
 
-def _foot(site: Site, mode: Mode, table: BoardTable, query: Query, origin: str) -> Html:
+def _foot(
+    site: Site, mode: Mode, table: BoardTable, query: Query, origin: str, pages: Iterable[tuple[str, str]]
+) -> Html:
     words = site.words
     if mode is EMBED:
         whole = element("a", words("whole_board"), href=site.address(query), target="_blank", rel="noopener")
@@ -381,7 +391,9 @@ def _foot(site: Site, mode: Mode, table: BoardTable, query: Query, origin: str) 
     ways = [("CSV", "/table.csv"), (words("large_screen"), "/tv")]
     links = [element("a", text, href=site.address(same, below)) for text, below in ways]
     of_ranking = {name: query[name] for name in ("ranking", "unity") if name in query}
-    links.append(element("a", words("leaders"), class_="timeless", href=site.address(of_ranking, "/leaders")))
+    links += [
+        element("a", words(word), class_="timeless", href=site.address(of_ranking, below)) for word, below in pages
+    ]
     compared = None if table.since is None else f"{words('arrows_last')} "
     if "since" in query:
         compared = f"{words('arrows_since')} "

@@ -7,7 +7,7 @@ nothing of HTTP, pages or JSON. The doors make the question from what they are s
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -203,6 +203,12 @@ class Question(Struct, Generic[_Answer], frozen=True, kw_only=True):
 
     async def answered(self, view: View) -> _Answer:
         raise NotImplementedError
+
+
+def kind_of(question: Any) -> type[Struct]:
+    """The type of the answers to questions of this type."""
+    (kind,) = [get_args(base)[0] for base in question.__orig_bases__ if get_origin(base) is Question]
+    return cast(type[Struct], kind)
 
 
 async def ask(view: View, question: Question[_Answer]) -> _Answer:

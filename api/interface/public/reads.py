@@ -15,8 +15,9 @@ from api.http.compression import Compression
 from api.http.reply import REVALIDATED, Reply
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
-from api.interface.declarations import Enveloped, NoQuestion, Operation, Recall, RecallContext
-from api.interface.fields import Fields, read_query
+from api.interface.declarations import Enveloped, NoQuestion, Public, Recall, RecallContext
+from api.interface.fields import read_query
+from api.interface.operations import OPERATIONS
 from api.interface.public.named import (
     PublicNamesShape,
     competitors_named,
@@ -24,23 +25,18 @@ from api.interface.public.named import (
     public_answer_of,
 )
 from api.interface.public.view import PublicViews
+from api.interface.questions import TABLE_FIELDS
 from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
-from api.interface.resources import classifications, expiring, history, leaders, recent_results, standings
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
+from api.interface.windows import WINDOW_FIELDS
 from engine.domain.options import UnityOptions
 from engine.domain.terms import RankingId
 from engine.domain.times import instant, instant_or_none
-from projections.answers.classification import Classification, ClassificationQuestion
 from projections.answers.criteria import Criteria, criteria_shape
-from projections.answers.expiring import Expiring, ExpiringQuestion
-from projections.answers.explanation import ExplainQuestion, Explanation
-from projections.answers.form import CompetitorForms, FormQuestion
-from projections.answers.history import History, HistoryQuestion
-from projections.answers.leaders import Leaders, LeadersQuestion
 from projections.answers.lookup import ranking_of
 from projections.answers.rankings import listed_unity
 from projections.answers.standings import StandingLine, StandingsQuestion
-from projections.answers.view import ask
+from projections.answers.view import ask, kind_of
 from projections.answers.windows import WINDOW_LINES_MAX
 from projections.answers.zones import with_days
 from projections.board.classification import in_force
@@ -161,80 +157,31 @@ class PublicRead(Enveloped, frozen=True, kw_only=True):
     render: Callable[[RecallContext, Any], Awaitable[Struct | Raw]]
 
 
-def _fields(operations: tuple[Operation, ...], path: str) -> Fields:
-    """The fields of the operation of this path, without the actor."""
-    (recall,) = [one for one in operations if isinstance(one, Recall) and one.path == path]
-    return tuple([field for field in recall.fields if field.name != "actor"])
+def _public(recall: Recall, public: Public) -> PublicRead:
+    return PublicRead(
+        recall.path,
+        public.summary,
+        operation_id=public.operation_id,
+        question=recall.question,
+        answer=public_answer_of(recall.answer.key, kind_of(recall.question)),
+        render=named,
+        fields=tuple([field for field in recall.fields if field.name != "actor"]),
+    )
 
-
-_RANKING: Final = "rankings/{ranking_id}"
 
 PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
     PublicRead(
-        f"{_RANKING}/standings.json",
+        "rankings/{ranking_id}/standings.json",
         "The standings of a unity or a window of them, now or at one moment of the past",
         operation_id="showPublicStandings",
         question=StandingsQuestion,
         answer=Answer("standings", PublicStandingsShape),
         render=_standings,
-        fields=_fields(standings.OPERATIONS, f"{_RANKING}/standings.json"),
+        fields=(*TABLE_FIELDS, *WINDOW_FIELDS),
     ),
+    *[_public(one, one.public) for one in OPERATIONS if isinstance(one, Recall) and one.public is not None],
     PublicRead(
-        f"{_RANKING}/classification.json",
-        "The classification of a ranking or a window of it, now or at one moment of the past",
-        operation_id="showPublicClassification",
-        question=ClassificationQuestion,
-        answer=public_answer_of("classification", Classification),
-        render=named,
-        fields=_fields(classifications.OPERATIONS, f"{_RANKING}/classification.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}/form.json",
-        "What competitors got in their last competitions, now or at one moment of the past",
-        operation_id="showPublicForm",
-        question=FormQuestion,
-        answer=public_answer_of("form", CompetitorForms),
-        render=named,
-        fields=_fields(recent_results.OPERATIONS, f"{_RANKING}/form.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}/history.json",
-        "The deltas of a ranking, with time, competition and reason, and the declarations of its classification",
-        operation_id="listPublicHistory",
-        question=HistoryQuestion,
-        answer=public_answer_of("history", History),
-        render=named,
-        fields=_fields(history.OPERATIONS, f"{_RANKING}/history.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}/explain.json",
-        "Why a competitor has this position and total",
-        operation_id="explainPublic",
-        question=ExplainQuestion,
-        answer=public_answer_of("explanation", Explanation),
-        render=named,
-        fields=_fields(history.OPERATIONS, f"{_RANKING}/explain.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}/leaders.json",
-        "Who led from when to when, and how long each competitor did",
-        operation_id="showPublicLeaders",
-        question=LeadersQuestion,
-        answer=public_answer_of("leaders", Leaders),
-        render=named,
-        fields=_fields(leaders.OPERATIONS, f"{_RANKING}/leaders.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}/expiring.json",
-        "What competitors will lose when points expire",
-        operation_id="showPublicExpiring",
-        question=ExpiringQuestion,
-        answer=public_answer_of("expiring", Expiring),
-        render=named,
-        fields=_fields(expiring.OPERATIONS, f"{_RANKING}/expiring.json"),
-    ),
-    PublicRead(
-        f"{_RANKING}.json",
+        "rankings/{ranking_id}.json",
         "A ranking, its unities and the criteria of its classification",
         operation_id="showPublicRanking",
         question=_OfRanking,

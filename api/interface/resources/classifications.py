@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from api.desk.conditions import own_tag
-from api.interface.declarations import Operation, Recall, RecallContext, Write
+from api.interface.declarations import Operation, Public, Recall, RecallContext, Write
 from api.interface.fields import Field, FieldMisread, json_text
 from api.interface.questions import TABLE_FIELDS
 from api.interface.rendering import DIGEST_CHARACTERS, Answer, BoardNow, TaggedBody, encode
@@ -75,6 +75,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/classification.json",
         "Show the classification of a ranking or a window of it, now or at one moment of the past",
         operation_id="showClassification",
+        public=Public(
+            "The classification of a ranking or a window of it, now or at one moment of the past",
+            "showPublicClassification",
+        ),
         question=ClassificationQuestion,
         answer=answer_of("classification", Classification),
         render=answer_classification,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.interface.declarations import Operation, Recall
+from api.interface.declarations import Operation, Public, Recall
 from api.interface.fields import TIME_END, Field
 from api.interface.shapes import answer_of, answered
 from api.interface.windows import WINDOW_FIELDS
@@ -13,6 +13,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/expiring.json",
         "Show what competitors will lose when points expire",
         operation_id="showExpiring",
+        public=Public(
+            "What competitors will lose when points expire",
+            "showPublicExpiring",
+        ),
         question=ExpiringQuestion,
         answer=answer_of("expiring", Expiring),
         render=answered,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.declarations import Operation, Public, Recall, RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, count, parsed_type
 from api.interface.rendering import Answer, TaggedBody, encode, tagged_body
 from api.interface.shapes import answer_of, answered, shape_of, shaped
@@ -32,6 +32,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/history.json",
         "List the deltas of a ranking, with totals and positions, and the declarations of its classification",
         operation_id="listHistory",
+        public=Public(
+            "The deltas of a ranking, with time, competition and reason, and the declarations of its classification",
+            "listPublicHistory",
+        ),
         question=HistoryQuestion,
         answer=Answer("history", list[shape_of(HistoryLine)], more={"next": str | None}),  # type: ignore[misc]
         render=answer_history,
@@ -52,6 +56,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/explain.json",
         "Explain why a competitor has this position and total",
         operation_id="explain",
+        public=Public(
+            "Why a competitor has this position and total",
+            "explainPublic",
+        ),
         question=ExplainQuestion,
         answer=answer_of("explanation", Explanation),
         render=answered,

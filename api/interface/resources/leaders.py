@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.interface.declarations import Operation, Recall
+from api.interface.declarations import Operation, Public, Recall
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_END, Field, number_up_to, one_of
 from api.interface.shapes import answer_of, answered
 from projections.answers.leaders import REIGNS_DEFAULT, REIGNS_MAX, Leaders, LeadersQuestion
@@ -12,6 +12,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/leaders.json",
         "Show who led a ranking from when to when, and how long each competitor did",
         operation_id="showLeaders",
+        public=Public(
+            "Who led from when to when, and how long each competitor did",
+            "showPublicLeaders",
+        ),
         question=LeadersQuestion,
         answer=answer_of("leaders", Leaders),
         render=answered,

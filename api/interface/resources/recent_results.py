@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from api.interface.declarations import Operation, Recall
+from api.interface.declarations import Operation, Public, Recall
 from api.interface.fields import Field, number_up_to
 from api.interface.questions import MOMENT_FIELDS
 from api.interface.shapes import answer_of, answered
@@ -14,6 +14,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/form.json",
         "Show what competitors got in their last competitions, now or at one moment of the past",
         operation_id="showForm",
+        public=Public(
+            "What competitors got in their last competitions, now or at one moment of the past", "showPublicForm"
+        ),
         question=FormQuestion,
         answer=answer_of("form", CompetitorForms),
         render=answered,
