@@ -41,10 +41,10 @@ from engine.domain.terms import (
     Sort,
 )
 from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_results, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
-from projections.board.results import Results, noting
+from projections.board.results import Results, note_given
 from projections.columns.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
@@ -654,9 +654,9 @@ def _decided(board: Board, command: Command, history: list[Event]) -> tuple[Even
     except LacksResults as lack:
         for ranking_id in lack.ranking_ids:
             results = Results()
-            run = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, e) for n, e in enumerate(history, start=2)]
-            for _ in noting(results, board.rankings[ranking_id].unities, ranking_id, run):
-                pass
+            for n, event in enumerate(history, start=2):
+                recorded = Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event)
+                note_given(results, board.rankings[ranking_id].unities, ranking_id, recorded)
             give_results(board, ranking_id, results)
         return decide(board, command)
 
@@ -818,11 +818,16 @@ def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
     which begins with this sequence."""
     log = [Recorded(Sequence(n), _OPENED_AT, ActorId(0), None, event) for n, event in enumerate(history, start=first)]
     for ranking_id in board.rankings:
-        sums = CompetitionSums()
-        for _ in counting(sums, log, what_counts(board, ranking_id, None)):
-            pass
-        give_sums(board, ranking_id, sums)
+        give_sums(board, ranking_id, sums_of(log, what_counts(board, ranking_id, None)))
     return board
+
+
+def sums_of(log: Iterable[Recorded], counts: WhatCounts) -> CompetitionSums:
+    """The sums of competitions that these events make."""
+    sums = CompetitionSums(counts.first)
+    for recorded in log:
+        sums.take(recorded, counts)
+    return sums
 
 
 def copied(board: Board) -> Board:

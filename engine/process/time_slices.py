@@ -14,7 +14,8 @@ each round of the loop.
 
 import asyncio
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from itertools import islice
 from typing import Final, TypeVar, cast
 
 _T = TypeVar("_T")
@@ -51,6 +52,25 @@ async def in_time_slices(steps: Generator[object, None, _T], time_slice: TimeSli
             next(steps)
         except StopIteration as end:
             return cast(_T, end.value)
+        if time_slice.over:
+            await time_slice.give_way()
+
+
+async def all_of(items: Iterable[_T]) -> list[_T]:
+    """All items, with pauses for other work. Making one must take little time."""
+    found, time_slice = list[_T](), TimeSlice()
+    for item in items:
+        found.append(item)
+        if time_slice.over:
+            await time_slice.give_way()
+    return found
+
+
+async def in_chunks(items: Iterable[_T], chunk_items: int) -> AsyncIterator[list[_T]]:
+    """The items in chunks of this size, with pauses for other work between them."""
+    rest, time_slice = iter(items), TimeSlice()
+    while chunk := list(islice(rest, chunk_items)):
+        yield chunk
         if time_slice.over:
             await time_slice.give_way()
 
@@ -102,6 +122,10 @@ class TimeSlices:
     @property
     def over(self) -> bool:
         return time.perf_counter() > self._until
+
+    async def each(self, do: Callable[[_T], object], items: Iterable[_T]) -> None:
+        """Calls `do`, which must take little time, with each of the items."""
+        await self.work(map(do, items))
 
     async def work(self, steps: Iterable[object]) -> None:
         """Takes all `steps`, which must be small, in as many slices as they need."""

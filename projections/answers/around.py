@@ -5,9 +5,10 @@ none in any ranking, and has no result, is a fixture of every ranking that lists
 ranking lists all of them, too, it is shown nowhere, because nothing tells which ranking it belongs to.
 """
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Iterable
 from collections.abc import Sequence as Items
 from datetime import datetime
+from heapq import nlargest
 from itertools import islice
 from typing import Final
 
@@ -26,7 +27,6 @@ SIDES_SHOWN: Final = 3
 COMPETITIONS_LOOKED_AT_MAX: Final = 1_000
 """The competitions of a page are searched among this many, the last that were added."""
 _SIDES_LOOKED_AT_MAX: Final = 1_000
-_STEP_COMPETITIONS: Final = 100
 
 
 class Side(Struct, frozen=True, gc=False):
@@ -61,93 +61,61 @@ class ShownCompetitions(Struct, frozen=True, kw_only=True):
     fixtures: list[ShownCompetition] = []
 
 
-class Around(Struct, frozen=True):
-    """The competitions of a ranking around a moment, among those looked at: `results` gave points in it, the newest
-    first; `fixtures` did not, and have no result, the next first. `begun`: fixtures that may have given points in other
-    rankings."""
+class Around:
+    """The competitions of a ranking around a moment: those that gave points in it, and its fixtures, which did not and
+    have no result. `hidden`: rankings that are shown nowhere. `on`: only what had taken place by then is known; None:
+    everything. `begun`: fixtures that may have given points in other rankings."""
 
-    results: list[CompetitionId]
-    fixtures: list[CompetitionId]
-    begun: list[CompetitionId]
+    def __init__(
+        self,
+        board: Board,
+        ranking: Ranking,
+        sums: CompetitionSums,
+        hidden: Collection[RankingId],
+        on: datetime | None,
+    ) -> None:
+        self.begun: list[CompetitionId] = []
+        self._board, self._ranking, self._sums, self._on = board, ranking, sums, on
+        self._elsewhere = [board.rankings[one].participants for one in hidden if one in board.rankings]
+        self._results: list[tuple[datetime, int, CompetitionId]] = []
+        self._fixtures: list[tuple[datetime, int, CompetitionId]] = []
 
-
-def competitions_around(
-    board: Board, ranking: Ranking, sums: CompetitionSums, hidden: Collection[RankingId], on: datetime | None
-) -> Generator[None, None, Around]:
-    """The competitions of a ranking with these sums. `on`: only what had taken place by then is known; None:
-    everything. Pauses for other work."""
-    number = len(board.competitions)
-    results: list[_Dated] = []
-    fixtures: list[_Dated] = []
-    begun: list[CompetitionId] = []
-    listed = ranking.participants
-    elsewhere = [board.rankings[one].participants for one in hidden if one in board.rankings]
-    looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
-    for place, (competition_id, competition) in enumerate(looked_at):
-        if place % _STEP_COMPETITIONS == 0:
-            yield
-        has_begun = _has_begun(competition, on)
-        who = competition.participants
+    def look_at(self, competition_id: CompetitionId, competition: Competition) -> None:
         if competition.voided_at is not None:
-            continue
-        one = _Dated((competition.started_at, competition.number), competition_id)
+            return
+        has_begun, who = _has_begun(competition, self._on), competition.participants
+        place = competition.started_at, competition.number, competition_id
         has_result = has_begun and (competition.result is not None or competition.winner_id is not None)
-        if competition_id in sums.given:
-            results.append(one)
-        elif who and not has_result and _all_in(listed, who) and not any(_all_in(hers, who) for hers in elsewhere):
-            fixtures.append(one)
-            begun += [competition_id] if has_begun else []
-    results.sort(key=_when, reverse=True)
-    fixtures.sort(key=_when)
-    return Around([one.competition_id for one in results], [one.competition_id for one in fixtures], begun)
+        if competition_id in self._sums.given:
+            self._results.append(place)
+        elif who and not has_result and self._is_hers(who):
+            self._fixtures.append(place)
+            self.begun += [competition_id] if has_begun else []
+
+    def _is_hers(self, who: Items[CompetitorId]) -> bool:
+        return _all_in(self._ranking.participants, who) and not any(_all_in(one, who) for one in self._elsewhere)
+
+    @property
+    def results(self) -> list[CompetitionId]:
+        """The last of those that gave points, the newest first."""
+        return [one for _, _, one in nlargest(RESULTS_SHOWN, self._results)]
+
+    def fixtures(self, taken_place: Collection[CompetitionId]) -> list[CompetitionId]:
+        """The next fixtures, without those that have `taken_place` in other rankings."""
+        return [one for _, _, one in sorted(self._fixtures) if one not in taken_place][:FIXTURES_SHOWN]
+
+    def shown(self, competition_id: CompetitionId, unity_id: UnityId) -> ShownCompetition:
+        """An existing competition, with its points in this unity."""
+        known = _known_by(self._board.competitions[competition_id], self._on)
+        return _shown(self._board, self._ranking, self._sums, unity_id, competition_id, known)
 
 
-def competitions_shown(
-    board: Board,
-    ranking: Ranking,
-    sums: CompetitionSums,
-    unity_id: UnityId,
-    latest_id: CompetitionId | None,
-    around: Around,
-    taken_place: Collection[CompetitionId],
-    on: datetime | None,
-) -> Generator[None, None, ShownCompetitions]:
-    """The competitions of a page, with their points in this unity. Competitions that have `taken_place` elsewhere are
-    not fixtures. Pauses for other work."""
-    results = around.results[:RESULTS_SHOWN]
-    fixtures = [one for one in around.fixtures if one not in taken_place][:FIXTURES_SHOWN]
-    shown = {}
-    for one in {*results, *fixtures} | (set() if latest_id is None else {latest_id}):
-        competition = board.competitions.get(one)
-        if competition is not None:
-            shown[one] = _shown(board, ranking, sums, unity_id, one, _known_by(competition, on))
-        yield
-    return ShownCompetitions(
-        latest=None if latest_id is None else shown.get(latest_id),
-        results=[shown[one] for one in results],
-        fixtures=[shown[one] for one in fixtures],
-    )
-
-
-def last_by_date(board: Board, sums: CompetitionSums) -> Generator[None, None, CompetitionId | None]:
-    """The competition with the last declared date that gave points in the ranking of these sums. Pauses for other
-    work."""
-    last: tuple[datetime, int, CompetitionId] | None = None
-    for competition_id, one in board.competitions.held([*sums.given]):
-        if one.date is not None and one.voided_at is None:
-            place = one.date, one.number, competition_id
-            last = place if last is None else max(last, place)
-        yield
-    return None if last is None else last[2]
-
-
-class _Dated(Struct, frozen=True):
-    place: tuple[datetime, int]
-    competition_id: CompetitionId
-
-
-def _when(one: _Dated) -> tuple[datetime, int]:
-    return one.place
+def last_by_date(
+    competitions: Iterable[tuple[CompetitionId, Competition]],
+) -> tuple[datetime, int, CompetitionId] | None:
+    """The last date declared of these competitions, the number, and the competition."""
+    dates = [(one.date, one.number, its_id) for its_id, one in competitions if one.date and one.voided_at is None]
+    return max(dates, default=None)
 
 
 def _has_begun(competition: Competition, on: datetime | None) -> bool:

@@ -3,9 +3,11 @@
 The table shows one moment, and compares its lines with an earlier one.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
+from itertools import starmap
 from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -17,8 +19,8 @@ from engine.domain.notation import Notation
 from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
-from projections.answers.around import ShownCompetitions, competitions_around, competitions_shown, last_by_date
+from engine.process.time_slices import all_of, in_chunks, in_time_slices
+from projections.answers.around import COMPETITIONS_LOOKED_AT_MAX, Around, ShownCompetitions, last_by_date
 from projections.answers.boards import BoardAt, PastBoardAt, board_at
 from projections.answers.classification import shown_values
 from projections.answers.expiring import CountingLines
@@ -26,7 +28,7 @@ from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
 from projections.answers.passages import has_timeline, is_folded
 from projections.answers.races import is_raced
-from projections.answers.searching import is_searched, named, tags_offered
+from projections.answers.searching import FOUND_MAX, is_named, is_searched, searched, tags_offered
 from projections.answers.tables import Positions, positions_at, selection_of, tagged_ids
 from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
@@ -36,6 +38,7 @@ from projections.board.recent_results import CompetitionSum, forms, looked_at
 from projections.board.selection import Selection
 from projections.board.standing import Standing
 from projections.board.sub_table import SubTable, TableLines, WholeLines
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.live.tries import Tries
 from projections.past import folds, searches
 from projections.past.losses import Losses
@@ -227,7 +230,9 @@ class _Table:
         lines = self._shown(columns, found.lines, others, positions, form, self._gained(last, competitor_ids))
         tags = list[str]()
         if asked.tags and is_searched(ranking):
-            tags = await in_time_slices(tags_offered(self._board, ranking))
+            counts: Counter[str] = Counter()
+            await all_of(counts.update(one.tags) for _, one in searched(self._board, ranking))
+            tags = tags_offered(counts)
         last_competition = None if last is None else self._board.competitions.get(last.competition_id)
         return BoardTable(
             ranking_id=self._ranking_id,
@@ -253,7 +258,7 @@ class _Table:
             last=None if last_competition is None or last_competition.date is None else last_competition,
             competitions=competitions,
             form_notation=ranking.unities[self._unity_id].notation,
-            lines=await in_time_slices(collected(lines)),
+            lines=await all_of(lines),
             names=NamesById(self._board),
         )
 
@@ -263,10 +268,17 @@ class _Table:
         """The requested lines, and the head as of which they were read."""
         asked, at = self._asked, self._at
         selection = await selection_of(at, asked.tag)
-        names = None if asked.find is None else await in_time_slices(named(self._board, self._ranking, asked.find))
+        names = None if asked.find is None else await self._named(asked.find)
         async with at.lines(self._ranking_id, None if asked.unity_id is None else self._unity_id) as lines:
             head = at.head
             return head, await in_time_slices(self._found(lines, selection, names))
+
+    async def _named(self, text: str) -> list[CompetitorId]:
+        """The first competitors that a search for this text finds."""
+        found = list[CompetitorId]()
+        async for some in in_chunks(searched(self._board, self._ranking), WALK_CHUNK_ITEMS):
+            found += [competitor_id for competitor_id, one in some if is_named(one, text)]
+        return found[:FOUND_MAX]
 
     def _found(
         self, lines: WholeLines[Any], selection: Selection | None, names: list[CompetitorId] | None
@@ -424,7 +436,12 @@ class _Table:
 
     async def _last_by_date(self) -> CompetitionId | None:
         sums = self._ranking.competition_sums
-        return None if sums is None else await in_time_slices(last_by_date(self._board, sums))
+        if sums is None:
+            return None
+        given = self._board.competitions.held([*sums.given])
+        found = [last_by_date(some) async for some in in_chunks(given, WALK_CHUNK_ITEMS)]
+        last = max(filter(None, found), default=None)
+        return None if last is None else last[2]
 
     async def _last_date(self, sequence: Sequence, last: LastCompetition | None) -> datetime | None:
         """The last date of a competition that gave points: lines are compared with the table before it. None: they are
@@ -508,15 +525,23 @@ class _Table:
         sums = ranking.competition_sums
         if not self._asked.form or sums is None:
             return ShownCompetitions()
-        around = await in_time_slices(competitions_around(board, ranking, sums, view.hidden, self._asked.on))
+        around, number = Around(board, ranking, sums, view.hidden, self._asked.on), len(board.competitions)
+        looked_at = board.competitions.run(number - COMPETITIONS_LOOKED_AT_MAX + 1, number)
+        await all_of(starmap(around.look_at, looked_at))
         others = [one for one in view.rankings_in(board) if one != self._ranking_id]
         taken_place: Collection[CompetitionId] = ()
         if others and around.begun:
             asked = view.live.tournament_id, board, sequence, self._at.clock, others, around.begun
             taken_place = await searches.taken_place(view.past, *asked)
         latest = None if last is None else last.competition_id
-        return await in_time_slices(
-            competitions_shown(board, ranking, sums, self._unity_id, latest, around, taken_place, self._asked.on)
+        results, fixtures = around.results, around.fixtures(taken_place)
+        named = [*results, *fixtures, *([] if latest is None else [latest])]
+        ids = dict.fromkeys(one for one in named if one in board.competitions)
+        shown = dict(zip(ids, await all_of(around.shown(one, self._unity_id) for one in ids), strict=True))
+        return ShownCompetitions(
+            latest=None if latest is None else shown.get(latest),
+            results=[shown[one] for one in results],
+            fixtures=[shown[one] for one in fixtures],
         )
 
 

@@ -10,9 +10,8 @@ from msgspec import Struct
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Delta, Points
 from engine.domain.notation import Notation
-from engine.domain.steps import Steps, collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, UnityId
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of
 from projections.answers.names import NamesById
 from projections.answers.view import Question, View
 from projections.board.board import Board, Competition, Ranking
@@ -74,7 +73,7 @@ class PassageQuestion(Question[ShownPassage], frozen=True, kw_only=True):
         live = view.live
         view.refuse_hidden(self.ranking_id)
         found = await folds.passage_at(view.past, live.tournament_id, self.ranking_id, self.at, live.head.sequence)
-        return await in_time_slices(told(found, self.ranking_id, live.head.sequence))
+        return await told(found, self.ranking_id, live.head.sequence)
 
 
 class TimelineQuestion(Question[ShownPassage], frozen=True, kw_only=True):
@@ -95,13 +94,13 @@ class TimelineQuestion(Question[ShownPassage], frozen=True, kw_only=True):
             end=then.sequence,
             names=NamesById(board),
             competitor_ids=ids,
-            unities=await in_time_slices(collected(_unities(ranking, ids, is_empty=True))),
+            unities=await all_of(_unities(ranking, ids, is_empty=True)),
             criteria=_criteria(ranking) if is_short else None,
-            steps=await in_time_slices(collected(_steps_in_time(steps, board))),
+            steps=await all_of(_steps_in_time(steps, board)),
         )
 
 
-def told(found: passage.Passage, ranking_id: RankingId, end: Sequence) -> Steps[ShownPassage]:
+async def told(found: passage.Passage, ranking_id: RankingId, end: Sequence) -> ShownPassage:
     """The passage of a ranking, in a log that ends with the event `end`. Raises Unacceptable."""
     ranking = found.board.rankings.get(ranking_id)
     names = NamesById(found.board)
@@ -117,9 +116,9 @@ def told(found: passage.Passage, ranking_id: RankingId, end: Sequence) -> Steps[
         end=end,
         names=names,
         competitor_ids=ids,
-        unities=(yield from collected(_unities(ranking, ids))),
+        unities=await all_of(_unities(ranking, ids)),
         criteria=_criteria(ranking),
-        steps=(yield from collected(_steps(found, ranking))),
+        steps=await all_of(_steps(found, ranking)),
     )
 
 

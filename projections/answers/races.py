@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from engine.domain.errors import Unacceptable
 from engine.domain.notation import Notation
-from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of
 from projections.answers.lookup import unity_of
 from projections.answers.names import NamesById
 from projections.answers.view import Question, View
@@ -84,7 +83,7 @@ class RaceQuestion(Question[Race], frozen=True, kw_only=True):
             notation=unity.notation,
             names=view.names,
             moments=[RaceMoment(point.sequence, point.at) for point in points],
-            lines=await in_time_slices(collected(_lines(points, unity.notation))),
+            lines=await all_of(_lines(points, unity.notation)),
             by_date=by_date is not None,
         )
 

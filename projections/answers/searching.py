@@ -4,49 +4,37 @@ Pure. A search goes through all competitors, so rankings with more than SEARCHED
 """
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Iterator
 from typing import Final
 
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitorId
-from projections.board.board import Board, Ranking
+from projections.board.board import Board, Competitor, Ranking
 
 SEARCHED_COMPETITORS_MAX: Final = 20_000
 FOUND_MAX: Final = 1_000
 """Competitors that a search by name finds at most: the first in the order of enrolment."""
 TAGS_OFFERED_MAX: Final = 50
 """Tags that can be chosen: the most frequent ones."""
-_STEP_COMPETITORS: Final = 500
 
 
 def is_searched(ranking: Ranking) -> bool:
     return len(ranking.participants) <= SEARCHED_COMPETITORS_MAX
 
 
-def named(board: Board, ranking: Ranking, text: str) -> Generator[None, None, list[CompetitorId]]:
-    """The competitors whose name contains this text, or who have it as a tag, in any case. Raises Unacceptable."""
-    found, text = [], text.casefold()
-    for place, (competitor_id, competitor) in enumerate(board.competitors.held(_listed(ranking))):
-        if place % _STEP_COMPETITORS == 0:
-            yield
-        if text in competitor.name.casefold() or any(text == tag.casefold() for tag in competitor.tags):
-            found.append(competitor_id)
-            if len(found) == FOUND_MAX:
-                break
-    return found
-
-
-def tags_offered(board: Board, ranking: Ranking) -> Generator[None, None, list[str]]:
-    """The most frequent tags of a ranking's competitors, in alphabetical order. Raises Unacceptable."""
-    counts: Counter[str] = Counter()
-    for place, (_, competitor) in enumerate(board.competitors.held(_listed(ranking))):
-        if place % _STEP_COMPETITORS == 0:
-            yield
-        counts.update(competitor.tags)
-    return sorted([tag for tag, _ in counts.most_common(TAGS_OFFERED_MAX)], key=str.casefold)
-
-
-def _listed(ranking: Ranking) -> list[CompetitorId]:
+def searched(board: Board, ranking: Ranking) -> Iterator[tuple[CompetitorId, Competitor]]:
+    """The competitors of a ranking, in the state at the call. Raises Unacceptable."""
     if not is_searched(ranking):
         raise Unacceptable(f"Rankings of more than {SEARCHED_COMPETITORS_MAX:,} competitors are not searched.")
-    return list(ranking.participants.listed())
+    return board.competitors.held(list(ranking.participants.listed()))
+
+
+def is_named(competitor: Competitor, text: str) -> bool:
+    """Whether the name contains this text, or a tag is equal to it, in any case."""
+    text = text.casefold()
+    return text in competitor.name.casefold() or any(text == tag.casefold() for tag in competitor.tags)
+
+
+def tags_offered(counts: Counter[str]) -> list[str]:
+    """The most frequent tags, in alphabetical order."""
+    return sorted([tag for tag, _ in counts.most_common(TAGS_OFFERED_MAX)], key=str.casefold)

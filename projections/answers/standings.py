@@ -6,10 +6,9 @@ from datetime import datetime
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from engine.domain.notation import Notation
-from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of, in_time_slices
 from projections.answers.boards import BoardAt, board_at
 from projections.answers.lookup import unity_of
 from projections.answers.tables import (
@@ -146,4 +145,4 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
             )
             for line, position, overall in read.found.placed()
         )
-        return structs.replace(read.unity, count=read.found.count, lines=await in_time_slices(collected(lines)))
+        return structs.replace(read.unity, count=read.found.count, lines=await all_of(lines))

@@ -14,10 +14,9 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Overtaken
-from engine.domain.steps import collected
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlices, in_time_slices
+from engine.process.time_slices import TimeSlices, all_of
 from projections.answers.lookup import competition_of, competitor_of, ranking_of, unity_of
 from projections.answers.names import NamesById
 from projections.answers.rankings import ListedRanking, ListedUnity, listed_ranking, listed_unity
@@ -96,7 +95,7 @@ class View(Struct):
     async def rankings(self, limit: int | None = None) -> list[ListedRanking]:
         """The first `limit` rankings, in their order; None: all. There may be 100 unities in each."""
         ranking_ids = list(islice(self.live.board.rankings, limit))
-        return await in_time_slices(collected(map(self.ranking, ranking_ids)))
+        return await all_of(map(self.ranking, ranking_ids))
 
     async def names_after(self, sequence: Sequence) -> NamesById:
         """As they were after this event. Raises as `moments.board_after`."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from engine.domain.events import Recorded
+from engine.domain.lines import rule_of
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.time_slices import in_time_slices
 from projections.answers.foreseen import ComparedRanking, compared
@@ -13,7 +14,7 @@ from projections.answers.lookup import ranking_of
 from projections.answers.view import Question, View
 from projections.board.board import Board, folding, give_sums, what_counts
 from projections.board.classification import Counted, by_totals_alone, lacks_sums
-from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
 from projections.past.world_clock import add_special, drop_special
 
@@ -53,18 +54,20 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
     async def _replayed(self, view: View, head: Sequence, counts: WhatCounts) -> Board:
         """The board of the log up to `head` without these, with the ranking's sums of competitions if its criteria need
         them. Raises as `Past`."""
-        tournament_id, ranking_id, work = view.live.tournament_id, self.ranking_id, view.past.time_slices.work
-        board, sums, now = Board(), CompetitionSums(), view.live.expired_by or datetime.max.replace(tzinfo=UTC)
+        tournament_id, ranking_id, time_slices = view.live.tournament_id, self.ranking_id, view.past.time_slices
+        board, sums = Board(), CompetitionSums(counts.first)
+        now = view.live.expired_by or datetime.max.replace(tzinfo=UTC)
         async with view.past.admitted():
             async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
                 left = self._left(events)
-                await work(folding(tournament_id, board, left))
-                await work(counting(sums, left, counts))
+                await time_slices.work(folding(tournament_id, board, left))
+                await time_slices.each(lambda one: sums.take(one, counts), left)
                 self.advance(events[-1].sequence)
             if board.rankings[ranking_id].special:  # their reversals and expiries have other lines
                 drop_special(board, ranking_id)
+                ranking, rule = board.rankings[ranking_id], rule_of(board, ranking_id)
                 async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
-                    await work(add_special(board, ranking_id, self._left(events), now))
+                    await time_slices.each(lambda one: add_special(ranking, rule, one, now), self._left(events))
         if not by_totals_alone(board.rankings[ranking_id].criteria):
             give_sums(board, ranking_id, sums)
         return board

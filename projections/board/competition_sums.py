@@ -18,7 +18,7 @@ of numbers, and a collection delays all requests.
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Generator, Iterable, Set
+from collections.abc import Iterable, Set
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final, TypeAlias, cast
@@ -53,13 +53,14 @@ class WhatCounts(Struct, frozen=True):
 
 
 class CompetitionSums:
-    """In each unity, a competitor has a sum, even if it is 0, for each competition that a delta of theirs named."""
+    """In each unity, a competitor has a sum, even if it is 0, for each competition that a delta of theirs named.
+    `first`: the unities for which it tracks when totals were reached."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: Iterable[UnityId] = ()) -> None:
         self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}
         self._pairs_count = 0
         self._of_results: dict[UnityId, tuple[Counts, Sort]] = {}
-        self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {}
+        self._reached: dict[UnityId, dict[CompetitorId, Sequence]] = {unity_id: {} for unity_id in first}
         self._marks: dict[UnityId, dict[CompetitorId, int]] = {}  # of the unities in `_reached` that count results
         self.given: set[CompetitionId] = set()
         """The competitions that gave points that count, or did until they expired."""
@@ -139,7 +140,16 @@ class CompetitionSums:
         self._count(sequence, competition_id, lines)
 
     def take(self, recorded: Recorded, counts: WhatCounts) -> None:
-        """Adds the lines of an event of the log that count."""
+        """Takes the next event of the log: adds its lines that count, and notes the ranking's unities."""
+        event, ranking_id = recorded.event, counts.rule.ranking_id
+        if isinstance(event, PointsAdded):
+            self._take_points(recorded, counts)
+        elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
+            self.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
+        elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:
+            self.declare(event.unity_id, event.counts, event.sort)
+
+    def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
         competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)
         over_by = None if counts.now is None else counts.rule.by(counts.now)
         lines = []
@@ -149,11 +159,6 @@ class CompetitionSums:
             if over_by is None or line.expires_at is None or line.expires_at > over_by:
                 lines.append((line.is_result, line.delta))
         self._count(recorded.sequence, competition_id, lines)
-
-    def keep_first(self, unities: Iterable[UnityId]) -> None:
-        """From the next event on, tracks when totals of these unities were reached."""
-        for unity_id in unities:
-            self._reached.setdefault(unity_id, {})
 
     def _count(
         self, sequence: Sequence, competition_id: CompetitionId | None, lines: Items[tuple[bool, Delta]]
@@ -239,21 +244,6 @@ class CompetitionSums:
         except struct.error:
             wide = of_unity[competitor_id] = array("q", pairs).tolist()
             _give(wide, place, competition_id, total)
-
-
-def counting(sums: CompetitionSums, events: Iterable[Recorded], counts: WhatCounts) -> Generator[None, None, None]:
-    """Takes the lines of these events that count, step by step, and notes the ranking's unities."""
-    sums.keep_first(counts.first)
-    ranking_id = counts.rule.ranking_id
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, PointsAdded):
-            sums.take(recorded, counts)
-        elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
-            sums.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
-        elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:
-            sums.declare(event.unity_id, event.counts, event.sort)
-        yield
 
 
 # ── Pairs ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,16 +3,13 @@
 Pure.
 """
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Final
 
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.lines import rule_of
 from engine.domain.terms import CompetitionId, RankingId
-from projections.board.board import Board
-
-_STEP_COMPETITIONS: Final = 100
+from projections.board.board import Board, Competition
 
 
 def expiring_points(board: Board, recorded: Recorded, ranking_ids: Collection[RankingId]) -> PointsAdded | None:
@@ -42,11 +39,10 @@ def expiring_intervals(
     return apart
 
 
-def dated_between(board: Board, after: datetime, until: datetime) -> Generator[None, None, list[CompetitionId]]:
-    """The competitions with a declared date later than `after` and not later than `until`. Pauses for other work."""
-    found: list[CompetitionId] = []
-    for first in range(1, len(board.competitions) + 1, _STEP_COMPETITIONS):
-        run = board.competitions.run(first, first + _STEP_COMPETITIONS - 1)
-        found += [competition_id for competition_id, one in run if one.date is not None and after < one.date <= until]
-        yield
-    return found
+def dated_between(
+    competitions: Iterable[tuple[CompetitionId, Competition]], after: datetime, until: datetime
+) -> list[CompetitionId]:
+    """Those of the competitions with a declared date later than `after` and not later than `until`."""
+    return [
+        competition_id for competition_id, one in competitions if one.date is not None and after < one.date <= until
+    ]

@@ -9,7 +9,7 @@ Results expire by the current dates of their competitions. If a date changes, th
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import heappop, heappush, merge
 from typing import Final, Protocol
@@ -214,12 +214,8 @@ class PassingResults:
         return self._heap[0][2] if self._heap else 0
 
 
-def noting(
-    results: Results, unities: CountingUnities, ranking_id: RankingId, events: Iterable[Recorded]
-) -> Generator[None, None, None]:
-    """Adds all results that these events gave in the ranking, counting or not. Pauses for other work."""
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, PointsAdded) and event.results and event.ranking_id == ranking_id:
-            results.note(unities, recorded.sequence, recorded.recorded_at, event)
-        yield
+def note_given(results: Results, unities: CountingUnities, ranking_id: RankingId, recorded: Recorded) -> None:
+    """Adds all results that an event gave in the ranking, counting or not."""
+    event = recorded.event
+    if isinstance(event, PointsAdded) and event.results and event.ranking_id == ranking_id:
+        results.note(unities, recorded.sequence, recorded.recorded_at, event)

@@ -23,8 +23,9 @@ from engine.domain.lines import declared_date
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, RankingId, Sequence
 from engine.log.heads import Head
-from engine.process.time_slices import TimeSlice, in_time_slices
+from engine.process.time_slices import TimeSlice, in_chunks, in_time_slices
 from projections.board.expiring import dated_between, expiring_intervals, expiring_points
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.live.caused import PointsFollower
 from projections.live.given_results import read_results
 from projections.live.pool import LivePool
@@ -198,7 +199,8 @@ async def _given_between(
     those of competitions with a declared date by that, the others by when they were recorded."""
     upto = live.head.sequence
     for after, by in expiring_intervals(live.board, began, until, ranking_ids):
-        dated = await in_time_slices(dated_between(live.board, after, by))
+        walk = in_chunks(live.board.competitions.walk(), WALK_CHUNK_ITEMS)
+        dated = [one async for some in walk for one in dated_between(some, after, by)]
         async for recorded in live_pool.recorded_between(live, after, by, upto):
             points = expiring_points(live.board, recorded, ranking_ids)
             if points is not None and declared_date(live.board, points.competition_id) is None:

@@ -2,7 +2,7 @@
 fold."""
 
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from contextlib import aclosing
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from msgspec import UNSET
 from engine.domain.events import CompetitionChanged, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
 from engine.domain.lines import declared_date, rule_of
 from engine.domain.terms import RankingId, Sequence
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import TimeSlice
 from projections.board.board import Board, counts_after, give_results
 from projections.board.results import Results
 from projections.live.pool import LivePool
@@ -33,10 +33,7 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
             reading = _Reading(board, ranking_id, live.expired_until if live.expires else None)
             live.followers.append(reading.follow)
             try:
-                async with aclosing(live_pool.chunks(live, Sequence(0))) as chunks:
-                    async for events in chunks:
-                        await in_time_slices(reading.take(events))
-                await in_time_slices(reading.take_missed())
+                await _read(reading, live_pool, live)
             finally:
                 live.followers.remove(reading.follow)
             if board is live.board and not reading.is_stale:
@@ -45,9 +42,24 @@ async def _read_results_of(live_pool: LivePool, live: LiveTournament, ranking_id
                 tries.again()
 
 
+async def _read(reading: "_Reading", live_pool: LivePool, live: LiveTournament) -> None:
+    time_slice = TimeSlice()
+    async with aclosing(live_pool.chunks(live, Sequence(0))) as chunks:
+        async for events in chunks:
+            for recorded in events:
+                reading.take(recorded)
+                if time_slice.over:
+                    await time_slice.give_way()
+    while reading.missed:
+        reading.take_missed()
+        if time_slice.over:
+            await time_slice.give_way()
+
+
 class _Reading:
     """Reads the counting results of a ranking while its board changes. `now`: the time up to which due points have
-    expired; None: nothing expires. `is_stale`: a date by which results expire has changed."""
+    expired; None: nothing expires. `missed`: the events that were folded meanwhile, each with whether reversed lines
+    count afterwards. `is_stale`: a date by which results expire has changed."""
 
     def __init__(self, board: Board, ranking_id: RankingId, now: datetime | None) -> None:
         self.results = Results()
@@ -55,21 +67,19 @@ class _Reading:
         self._board, self._ranking_id = board, ranking_id
         self._expires = board.rankings[ranking_id].expires
         self._now = None if now is None else rule_of(board, ranking_id).by(now)
-        self._missed: deque[tuple[Recorded, bool]] = deque()  # and whether reversed lines count afterwards
+        self.missed: deque[tuple[Recorded, bool]] = deque()
 
-    def take(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
-        """Takes the events up to the head at which the reading began, with pauses for other work."""
-        rule = rule_of(self._board, self._ranking_id)
-        for recorded in events:
-            event = recorded.event
-            if isinstance(event, PointsAdded) and event.results and event.ranking_id == self._ranking_id:
-                self._note(recorded, event)
-                counting = [line.delta for line in rule.of(recorded) if line.is_result]
-                if len(counting) < len(event.results):
-                    self.results.leave_out(recorded.sequence, frozenset(counting).__contains__)
-                if self._now is not None:
-                    self.results.expire(self._now)
-            yield
+    def take(self, recorded: Recorded) -> None:
+        """Takes the next of the events up to the head at which the reading began."""
+        event = recorded.event
+        if isinstance(event, PointsAdded) and event.results and event.ranking_id == self._ranking_id:
+            self._note(recorded, event)
+            rule = rule_of(self._board, self._ranking_id)
+            counting = [line.delta for line in rule.of(recorded) if line.is_result]
+            if len(counting) < len(event.results):
+                self.results.leave_out(recorded.sequence, frozenset(counting).__contains__)
+            if self._now is not None:
+                self.results.expire(self._now)
 
     def follow(self, recorded: Recorded) -> None:
         """Notes an event that the board folds while the log is read."""
@@ -78,20 +88,18 @@ class _Reading:
             self.is_stale |= self._expires and event.started_at is not UNSET
         elif isinstance(event, Points) and event.ranking_id == self._ranking_id:
             counts = isinstance(event, PointsReversed) and counts_after(self._board, event)
-            self._missed.append((recorded, counts))
+            self.missed.append((recorded, counts))
 
-    def take_missed(self) -> Generator[None, None, None]:
-        """As `take`, for the events that were folded meanwhile."""
-        while self._missed:
-            recorded, counts = self._missed.popleft()
-            match recorded.event:
-                case PointsAdded() as event if event.results:
-                    self._note(recorded, event)
-                case PointsReversed() as event if event.totals:
-                    self.results.reverse(event, counts=counts)
-                case PointsExpired() as event:
-                    self.results.expire(event.boundary)
-            yield
+    def take_missed(self) -> None:
+        """Takes the first of those that were `missed`."""
+        recorded, counts = self.missed.popleft()
+        match recorded.event:
+            case PointsAdded() as event if event.results:
+                self._note(recorded, event)
+            case PointsReversed() as event if event.totals:
+                self.results.reverse(event, counts=counts)
+            case PointsExpired() as event:
+                self.results.expire(event.boundary)
 
     def _note(self, recorded: Recorded, event: PointsAdded) -> None:
         took_place = declared_date(self._board, event.competition_id) or recorded.recorded_at

@@ -1,19 +1,19 @@
 """Folds a log into what one answer is about: sums by competition, a passage, a timeline, a series, losses, leaders."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
 from engine.domain.errors import TooMuchWork
-from engine.domain.events import Points, Recorded
+from engine.domain.events import Points
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import in_chunks, in_time_slices
 from projections.board.board import Board, folding, what_counts
-from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.expiring import dated_between
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past import moments
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.losses import Losses
@@ -35,10 +35,10 @@ async def competition_sums(
     past: Past, tournament_id: TournamentId, sequence: Sequence, counts: WhatCounts
 ) -> CompetitionSums:
     """The sums of a ranking that the lines up to this event make which count. Reads the log up to the event."""
-    sums = CompetitionSums()
+    sums = CompetitionSums(counts.first)
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
-            await past.time_slices.work(counting(sums, events, counts))
+            await past.time_slices.each(lambda one: sums.take(one, counts), events)
     return sums
 
 
@@ -74,21 +74,19 @@ async def folded_sums_then(
             now = await reading.last_judged_at(connection, tournament_id, settled)
         if settled < sequence:
             board = await past.board_at(tournament_id, settled)
-    counts, sums = what_counts(board, ranking_id, now), CompetitionSums()
+    counts = what_counts(board, ranking_id, now)
+    sums = CompetitionSums(counts.first)
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), settled):
         counted = events if clock is None else clock.shown(events)
-        await past.time_slices.work(counting(sums, counted, counts))
+        await past.time_slices.each(lambda one: sums.take(one, counts), counted)
     async for events in past.chunks_read_ahead(tournament_id, settled, sequence):
-        await past.time_slices.work(_counted(sums, ranking_id, events))
+        points = [
+            (one.sequence, one.event)
+            for one in events
+            if isinstance(one.event, Points) and one.event.ranking_id == ranking_id
+        ]
+        await past.time_slices.each(lambda one: sums.count(*one), points)
     return sums
-
-
-def _counted(sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded]) -> Iterator[None]:
-    """Counts the points of the ranking as its fold does, step by step."""
-    for recorded in events:
-        if isinstance(recorded.event, Points) and recorded.event.ranking_id == ranking_id:
-            sums.count(recorded.sequence, recorded.event)
-        yield
 
 
 async def passage_at(
@@ -121,7 +119,7 @@ async def timeline(
     timeline = Timeline(board, ranking_id, until)
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), upto):
-            await past.time_slices.work(timeline.follow(events))
+            await past.time_slices.each(timeline.follow, events)
             if timeline.deltas > TIMELINE_DELTAS_MAX:
                 raise TooMuchWork("deltas", TIMELINE_DELTAS_MAX)
         return await in_time_slices(timeline.steps())
@@ -139,7 +137,8 @@ async def series(
     board, series = Board(), Series(ranking_id, unity_id, only)
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), head):
-            await past.time_slices.work(_followed(tournament_id, board, series, events))
+            folded = folding(tournament_id, board, events)
+            await past.time_slices.each(lambda one: series.follow(board, one), folded)
     return series.points
 
 
@@ -177,7 +176,8 @@ async def follow_losses(
     than `events_max` events were recorded in the interval in which the expiring points took place, or if more give
     points of competitions."""
     after, until = losses.took_place
-    by_date = await in_time_slices(dated_between(board, after, until))
+    walk = in_chunks(board.competitions.walk(), WALK_CHUNK_ITEMS)
+    by_date = [one async for some in walk for one in dated_between(some, after, until)]
     async with past.admitted():
         async with past.database.connection_for(tournament_id) as connection:
             first = await heads.last_at(connection, tournament_id, after, upto)
@@ -185,7 +185,7 @@ async def follow_losses(
         if last - first > events_max:
             raise TooMuchWork("events", events_max)
         async for events in past.chunks_read_ahead(tournament_id, first, last):
-            await past.time_slices.work(losses.follow(events, dated=False))
+            await past.time_slices.each(lambda one: losses.follow(one, dated=False), events)
         pending, count = deque((one, Sequence(0)) for one in by_date), 0
         while pending:
             async with past.database.connection_for(tournament_id) as connection:
@@ -193,7 +193,7 @@ async def follow_losses(
             count += len(events)
             if count > events_max:
                 raise TooMuchWork("events", events_max)
-            await past.time_slices.work(losses.follow(events, dated=True))
+            await past.time_slices.each(lambda one: losses.follow(one, dated=True), events)
 
 
 async def leaders(
@@ -213,16 +213,9 @@ async def leaders(
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(0), then.sequence):
             await past.time_slices.work(published.follow(events))
-            await past.time_slices.work(true.follow(events))
+            await past.time_slices.each(true.follow, events)
             if true.lines > LEADERS_EVENTS_MAX:
                 raise TooMuchWork("lines of points", LEADERS_EVENTS_MAX)
         await past.time_slices.work(published.finish())
         await past.time_slices.work(true.finish())
     return published.reigns, true.reigns
-
-
-def _followed(tournament_id: TournamentId, board: Board, series: Series, events: Iterable[Recorded]) -> Iterator[None]:
-    """Folds events step by step into the board and the series."""
-    for recorded in folding(tournament_id, board, events):
-        series.follow(board, recorded)
-        yield

@@ -325,15 +325,13 @@ class TrueLeaders:
     def lines(self) -> int:
         return len(self._times)
 
-    def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
-        """Takes the next events, with pauses for other work."""
-        for recorded in events:
-            for line in self._rule.of(recorded):
-                if line.delta.unity_id == self._unity_id:
-                    self._put(line.took_place, line.delta, getattr(recorded.event, "competition_id", None))
-                    if line.expires_at is not None and line.expires_at <= self._expired_until:
-                        self._put(line.expires_at, line.delta, None, ends=True)
-            yield
+    def follow(self, recorded: Recorded) -> None:
+        """Takes the next event."""
+        for line in self._rule.of(recorded):
+            if line.delta.unity_id == self._unity_id:
+                self._put(line.took_place, line.delta, getattr(recorded.event, "competition_id", None))
+                if line.expires_at is not None and line.expires_at <= self._expired_until:
+                    self._put(line.expires_at, line.delta, None, ends=True)
 
     def _put(self, at: datetime, line: Delta, competition_id: CompetitionId | None, *, ends: bool = False) -> None:
         self._times.append((at - _EPOCH) // _MICROSECOND)

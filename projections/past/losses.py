@@ -3,7 +3,7 @@
 Pure.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -33,6 +33,7 @@ class Losses:
     ) -> None:
         self._board, self._ranking_id, self._unity_id = board, ranking_id, unity_id
         self._now, self._until = now, until
+        self._rule = rule_of(board, ranking_id)
         is_sum = board.rankings[ranking_id].unities[unity_id].counts is Counts.SUM
         self.totals = {one: total if is_sum else 0 for one, total in totals.items()}
         self._last: dict[CompetitorId, Sequence] = {}  # the event of the last result
@@ -47,21 +48,14 @@ class Losses:
         after = unity.expiry.over_up_to(self._now)
         return after, unity.expiry.over_up_to(self._until) if unity.counts is Counts.SUM else _EVER
 
-    def follow(self, events: Iterable[Recorded], *, dated: bool) -> Generator[None, None, None]:
-        """Takes those events whose points have a declared date if `dated`, else those without. Pauses for other
-        work."""
-        rule = rule_of(self._board, self._ranking_id)
-        for recorded in events:
-            event = recorded.event
-            if (
-                isinstance(event, PointsAdded)
-                and (declared_date(self._board, event.competition_id) is not None) == dated
-            ):
-                for line in rule.of(recorded, self._now):
-                    its = line.delta
-                    if its.unity_id == self._unity_id and its.competitor_id in self.totals and line.expires_at:
-                        self._take(recorded.sequence, its, line.expires_at)
-            yield
+    def follow(self, recorded: Recorded, *, dated: bool) -> None:
+        """Takes the event if its points have a declared date and `dated`, or neither."""
+        event = recorded.event
+        if isinstance(event, PointsAdded) and (declared_date(self._board, event.competition_id) is not None) == dated:
+            for line in self._rule.of(recorded, self._now):
+                its = line.delta
+                if its.unity_id == self._unity_id and its.competitor_id in self.totals and line.expires_at:
+                    self._take(recorded.sequence, its, line.expires_at)
 
     def _take(self, sequence: Sequence, line: Delta, until: datetime) -> None:
         unity, one = self._board.rankings[self._ranking_id].unities[self._unity_id], line.competitor_id

@@ -5,17 +5,21 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, assert_never
 
 from msgspec import Struct
 
 from engine.domain.errors import HistoryReplaced, NotFound, TooMuchWork
 from engine.domain.events import Points, PresentationChanged, Recorded
-from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
+from engine.domain.lines import rule_of
+from engine.domain.terms import CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import heads, reading
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import in_chunks
 from projections.board.board import Board, folding
+from projections.board.expiring import dated_between
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past.past import Past, faults, refuse_beyond
 from projections.past.world_clock import WorldClock, add_deltas, add_special, drop_special, give_totals
 from projections.tables import snapshots
@@ -25,6 +29,7 @@ DATED_LINES_MAX: Final = 1_000_000
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
+_LAST_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class AtSequence(Struct, frozen=True):
@@ -181,7 +186,7 @@ async def _on(
             lines += sum([len(one.event.deltas) for one in events if isinstance(one.event, Points)])
             if lines > DATED_LINES_MAX:
                 raise TooMuchWork("lines of points", DATED_LINES_MAX)
-            await past.time_slices.work(add_deltas(board, ranking_id, events, sign))
+            await past.time_slices.each(partial(add_deltas, board, ranking_id, sign), events)
     if board.rankings[ranking_id].special:
         await _add_special(past, tournament_id, ranking_id, clock, upto)
     return PastBoard(board, upto, then.recorded_at, clock)
@@ -195,8 +200,9 @@ async def _add_special(
     if upto > DATED_LINES_MAX:
         raise TooMuchWork("events", DATED_LINES_MAX)
     drop_special(clock.board, ranking_id)
+    ranking, rule = clock.board.rankings[ranking_id], rule_of(clock.board, ranking_id)
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), upto):
-        await past.time_slices.work(add_special(clock.board, ranking_id, events, clock.on, clock))
+        await past.time_slices.each(lambda one: add_special(ranking, rule, one, clock.on, clock), events)
 
 
 async def _differing(
@@ -205,7 +211,10 @@ async def _differing(
     """The points up to the event `upto` on which the clocks differ, chunk by chunk: with 1, those that the world's
     clock shows although they were recorded later; with -1, those that it does not show although they were recorded
     by then."""
-    by_then, later = await in_time_slices(clock.dated())
+    by_then, later = list[CompetitionId](), list[CompetitionId]()
+    async for some in in_chunks(clock.board.competitions.walk(), WALK_CHUNK_ITEMS):
+        by_then += dated_between(some, _FIRST_TIME, clock.on)
+        later += dated_between(some, clock.on, _LAST_TIME)
     first = Sequence(0)
     for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
         pending = deque([(one, after) for one in competition_ids] if after < last else [])
@@ -232,10 +241,11 @@ async def _at_version(
 ) -> PastBoard:
     board, after = await _before_version(past, tournament_id, ranking_id, wanted, head)
     async for events in past.chunks(tournament_id, after, head):
-        last: list[Recorded] = []
-        await past.time_slices.work(_until_version(tournament_id, board, ranking_id, wanted, events, last))
+        folded: list[Recorded] = []
+        until = _until_version(folding(tournament_id, board, events), board, ranking_id, wanted)
+        await past.time_slices.each(folded.append, until)
         if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
-            return PastBoard(board, last[0].sequence, last[0].recorded_at)
+            return PastBoard(board, folded[-1].sequence, folded[-1].recorded_at)
     reached = _version(board, ranking_id, wanted.unity_id)
     raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 up to that.")
 
@@ -260,19 +270,13 @@ async def _before_version(
 
 
 def _until_version(
-    tournament_id: TournamentId,
-    board: Board,
-    ranking_id: RankingId,
-    wanted: AtVersion,
-    events: Iterable[Recorded],
-    last: list[Recorded],
-) -> Iterator[None]:
-    """Folds events step by step until the unity has the version, and sets `last` to the last event."""
-    for recorded in folding(tournament_id, board, events):
-        last[:] = [recorded]
+    folded: Iterable[Recorded], board: Board, ranking_id: RankingId, wanted: AtVersion
+) -> Iterator[Recorded]:
+    """The events that the board folds, up to the one that brings the unity to the version."""
+    for recorded in folded:
+        yield recorded
         if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
             return
-        yield
 
 
 def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:

@@ -1,7 +1,7 @@
 """Searches a log: for the last competition, for competitions that took place, for one competitor."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading
 from engine.log.reading import Mentioning
+from engine.process.time_slices import all_of
 from projections.board.board import Board, what_counts
 from projections.past.mentions import MENTIONS_MAX, Mention, Mentions, Sought, sought
 from projections.past.moments import Span
@@ -86,9 +87,8 @@ async def touches(
 
     async with past.admitted():
         async for events in past.chunks_read_ahead(tournament_id, Sequence(span.first - 1), span.last):
-            found: list[Touch] = []
-            await past.time_slices.work(_add_touches(events, competitor_id, takes_part, found))
-            yield events[-1].sequence, found
+            found = await all_of(touch(one, competitor_id, takes_part) for one in events)
+            yield events[-1].sequence, [one for one in found if one is not None]
 
 
 async def mentions(past: Past, tournament_id: TournamentId, competitor_id: CompetitorId, head: Sequence) -> Mentions:
@@ -142,20 +142,6 @@ class _Gave:
         if rule is None or next(rule.of(recorded), None) is None:
             return None
         return event.competition_id if isinstance(event, PointsAdded) else None
-
-
-def _add_touches(
-    events: Iterable[Recorded],
-    competitor_id: CompetitorId,
-    takes_part: Callable[[CompetitionId], bool],
-    found: list[Touch],
-) -> Iterator[None]:
-    """Adds the events that touch a competitor to `found`, step by step."""
-    for recorded in events:
-        told = touch(recorded, competitor_id, takes_part)
-        if told is not None:
-            found.append(told)
-        yield
 
 
 def _add_mentions(wanted: Sought, events: Iterable[Mentioning], found: list[Mention]) -> Iterator[None]:

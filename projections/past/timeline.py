@@ -3,7 +3,7 @@
 Pure. A step is a moment of the world's clock at which points took place. Points that do not count are in no step.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from heapq import merge
@@ -56,13 +56,11 @@ class Timeline:
         self._steps: dict[datetime, TimelineStep] = {}
         self._results: list[tuple[datetime, bool, int, Recorded, Delta]] = []  # when one starts or ends; with a number
 
-    def follow(self, events: Iterable[Recorded]) -> Generator[None, None, None]:
-        """Takes the next events, with pauses for other work."""
-        for recorded in events:
-            self._last = recorded.recorded_at
-            for line in self._rule.of(recorded):
-                self._take(recorded, line)
-            yield
+    def follow(self, recorded: Recorded) -> None:
+        """Takes the next event."""
+        self._last = recorded.recorded_at
+        for line in self._rule.of(recorded):
+            self._take(recorded, line)
 
     def steps(self) -> Generator[None, None, list[TimelineStep]]:
         """In order of time. Pauses for other work."""

@@ -12,12 +12,11 @@ from typing import Final
 from msgspec import Struct
 
 from engine.domain.events import Points, PointsAdded, Recorded, root
-from engine.domain.lines import declared_date, rule_of
-from engine.domain.terms import CompetitionId, RankingId, Sequence
-from projections.board.board import Board, take_result
+from engine.domain.lines import Rule, declared_date
+from engine.domain.terms import RankingId, Sequence
+from projections.board.board import Board, Ranking, take_result
 from projections.columns.enrolment import Totals
 
-_STEP_COMPETITIONS: Final = 100
 _STEP_TOTALS: Final = 500
 
 
@@ -48,18 +47,6 @@ class WorldClock(Struct, frozen=True):
             if isinstance(one.event, Points) and declared_date(self.board, one.event.competition_id) is None
         ]
 
-    def dated(self) -> Generator[None, None, tuple[list[CompetitionId], list[CompetitionId]]]:
-        """The competitions with a declared date: those up to `on`, and those after it. Pauses for other work."""
-        by_then: list[CompetitionId] = []
-        later: list[CompetitionId] = []
-        competitions = self.board.competitions
-        for first in range(1, len(competitions) + 1, _STEP_COMPETITIONS):
-            for competition_id, competition in competitions.run(first, first + _STEP_COMPETITIONS - 1):
-                if competition.date is not None:
-                    (by_then if competition.date <= self.on else later).append(competition_id)
-            yield
-        return by_then, later
-
 
 def give_totals(board: Board, earlier: Board, ranking_id: RankingId) -> Generator[None, None, None]:
     """Replaces the totals of a ranking by those on an earlier board, with pauses for other work."""
@@ -73,15 +60,13 @@ def give_totals(board: Board, earlier: Board, ranking_id: RankingId) -> Generato
                 yield
 
 
-def add_deltas(board: Board, ranking_id: RankingId, events: Iterable[Recorded], sign: int) -> Iterator[None]:
-    """Adds the deltas that these events have in the ranking, each multiplied by `sign`. Pauses for other work."""
-    unities = board.rankings[ranking_id].unities
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, Points) and event.ranking_id == ranking_id:
-            for delta in event.deltas:
-                unities[delta.unity_id].totals.add(delta.competitor_id, sign * delta.amount)
-        yield
+def add_deltas(board: Board, ranking_id: RankingId, sign: int, recorded: Recorded) -> None:
+    """Adds the deltas that an event has in the ranking, each multiplied by `sign`."""
+    event = recorded.event
+    if isinstance(event, Points) and event.ranking_id == ranking_id:
+        unities = board.rankings[ranking_id].unities
+        for delta in event.deltas:
+            unities[delta.unity_id].totals.add(delta.competitor_id, sign * delta.amount)
 
 
 def drop_special(board: Board, ranking_id: RankingId) -> None:
@@ -92,18 +77,14 @@ def drop_special(board: Board, ranking_id: RankingId) -> None:
 
 
 def add_special(
-    board: Board, ranking_id: RankingId, events: Iterable[Recorded], now: datetime, clock: WorldClock | None = None
-) -> Generator[None, None, None]:
-    """Adds the results and the expiring points that these events gave in the ranking, if they count on the board, had
-    not expired by `now`, and had taken place by the clock. `events`: all events of the log, in order. Pauses for other
-    work."""
-    ranking, rule = board.rankings[ranking_id], rule_of(board, ranking_id)
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, PointsAdded) and (clock is None or clock.shows(recorded.sequence, event)):
-            for line in rule.of(recorded, now):
-                if line.is_result:
-                    take_result(ranking, line.delta)
-                elif line.expires_at is not None:
-                    ranking.unities[line.delta.unity_id].totals.add(line.delta.competitor_id, line.delta.amount)
-        yield
+    ranking: Ranking, rule: Rule, recorded: Recorded, now: datetime, clock: WorldClock | None = None
+) -> None:
+    """Adds the results and the expiring points that an event gave in the ranking, if they count by its rule, had not
+    expired by `now`, and had taken place by the clock. Call it for all events of the log, in order."""
+    event = recorded.event
+    if isinstance(event, PointsAdded) and (clock is None or clock.shows(recorded.sequence, event)):
+        for line in rule.of(recorded, now):
+            if line.is_result:
+                take_result(ranking, line.delta)
+            elif line.expires_at is not None:
+                ranking.unities[line.delta.unity_id].totals.add(line.delta.competitor_id, line.delta.amount)

@@ -40,13 +40,14 @@ from engine.domain.marks import mark_after
 from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, UnityId
 from engine.log import digest, heads, reading
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import in_chunks
 from projections.board.board import FOLD_VERSION, Board, erase
 from projections.board.differences import Unmatched, differences
 from projections.board.expiring import dated_between, expiring_intervals, expiring_points
 from projections.board.order import OrderedLines
-from projections.board.results import Results, noting
+from projections.board.results import Results, note_given
 from projections.columns.enrolment import Enrolment, Totals
+from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
@@ -287,7 +288,9 @@ class TournamentVerification:
                     points = recorded.event
                     if isinstance(points, PointsAdded) and declared_date(board, points.competition_id) is None:
                         yield recorded
-            pending = deque((one, Sequence(0)) for one in await in_time_slices(dated_between(board, after, by)))
+            walk = in_chunks(board.competitions.walk(), WALK_CHUNK_ITEMS)
+            dated = [one async for some in walk for one in dated_between(some, after, by)]
+            pending = deque((one, Sequence(0)) for one in dated)
             while pending:
                 for recorded in await reading.points_of_competitions(self._connection, tournament_id, pending, upto):
                     yield recorded
@@ -334,7 +337,9 @@ class TournamentVerification:
                 await self._wait_for_connection()
                 results = Results()
                 async for events in self._chunks(self.progress.sequence):
-                    await in_time_slices(noting(results, unities[ranking_id].unities, ranking_id, events))
+                    for recorded in events:
+                        note_given(results, unities[ranking_id].unities, ranking_id, recorded)
+                    await asyncio.sleep(0)
                 checks.results[ranking_id] = results
             checks.check_totals(sequence, event)
         checks.reversed_results.clear()

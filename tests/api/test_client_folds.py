@@ -1,6 +1,7 @@
 """Clients that fold events see what the service shows, whatever unities count: those of the stream, receivers of
 webhooks, and the script of the board, which goes back too."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -172,7 +173,7 @@ def test_the_script_of_the_board_folds_forwards_and_back(
         found = finished(passage(begun, recorded.sequence, rest, ranking_id, Sequence(len(run))))
         ranking = found.board.rankings[ranking_id]
         visits = data.draw(st.lists(st.integers(found.first, found.last), min_size=1, max_size=6))
-        shape = finished(passage_shape(finished(told(found, ranking_id, Sequence(len(run))))))
+        shape = finished(passage_shape(asyncio.run(told(found, ranking_id, Sequence(len(run))))))
         for sequence, tables in zip(visits, folded_by_script(shape, visits), strict=True):
             for unity, lines in zip(ranking.unities.values(), tables, strict=True):
                 shown = [(p, c, None if total is None else int(total)) for p, c, total in lines]

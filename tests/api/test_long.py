@@ -41,16 +41,16 @@ from engine.domain.events import (
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, RankingId, Sequence
 from engine.process.telemetry import Lines
-from engine.process.time_slices import TimeSlices, in_time_slices
+from engine.process.time_slices import TimeSlices
 from projections.answers import foreseen
-from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.crowds import all_long, append, crowd, go_on, live_of, points, recorded
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import Client, Service, make_token, slug_of
 from tests.desks import GUARD_SECONDS
-from tests.histories import caused_of, logs, result_histories, unhurried
+from tests.histories import caused_of, logs, result_histories, sums_of, unhurried
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
@@ -97,9 +97,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
 
     async def read(_sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        sums = CompetitionSums()
-        await in_time_slices(counting(sums, log, counts))
-        return sums
+        return sums_of(log, counts)
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
         caused = caused_of([one.event for one in log], competition_id)

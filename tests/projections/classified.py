@@ -13,12 +13,11 @@ from engine.domain.events import Criterion, Delta, Event, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, classified, in_force
-from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
+from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.live.tournament import LiveTournament
-from tests.histories import fold_events, with_sums
+from tests.histories import fold_events, sums_of, with_sums
 
 RANKING: Final = RankingId(1)
 COMPETITORS: Final = [CompetitorId(n) for n in range(11, 18)]
@@ -173,9 +172,7 @@ class RecordedLive(LiveTournament):
             self.fold(self.log[-1:], Head(sequence, b""))
 
     async def read_sums(self, sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        sums = CompetitionSums()
-        await in_time_slices(counting(sums, self.log[:sequence], counts))
-        return sums
+        return sums_of(self.log[:sequence], counts)
 
 
 def live_of(history: list[Event]) -> RecordedLive:

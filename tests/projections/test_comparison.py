@@ -15,7 +15,7 @@ from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence
 from projections.board.board import Board, Ranking, give_sums, what_counts
 from projections.board.classification import Counted
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums
 from projections.past import comparison
 from projections.past.comparison import (
     ClassifiedMove,
@@ -26,7 +26,7 @@ from projections.past.comparison import (
     what_will_count,
     without,
 )
-from tests.histories import unhurried
+from tests.histories import sums_of, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -54,9 +54,7 @@ def moves_between(before: Board, after: Board) -> list[ClassifiedMove]:
 
 def sums_then(board: Board, history: list[Event], decided: list[Event], after: Ranking) -> CompetitionSums:
     """Of the lines that will count."""
-    sums, log = CompetitionSums(), live_of(history).log
-    finished(counting(sums, log, what_will_count(after, decided, what_counts(board, RANKING, None))))
-    return sums
+    return sums_of(live_of(history).log, what_will_count(after, decided, what_counts(board, RANKING, None)))
 
 
 def into(

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import CompetitorsStruck, CompetitorsUnstruck, Delta, Event, Points, PointsReversed, Recorded
-from engine.domain.steps import finished
 from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, Counts, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums, WhatCounts, counting
-from tests.histories import board_of, counted_in, fold_events, logs, struck_in, unhurried
+from projections.board.competition_sums import CompetitionSums, WhatCounts
+from tests.histories import board_of, counted_in, fold_events, logs, struck_in, sums_of, unhurried
 from tests.projections.classified import (
     COMPETITIONS,
     COMPETITORS,
@@ -78,9 +77,7 @@ def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
     moment = data.draw(st.integers(0, len(log)))
     board = board_of(log[:moment])
     for ranking_id in board.rankings:
-        sums = CompetitionSums()
-        finished(counting(sums, log[:moment], what_counts(board, ranking_id, None)))
-        give_sums(board, ranking_id, sums)
+        give_sums(board, ranking_id, sums_of(log[:moment], what_counts(board, ranking_id, None)))
     begun = list(board.rankings)
     for recorded in log[moment:]:
         fold(board, Revisions(), recorded)
@@ -163,8 +160,9 @@ def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event
     waiting = iter(meanwhile(history, more))
 
     async def slowly(sequence: Sequence, counts: WhatCounts) -> CompetitionSums:
-        sums = CompetitionSums()
-        for _ in counting(sums, live.log[:sequence], counts):
+        sums = CompetitionSums(counts.first)
+        for recorded in live.log[:sequence]:
+            sums.take(recorded, counts)
             live.append(*[event for event in [next(waiting, None)] if event is not None])
             await asyncio.sleep(0)
         return sums

@@ -118,7 +118,8 @@ def _check(log: list[Recorded], ranking_id: RankingId, unity_id: UnityId, size: 
     true = TrueLeaders(board_of(log), ranking_id, unity_id, until)
     for start in range(0, len(log), size):
         result(published.follow(log[start : start + size]))
-        result(true.follow(log[start : start + size]))
+        for recorded in log[start : start + size]:
+            true.follow(recorded)
     result(published.finish())
     result(true.finish())
 

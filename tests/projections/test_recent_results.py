@@ -12,9 +12,8 @@ from engine.domain.events import Points, Recorded
 from engine.domain.steps import finished
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
 from projections.board.board import Revisions, fold, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.recent_results import CompetitionSum, forms, looked_at
-from tests.histories import board_of, counted_in, logs, struck_in, unhurried
+from tests.histories import board_of, counted_in, logs, struck_in, sums_of, unhurried
 
 
 def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
@@ -58,8 +57,7 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
     for ranking_id in board_of(log[:moment]).rankings:
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
-            sums = CompetitionSums()
-            finished(counting(sums, log[:moment], what_counts(board, ranking_id, None)))
+            sums = sums_of(log[:moment], what_counts(board, ranking_id, None))
             give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)

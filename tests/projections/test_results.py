@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import Event, Recorded
+from engine.domain.lines import rule_of
 from engine.domain.rejudging import impossible
 from engine.domain.steps import finished
 from engine.domain.terms import (
@@ -30,10 +31,10 @@ from engine.domain.terms import (
 from engine.log import codec
 from projections.answers.explainer import Explainer, Place
 from projections.board.board import Board, Revisions, fold, give_results, give_sums, what_counts
-from projections.board.competition_sums import CompetitionSums, counting
+from projections.board.competition_sums import CompetitionSums
 from projections.board.order import OrderedLines
 from projections.board.parts import parts_of, take_part
-from projections.board.results import Results, noting
+from projections.board.results import Results, note_given
 from projections.board.standing import standings
 from projections.live.given_results import _Reading
 from projections.past.comparison import without
@@ -44,7 +45,7 @@ from projections.past.passage import passage
 from projections.past.timeline import Timeline
 from projections.past.world_clock import WorldClock, add_special, drop_special
 from projections.tables.tables import Touched, touch
-from tests.histories import OPENED, result_histories, unhurried
+from tests.histories import OPENED, result_histories, sums_of, unhurried
 
 BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
 TOURNAMENT: Final = TournamentId(1)
@@ -175,13 +176,13 @@ def test_it_is_known_since_when_totals_are_what_they_are(history: list[Event], d
     for ranking_id in folded(run[:moment]).rankings:
         board = folded(run[:moment])
         unities = frozenset(folded(run).rankings[ranking_id].unities)
-        give_sums(board, ranking_id, sums_of(run[:moment], board, ranking_id, unities))
+        give_sums(board, ranking_id, sums_first(run[:moment], board, ranking_id, unities))
         model = Model()
         for recorded in run:
             model.take(recorded)
             if recorded.sequence > moment:
                 fold(board, Revisions(), recorded)
-        read = sums_of(run, board, ranking_id, unities)
+        read = sums_first(run, board, ranking_id, unities)
         for unity_id in unities:
             for competitor_id in board.rankings[ranking_id].participants:
                 reached = read.reached(unity_id, competitor_id)
@@ -203,8 +204,10 @@ def test_results_that_a_board_follows_are_those_that_count(history: list[Event],
         for reading in readings.values():
             reading.follow(recorded)
     for ranking_id, reading in readings.items():
-        finished(reading.take(run[:begin]))
-        finished(reading.take_missed())
+        for recorded in run[:begin]:
+            reading.take(recorded)
+        while reading.missed:
+            reading.take_missed()
         give_results(board, ranking_id, reading.results)
     for recorded in run[end:]:
         fold(board, Revisions(), recorded)
@@ -217,10 +220,8 @@ def test_results_that_a_board_follows_are_those_that_count(history: list[Event],
             assert sorted(given.sequence for given in followed.of(unity_id, competitor_id)) == counting
 
 
-def sums_of(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
-    sums, counts = CompetitionSums(), what_counts(board, ranking_id, None)
-    finished(counting(sums, run, msgspec.structs.replace(counts, first=first)))
-    return sums
+def sums_first(run: list[Recorded], board: Board, ranking_id: RankingId, first: frozenset[UnityId]) -> CompetitionSums:
+    return sums_of(run, msgspec.structs.replace(what_counts(board, ranking_id, None), first=first))
 
 
 @unhurried
@@ -330,13 +331,14 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
     expected = {key: model.total(key, shown) for key in of_results(board)}
     timelines = {ranking_id: Timeline(board, ranking_id) for ranking_id in board.rankings}
     for ranking_id, timeline in timelines.items():
-        finished(timeline.follow(run))  # type: ignore[arg-type]
+        for recorded in run:
+            timeline.follow(recorded)  # type: ignore[arg-type]
         for (c, u), total in kept_by(timeline, on).items():
             if (ranking_id, u, c) in expected:
                 assert board.rankings[ranking_id].unities[u].notation.shown(total) == expected[ranking_id, u, c]
         drop_special(board, ranking_id)
-        for _ in add_special(board, ranking_id, run, on, clock):
-            pass
+        for recorded in run:
+            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, on, clock)
     assert {key: shown_on(board, key) for key in expected} == expected
 
 
@@ -363,7 +365,8 @@ def test_both_clocks_end_with_the_leaders_of_now(history: list[Event]) -> None:
             finished(published.follow(run))
             finished(published.finish())
             true = TrueLeaders(folded(run), ranking_id, unity_id, None)
-            finished(true.follow(run))
+            for recorded in run:
+                true.follow(recorded)
             finished(true.finish())
             for found in published.reigns, true.reigns:
                 for reign in list(found)[-1:]:
@@ -389,8 +392,8 @@ def test_what_if_counts_the_results_that_are_left(history: list[Event], data: st
         model.take(recorded)
     for ranking_id in board.rankings:
         drop_special(board, ranking_id)
-        for _ in add_special(board, ranking_id, left, BEGIN):
-            pass
+        for recorded in left:
+            add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, BEGIN)
     for key in of_results(board):
         assert shown_on(board, key) == model.total(key)
 
@@ -441,9 +444,9 @@ def many_at_once() -> list[Recorded]:
 def test_folding_many_results_enters_few_functions_for_each() -> None:
     *before, last = many_at_once()
     board, ranking_id = folded(before), RankingId(1)
-    sums, results = CompetitionSums(), Results()
-    finished(counting(sums, before, what_counts(board, ranking_id, None)))
-    finished(noting(results, board.rankings[ranking_id].unities, ranking_id, before))
+    sums, results = sums_of(before, what_counts(board, ranking_id, None)), Results()
+    for recorded in before:
+        note_given(results, board.rankings[ranking_id].unities, ranking_id, recorded)
     give_sums(board, ranking_id, sums)
     give_results(board, ranking_id, results)
     entered: Counter[str] = Counter()
@@ -459,7 +462,8 @@ def test_folding_many_results_enters_few_functions_for_each() -> None:
 def test_others_get_their_turn_while_results_are_put_in_order_of_time() -> None:
     run = many_at_once()
     timeline = Timeline(folded(run), RankingId(1))
-    finished(timeline.follow(run))
+    for recorded in run:
+        timeline.follow(recorded)
     turns = 0
     for _ in timeline.steps():
         turns += 1
