@@ -4,17 +4,18 @@ Pure. `engine/process/time_slices.py` takes steps with pauses.
 """
 
 from collections.abc import Generator, Iterable
+from itertools import islice
 from typing import TypeVar, cast
 
 _T = TypeVar("_T")
 Steps = Generator[None, None, _T]
 
 
-def collected(items: Iterable[_T]) -> Steps[list[_T]]:
-    """A list of the items, each of which is made in a step."""
-    found = []
-    for item in items:
-        found.append(item)
+def collected(items: Iterable[_T], at_once: int = 1) -> Steps[list[_T]]:
+    """A list of the items. `at_once`: how many are made in a step."""
+    found, rest = list[_T](), iter(items)
+    while some := [*islice(rest, at_once)]:
+        found += some
         yield
     return found
 

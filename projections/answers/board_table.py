@@ -46,7 +46,7 @@ from projections.past.moments import AtSequence
 from projections.past.searches import LastCompetition
 
 BOARD_LINES: Final = 100
-"""TableLines of a page."""
+"""Lines of a page."""
 OTHER_COLUMNS_MAX: Final = 12
 """Unities that have a column although they decide nothing. Each further one has only its own table."""
 FORM_LAST: Final = 5
@@ -262,7 +262,7 @@ class _Table:
             names=NamesById(self._board),
         )
 
-    # ── TableLines ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _lines(self) -> tuple[Head, _Lines]:
         """The requested lines, and the head as of which they were read."""

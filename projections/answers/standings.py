@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence as Items
 from datetime import datetime
+from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from engine.domain.notation import Notation
+from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import all_of, in_time_slices
+from engine.process.time_slices import in_time_slices
 from projections.answers.boards import BoardAt, board_at
 from projections.answers.lookup import unity_of
 from projections.answers.tables import (
@@ -21,11 +23,15 @@ from projections.answers.tables import (
     selection_of,
 )
 from projections.answers.view import Question, View
-from projections.board.board import Ranking
+from projections.board.board import Ranking, Unity
 from projections.board.selection import Selection
 from projections.board.standing import Standing
+from projections.board.sub_table import UnityLines
 from projections.live.held import HeldBoard
 from projections.live.tries import Tries
+
+_LINES_AT_ONCE: Final = 100
+"""Lines that are made in one step."""
 
 
 class StandingLine(Struct, frozen=True, gc=False):
@@ -70,14 +76,16 @@ class Standings(Struct, frozen=True, kw_only=True):
 
 
 class _Read(Struct, frozen=True):
-    """What was read without a pause: the lines of one unity, and what they belong to."""
+    """What was read without a pause: the lines of one unity, and what they belong to. `version`: the unity's then."""
 
     head: Head
     ranking: Ranking
-    unity: UnityStandings
     competitor_ids: Items[CompetitorId]
     competitors: HeldBoard
     found: FoundLines[Standing]
+    unity_id: UnityId
+    unity: Unity
+    version: int
 
 
 class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only=True):
@@ -89,14 +97,14 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
 
     async def answered(self, view: View) -> Standings:
         at = await board_at(view, self.ranking_id, self.moment, self.on)
-        upto, tries = view.live.head.sequence, Tries()
+        upto, tries, is_whole = view.live.head.sequence, Tries(), self.is_whole
         await at.settle()
         selection = await selection_of(at, self.tag)
         while True:
             unity_ids = [*at.board.rankings[self.ranking_id].unities]
-            if not self.is_whole:
+            if not is_whole:
                 unity_ids = [unity_of(at.board, self.ranking_id, self.unity_id)]
-            first, *others = [await self._read(at, one, selection) for one in unity_ids]
+            first, *others = [await self._read(at, one, selection, is_whole=is_whole) for one in unity_ids]
             if all(one.head == first.head for one in others):
                 break
             tries.again()
@@ -115,29 +123,22 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
             on=UNSET if at.on is None else at.on,
         )
 
-    async def _read(self, at: BoardAt, unity_id: UnityId, selection: Selection | None) -> _Read:
-        async with at.lines(self.ranking_id, unity_id) as lines:
-            head, ranking, competitors = at.head, at.board.rankings[self.ranking_id], at.hold()
-            unity = ranking.unities[unity_id]
-            listed = ranking.participants.listed() if self.is_whole else None
-            shown = UnityStandings(
-                unity_id=unity_id,
-                name=unity.name,
-                version=unity.version,
-                notation=unity.notation,
-                general=unity.number == 1,
-                count=len(lines),
-                lines=[],
-            )
-            question = structs.replace(self, limit=len(lines)) if self.is_whole else self
-            read: FoundLines[Standing] = await in_time_slices(found(question, lines, selection))
-        return _Read(head, ranking, shown, listed or [line.competitor_id for line in read.lines], competitors, read)
+    async def _read(self, at: BoardAt, unity_id: UnityId, selection: Selection | None, *, is_whole: bool) -> _Read:
+        lines = UnityLines(await at.order(self.ranking_id, unity_id))
+        head, ranking, competitors = at.head, at.board.rankings[self.ranking_id], at.hold()
+        unity = ranking.unities[unity_id]
+        version = unity.version
+        listed = ranking.participants.listed() if is_whole else None
+        question = structs.replace(self, limit=len(lines)) if is_whole else self
+        read = await in_time_slices(found(question, lines, selection))
+        listed = listed or [line.competitor_id for line in read.lines]
+        return _Read(head, ranking, listed, competitors, read, unity_id, unity, version)
 
     async def _shown(self, read: _Read, earlier: BoardAt | None) -> UnityStandings:
         positions = None
         if earlier is not None:
             competitor_ids = [line.competitor_id for line in read.found.lines]
-            positions = await positions_at(earlier, self.ranking_id, read.unity.unity_id, self.tag, competitor_ids)
+            positions = await positions_at(earlier, self.ranking_id, read.unity_id, self.tag, competitor_ids)
         shown = read.unity.notation.shown
         lines = (
             StandingLine(
@@ -145,4 +146,12 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
             )
             for line, position, overall in read.found.placed()
         )
-        return structs.replace(read.unity, count=read.found.count, lines=await all_of(lines))
+        return UnityStandings(
+            unity_id=read.unity_id,
+            name=read.unity.name,
+            version=read.version,
+            notation=read.unity.notation,
+            general=read.unity.number == 1,
+            count=read.found.count,
+            lines=await in_time_slices(collected(lines, _LINES_AT_ONCE)),
+        )

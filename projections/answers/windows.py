@@ -16,9 +16,9 @@ from projections.past.moments import AtSequence, AtTime, AtVersion, Moment
 _L = TypeVar("_L")
 
 WINDOW_LINES_MAX: Final = 1_000
-"""TableLines of a window."""
+"""Lines of a window."""
 SPAN_MAX: Final = (WINDOW_LINES_MAX - 1) // 2
-"""TableLines of a window on each side of a competitor."""
+"""Lines of a window on each side of a competitor."""
 
 _KINDS: Final = (("top",), ("around", "span"), ("competitors",), ("offset", "limit"))
 """The parameters of each kind of window."""

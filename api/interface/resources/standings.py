@@ -58,6 +58,8 @@ LINES_OF_CHUNK: Final = 250
 """Lines of standings in one chunk of a long answer."""
 COMPARED_LINES_OF_CHUNK: Final = 200
 """The same in an answer that compares: it also looks up each competitor's earlier position."""
+_PIECES_AT_ONCE: Final = 10
+"""Competitors of a window that are rendered in one step."""
 MADE_LINES_MAX: Final = 10_000
 """Lines of a list, or of a unity, up to which its JSON is kept, and shared by all answers. With more lines, each answer
 makes its own, so that the data held while clients read is small compared to the answers."""
@@ -217,7 +219,11 @@ async def standings_shape(
     pieces = CompetitorPieces(standings.competitors, RenderCache().small if kept is None else kept)
     competitors = (pieces[competitor_id] for competitor_id in standings.competitor_ids)
     return PastRankingShape(
-        **_fields(standings.ranking_id, standings, b"[%b]" % b",".join(await in_time_slices(collected(competitors)))),
+        **_fields(
+            standings.ranking_id,
+            standings,
+            b"[%b]" % b",".join(await in_time_slices(collected(competitors, _PIECES_AT_ONCE))),
+        ),
         unities=[
             UnityShape(
                 name=unity.name,
