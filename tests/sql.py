@@ -10,6 +10,7 @@ from typing import Any, Final
 import api
 import engine
 import projections
+from engine.database.distribution import TournamentQuery
 from projections.tables import columns
 from projections.tables.columns import Table
 
@@ -38,7 +39,10 @@ def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
         texts = value if isinstance(value, tuple) else (value,)
         if isinstance(value, Table) and module is columns:
             texts = value.select, value.insert, value.insert_of_one, value.delete
-        if name.lstrip("_").isupper() and all(isinstance(text, str) for text in texts):
+        if isinstance(value, TournamentQuery):
+            yield f"{module.__name__}.{name}.one/0", value.one
+            yield f"{module.__name__}.{name}.each/0", value.each
+        elif name.lstrip("_").isupper() and all(isinstance(text, str) for text in texts):
             sql = [text for text in texts if text.split()[:1] and text.split()[0] in VERBS]
             for n, statement in enumerate(";".join(sql).split(";") if sql else ()):
                 yield f"{module.__name__}.{name}/{n}", statement

@@ -19,7 +19,8 @@ on every node: those of a session do not reach other nodes.
 """
 
 import asyncio
-from collections.abc import Collection
+import re
+from collections.abc import Awaitable, Collection, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -240,6 +241,51 @@ def is_distributed(connection: Connection) -> bool:
 def is_coordinator(connection: Connection) -> bool:
     """Whether the connection leads to the coordinator, or to a plain database, as the service's connections know."""
     return bool(getattr(connection, "is_coordinator", True))
+
+
+class TournamentQuery:
+    """A question about a tournament, which can be asked about several: in one statement, or one after another where
+    the database is distributed.
+
+    `one` is about tournament $1, whose id is its first column. `types`: those of $1 and of the parameters after it that
+    differ between tournaments; further ones are common to all. `each` has an array for each of these types, and asks
+    `one` about each tournament in it, unless the rows are found faster in another way.
+    """
+
+    def __init__(self, one: str, *types: str, each: str | None = None) -> None:
+        self.one = one
+        numbers = range(1, len(types) + 1)
+        arrays = ", ".join(f"${n}::{type_}[]" for n, type_ in zip(numbers, types, strict=True))
+        names = ", ".join(f"p{n}" for n in numbers)
+        asked = _PARAMETER.sub(lambda found: f"asked.p{found[1]}" if int(found[1]) in numbers else found[0], one)
+        self.each = each or (
+            f"SELECT found.*\nFROM unnest({arrays}) AS asked ({names})\nCROSS JOIN LATERAL ({asked}) AS found"
+        )
+
+    def fetch(
+        self, connection: Connection, asked: Mapping[TournamentId, tuple[object, ...]], *common: object
+    ) -> Awaitable[list[Record]]:
+        """The rows of `one` for each tournament, given the values of the parameters that differ."""
+        rows: Awaitable[list[Record]]
+        if len(asked) == 1:
+            ((tournament_id, values),) = asked.items()
+            rows = connection.fetch(self.one, tournament_id, *values, *common)
+        elif not asked or is_distributed(connection):
+            rows = self._one_by_one(connection, asked, *common)
+        else:
+            rows = connection.fetch(self.each, list(asked), *zip(*asked.values(), strict=True), *common)
+        return rows
+
+    async def _one_by_one(
+        self, connection: Connection, asked: Mapping[TournamentId, tuple[object, ...]], *common: object
+    ) -> list[Record]:
+        rows = []
+        for tournament_id, values in asked.items():
+            rows += await connection.fetch(self.one, tournament_id, *values, *common)
+        return rows
+
+
+_PARAMETER: Final = re.compile(r"\$([0-9]+)")
 
 
 async def recognize(connection: ServiceConnection) -> None:

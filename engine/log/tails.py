@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sized
 from collections.abc import Sequence as Items
 from itertools import count, repeat
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 from asyncpg import Connection, Record
 from msgspec import Struct
 
-from engine.database.distribution import is_distributed
+from engine.database.distribution import TournamentQuery
 from engine.domain.errors import LogForked
 from engine.domain.events import EventSetAside, Recorded
 from engine.domain.terms import Sequence, TournamentId
@@ -22,62 +23,25 @@ from engine.log.appending import Unseen
 from engine.log.heads import Head, beginning
 from engine.log.rows import COLUMNS, TEXT, event_of, events_of
 
-# PostgreSQL never turns ordered subqueries with a limit into joins: each is a walk along an index, as long as
-# `enable_bitmapscan` is off (`engine/database/pool.py`).
-_BLOCKS: Final = """
-    SELECT a.tournament_id, b.last_sequence, b.digest, b.bytes
-    FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
-    CROSS JOIN LATERAL (
-        SELECT last_sequence, digest, bytes
-        FROM block
-        WHERE tournament_id = a.tournament_id AND last_sequence >= a.sequence
-        ORDER BY last_sequence
-        LIMIT $3
-    ) AS b
-"""
-_BLOCKS_OF_ONE: Final = """
-    SELECT last_sequence, digest, bytes
+# PostgreSQL never turns ordered subqueries into joins: each is a walk along an index, as long as `enable_bitmapscan` is
+# off (`engine/database/pool.py`).
+_BLOCKS: Final = TournamentQuery(
+    """
+    SELECT tournament_id, last_sequence, digest, bytes
     FROM block
     WHERE tournament_id = $1 AND last_sequence >= $2
     ORDER BY last_sequence
     LIMIT $3
-"""
-_FROM_SPANS: Final = f"""
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
-    CROSS JOIN LATERAL (
-        SELECT sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
-        FROM event
-        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
-        ORDER BY sequence
-        LIMIT a.upto - a.after
-    ) AS e"""  # noqa: S608 # the text is in `rows.py`
-# `kind` is NULL for an event that was set aside. The subselect does not depend on the row: it is executed once, by an
-# index that is usually empty, and an empty set is not even searched. But planning it takes as long as reading a short
-# tail. So `_EVENTS` asks only whether there is an EventSetAside at all. If so, every `kind` is NULL, and
-# `_EVENTS_MARKING_SET_ASIDE` reads again.
-_EVENTS: Final = f"""
-    SELECT
-        a.tournament_id, e.sequence, e.recorded_at, e.actor,
-        CASE
-            WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = ANY($1::bigint[])) THEN NULL
-            ELSE e.kind
-        END AS kind,
-        e.idempotency_key, e.body
-    {_FROM_SPANS}
-"""  # noqa: S608 # written down above
-_EVENTS_MARKING_SET_ASIDE: Final = f"""
-    SELECT
-        a.tournament_id, e.sequence, e.recorded_at, e.actor,
-        CASE
-            WHEN (a.tournament_id, e.sequence) IN (
-                SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])
-            ) THEN NULL
-            ELSE e.kind
-        END AS kind,
-        e.idempotency_key, e.body
-    {_FROM_SPANS}
-"""  # noqa: S608 # written down above
-_EVENTS_OF_ONE: Final = f"""
+    """,
+    "bigint",
+    "bigint",
+)
+# `kind` is NULL for an event that was set aside. The subselect of `COLUMNS` does not depend on the row: it is executed
+# once, by an index that is usually empty, and an empty set is not even searched. But planning it takes as long as
+# reading a short tail. So `_EVENTS` asks only whether there is an EventSetAside at all; of several tournaments, once
+# for all of them, not for each event. If so, every `kind` is NULL, and `_EVENTS_MARKING_SET_ASIDE` reads again.
+_EVENTS: Final = TournamentQuery(
+    f"""
     SELECT
         tournament_id, sequence, recorded_at, actor,
         CASE WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = $1) THEN NULL ELSE kind END
@@ -86,13 +50,36 @@ _EVENTS_OF_ONE: Final = f"""
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
-"""  # noqa: S608 # written down above
-_EVENTS_OF_ONE_MARKING_SET_ASIDE: Final = f"""
+    """,  # noqa: S608 # the text is in `rows.py`
+    each=f"""
+    SELECT
+        e.tournament_id, e.sequence, e.recorded_at, e.actor,
+        CASE
+            WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = ANY($1::bigint[])) THEN NULL
+            ELSE e.kind
+        END AS kind,
+        e.idempotency_key, e.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
+    CROSS JOIN LATERAL (
+        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, {TEXT}
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+        ORDER BY sequence
+        LIMIT a.upto - a.after
+    ) AS e
+    """,  # noqa: S608 # the text is in `rows.py`
+)
+_EVENTS_MARKING_SET_ASIDE: Final = TournamentQuery(
+    f"""
     SELECT {COLUMNS}
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
-"""  # noqa: S608 # the columns are in `rows.py`
+    """,  # noqa: S608 # the columns are in `rows.py`
+    "bigint",
+    "bigint",
+    "bigint",
+)
 TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
@@ -241,19 +228,13 @@ async def _decoded(after: Mapping[TournamentId, Head], read: _Read) -> Tails:
 
 async def _rows(connection: Connection, spans: Mapping[TournamentId, tuple[Sequence, Sequence]]) -> list[Record]:
     """The events of each tournament that follow the first sequence of its span, up to the second."""
-    if len(spans) == 1:
-        ((tournament_id, span),) = spans.items()
-        rows: list[Record] = await connection.fetch(_EVENTS_OF_ONE, tournament_id, *span)
-        if rows and rows[0]["kind"] is None:
-            rows = await connection.fetch(_EVENTS_OF_ONE_MARKING_SET_ASIDE, tournament_id, *span)
-        return rows
-    if is_distributed(connection):
-        return [row for one, span in spans.items() for row in await _rows(connection, {one: span})]
-    asked = list(spans), [after for after, _ in spans.values()], [upto for _, upto in spans.values()]
-    rows = await connection.fetch(_EVENTS, *asked)
-    if rows and rows[0]["kind"] is None:
-        rows = await connection.fetch(_EVENTS_MARKING_SET_ASIDE, *asked)
+    rows = await _EVENTS.fetch(connection, spans)
+    if None in map(_KIND, rows):
+        rows = await _EVENTS_MARKING_SET_ASIDE.fetch(connection, spans)
     return rows
+
+
+_KIND: Final = itemgetter(4)
 
 
 class _End(Struct, frozen=True):
@@ -275,15 +256,9 @@ async def _blocks(
         tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
         for tournament_id, head in after.items()
     }
-    if len(after) == 1 or is_distributed(connection):
-        for tournament_id, head in after.items():
-            rows = await connection.fetch(_BLOCKS_OF_ONE, tournament_id, head.sequence, limit)
-            ends[tournament_id] += [_End(Head(sequence, digest_), size) for sequence, digest_, size in rows]
-    elif after:
-        for tournament_id, sequence, digest_, size in await connection.fetch(
-            _BLOCKS, list(after), [head.sequence for head in after.values()], limit
-        ):
-            ends[tournament_id].append(_End(Head(sequence, digest_), size))
+    asked = {tournament_id: (head.sequence,) for tournament_id, head in after.items()}
+    for tournament_id, sequence, digest_, size in await _BLOCKS.fetch(connection, asked, limit):
+        ends[tournament_id].append(_End(Head(sequence, digest_), size))
     for tournament_id, head in after.items():
         if not ends[tournament_id] or ends[tournament_id].pop(0).head != head:
             raise LogForked(tournament_id, head.sequence)

@@ -10,54 +10,18 @@ from typing import Final
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.database.distribution import is_distributed
+from engine.database.distribution import TournamentQuery
 from engine.domain.errors import LogForked
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log.heads import Head
 from engine.log.reading import CHUNK_BYTES_MAX, CHUNK_EVENTS_MAX
 from engine.log.rows import ASIDE, TEXT
 
-# Like `_CHUNK` of `reading.py` for several tournaments, with the digest of each event's block. Returns nothing of a
-# tournament if the block of its event `after` has another digest, or if no block with the known digest ends at `known`.
-_STORED: Final = f"""
-    SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
-    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $7::bigint[], $8::bytea[])
-        AS a (tournament_id, after, digest, upto, known, known_digest)
-    CROSS JOIN LATERAL (
-        SELECT
-            sequence, recorded_at, actor, body,
-            CASE
-                WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = a.tournament_id) THEN NULL
-                ELSE kind
-            END AS kind,
-            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
-        FROM (
-            SELECT sequence, recorded_at, actor, kind, {TEXT}
-            FROM event
-            WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
-            ORDER BY sequence
-            LIMIT $5
-        ) AS e
-    ) AS s
-    CROSS JOIN LATERAL (
-        SELECT digest
-        FROM block
-        WHERE tournament_id = a.tournament_id AND last_sequence >= s.sequence
-        ORDER BY last_sequence
-        LIMIT 1
-    ) AS b
-    WHERE (s.size <= $6 OR s.sequence = a.after + 1) AND (a.after = 0 OR a.digest = (
-        SELECT digest
-        FROM block
-        WHERE tournament_id = a.tournament_id AND last_sequence >= a.after
-        ORDER BY last_sequence
-        LIMIT 1
-    )) AND (a.known = 0 OR a.known_digest = (
-        SELECT digest FROM block WHERE tournament_id = a.tournament_id AND last_sequence = a.known
-    ))
-"""  # noqa: S608 # written down above
-_STORED_OF_ONE: Final = f"""
-    SELECT s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
+# Like `_CHUNK` of `reading.py`, with the digest of each event's block. Returns nothing if the block of event $2 has
+# another digest than $3, or if no block with digest $6 ends at $5.
+_STORED: Final = TournamentQuery(
+    f"""
+    SELECT $1::bigint AS tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest
     FROM (
         SELECT
             sequence, recorded_at, actor, body,
@@ -68,7 +32,7 @@ _STORED_OF_ONE: Final = f"""
             FROM event
             WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $4
             ORDER BY sequence
-            LIMIT $5
+            LIMIT $7
         ) AS e
     ) AS s
     CROSS JOIN LATERAL (
@@ -78,15 +42,22 @@ _STORED_OF_ONE: Final = f"""
         ORDER BY last_sequence
         LIMIT 1
     ) AS b
-    WHERE (s.size <= $6 OR s.sequence = $2 + 1) AND ($2 = 0 OR $3 = (
+    WHERE (s.size <= $8 OR s.sequence = $2 + 1) AND ($2 = 0 OR $3 = (
         SELECT digest
         FROM block
         WHERE tournament_id = $1 AND last_sequence >= $2
         ORDER BY last_sequence
         LIMIT 1
-    )) AND ($7::bigint = 0 OR $8 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $7))
+    )) AND ($5::bigint = 0 OR $6 = (SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $5))
     ORDER BY s.sequence
-"""  # noqa: S608 # written down above
+    """,  # noqa: S608 # written down above
+    "bigint",
+    "bigint",
+    "bytea",
+    "bigint",
+    "bigint",
+    "bytea",
+)
 _NONE: Final = Head(Sequence(0), b"")
 
 
@@ -140,36 +111,15 @@ async def stored_of(
     """Like `stored` for several tournaments. The limits of events and bytes hold for each. Tournaments for which
     `stored` would raise LogForked are missing."""
     found: dict[TournamentId, list[Stored]] = {tournament_id: [] for tournament_id in spans}
-    if len(spans) == 1 or is_distributed(connection):
-        for tournament_id, span in spans.items():
-            known = span.known or _NONE
-            rows = await connection.fetch(
-                _STORED_OF_ONE,
-                tournament_id,
-                span.after.sequence,
-                span.after.digest,
-                span.upto,
-                events_max,
-                bytes_max,
-                known.sequence,
-                known.digest,
-            )
-            found[tournament_id] += [Stored(*row) for row in rows]
-    else:
-        known_heads = [span.known or _NONE for span in spans.values()]
-        for tournament_id, *stored in await connection.fetch(
-            _STORED,
-            list(spans),
-            [span.after.sequence for span in spans.values()],
-            [span.after.digest for span in spans.values()],
-            [span.upto for span in spans.values()],
-            events_max,
-            bytes_max,
-            [known.sequence for known in known_heads],
-            [known.digest for known in known_heads],
-        ):
-            found[tournament_id].append(Stored(*stored))
+    asked = {tournament_id: _values(span) for tournament_id, span in spans.items()}
+    for row in await _STORED.fetch(connection, asked, events_max, bytes_max):
+        found[row[0]].append(Stored(*row[1:]))
     return {tournament_id: events for tournament_id, events in found.items() if _follow(events, spans[tournament_id])}
+
+
+def _values(span: EventSpan) -> tuple[Sequence, bytes, Sequence, Sequence, bytes]:
+    known = span.known or _NONE
+    return span.after.sequence, span.after.digest, span.upto, known.sequence, known.digest
 
 
 def _follow(events: list[Stored], span: EventSpan) -> bool:

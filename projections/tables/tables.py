@@ -16,7 +16,7 @@ from typing import Any, Final
 from asyncpg import Connection, Record
 from msgspec import Struct, field
 
-from engine.database.distribution import is_distributed
+from engine.database.distribution import TournamentQuery, is_distributed
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import COLOR_DEFAULT, Event
@@ -55,11 +55,6 @@ COMPETITIONS_AT_ONCE: Final = 100
 
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
-_CHECKPOINT: Final = """
-    SELECT sequence, digest, fold_version, snapshot_sequence
-    FROM checkpoint
-    WHERE tournament_id = $1
-"""
 _CHECKPOINTS: Final = """
     SELECT tournament_id, sequence, digest, fold_version, snapshot_sequence
     FROM checkpoint
@@ -128,7 +123,7 @@ _REGISTERED: Final = """
     LIMIT $2
 """
 # Finds each head by its index; the limit prevents PostgreSQL from joining all of them.
-_BEHIND: Final = """
+_BEHIND_OF_EACH: Final = """
     SELECT l.tournament_id
     FROM append_lock AS l
     CROSS JOIN LATERAL (
@@ -144,24 +139,10 @@ _BEHIND: Final = """
         AND (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.last_sequence))
         AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
-
-
-_BEHIND_OF_ONE: Final = """
-    SELECT l.tournament_id
-    FROM append_lock AS l
-    CROSS JOIN LATERAL (
-        SELECT last_sequence
-        FROM block
-        WHERE tournament_id = $1
-        ORDER BY last_sequence DESC
-        LIMIT 1
-    ) AS h
-    LEFT JOIN checkpoint AS c ON c.tournament_id = $1
-    LEFT JOIN stopped AS s ON s.tournament_id = $1
-    WHERE l.tournament_id = $1
-        AND (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.last_sequence))
-        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
-"""
+# One walk over `append_lock` for all takes half to four fifths of the time of a question about each.
+_BEHIND: Final = TournamentQuery(
+    _BEHIND_OF_EACH.replace("ANY($1::bigint[])", "$1").replace("= l.tournament_id", "= $1"), each=_BEHIND_OF_EACH
+)
 
 
 class Checkpoint(Struct, frozen=True):
@@ -175,8 +156,7 @@ class Checkpoint(Struct, frozen=True):
 
 async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
     """The checkpoint of the tables; None: there are none yet."""
-    row = await connection.fetchrow(_CHECKPOINT, tournament_id)
-    return None if row is None else _checkpoint(row)
+    return (await checkpoints(connection, [tournament_id])).get(tournament_id)
 
 
 async def expiring(connection: Connection) -> dict[TournamentId, ExpiresOn]:
@@ -263,11 +243,8 @@ async def behind(
 ) -> list[TournamentId]:
     """The tournaments whose tables lack events or are of an older fold. Leaves out tables of a newer fold, which this
     version must not change, and tournaments that stopped less than `stopped_seconds` ago."""
-    if is_distributed(connection):
-        found = [await connection.fetchval(_BEHIND_OF_ONE, t, FOLD_VERSION, stopped_seconds) for t in tournament_ids]
-        return [tournament_id for tournament_id in found if tournament_id is not None]
-    rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
-    return [row["tournament_id"] for row in rows]
+    asked = dict.fromkeys(tournament_ids, ())
+    return [row["tournament_id"] for row in await _BEHIND.fetch(connection, asked, FOLD_VERSION, stopped_seconds)]
 
 
 # ── Stopped tournaments ─────────────────────────────────────────────────────────────────────────────────

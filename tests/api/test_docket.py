@@ -435,7 +435,7 @@ async def test_a_writer_among_others_reads_nothing_again(dsn: str, monkeypatch: 
     monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {appending._APPEND_ONE}
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
-    assert {tails._BLOCKS_OF_ONE, tails._EVENTS_OF_ONE, heads._HEAD} <= await beside_each_other(dsn)
+    assert {tails._BLOCKS.one, tails._EVENTS.one, heads._HEAD} <= await beside_each_other(dsn)
 
 
 async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:

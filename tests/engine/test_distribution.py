@@ -279,10 +279,10 @@ MANY_APPENDS: Final = {"engine.log.appending._APPEND"}
 """It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
 PLAIN_ONES: Final = {
     "engine.log.heads._HEADS",
-    "engine.log.tails._BLOCKS",
-    "engine.log.tails._EVENTS",
-    "engine.log.tails._EVENTS_MARKING_SET_ASIDE",
-    "engine.log.undecoded._STORED",
+    "engine.log.tails._BLOCKS.each",
+    "engine.log.tails._EVENTS.each",
+    "engine.log.tails._EVENTS_MARKING_SET_ASIDE.each",
+    "engine.log.undecoded._STORED.each",
     "projections.verification.stored_log._PLAIN",
     "projections.verification.stored_log._ALL_BLOCKS",
     "projections.verification.stored_log._REGISTERED",
@@ -293,7 +293,8 @@ PLAIN_ONES: Final = {
 """They ask of several tournaments at once, which only a plain database is asked; Citus refuses them."""
 EVERYWHERE: Final = {
     "engine.log.registry._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
-    "projections.tables.tables._BEHIND": "asked of a plain database only",
+    "projections.tables.tables._BEHIND.each": "asked of a plain database only",
+    "projections.tables.tables._BEHIND_OF_EACH": "the same",
     "projections.verification.stored_log._IGNORED": "verification of one tournament",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.database.distribution import TournamentQuery
 from engine.database.pool import Database, open_database
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import (
@@ -1350,13 +1351,13 @@ NOTHING: Final = sha256(b"").digest()
 
 
 HOT_READS: Final = [
-    (tails._EVENTS, ([200], [240], [250]), "event_pkey", 10),
-    (tails._EVENTS, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (tails._EVENTS, ([200], [250], [250]), "event_pkey", 0),
-    (tails._EVENTS_OF_ONE, (200, 240, 250), "event_pkey", 10),
-    (tails._EVENTS_OF_ONE_MARKING_SET_ASIDE, (200, 240, 250), "event_pkey", 10),
-    (tails._EVENTS_MARKING_SET_ASIDE, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    (tails._EVENTS_MARKING_SET_ASIDE, ([200], [240], [250]), "event_set_aside", 10),
+    (tails._EVENTS.each, ([200], [240], [250]), "event_pkey", 10),
+    (tails._EVENTS.each, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (tails._EVENTS.each, ([200], [250], [250]), "event_pkey", 0),
+    (tails._EVENTS.one, (200, 240, 250), "event_pkey", 10),
+    (tails._EVENTS_MARKING_SET_ASIDE.one, (200, 240, 250), "event_pkey", 10),
+    (tails._EVENTS_MARKING_SET_ASIDE.each, ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    (tails._EVENTS_MARKING_SET_ASIDE.each, ([200], [240], [250]), "event_set_aside", 10),
     (reading._POINTS_EVENTS, (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
     (reading._POINTS_EVENTS, (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
     (reading._POINTS_OF_COMPETITIONS, (200, ["7", "9", "8"], [100, 0, 200], 120, 20, 10_000), "event_competition", 2),
@@ -1365,18 +1366,23 @@ HOT_READS: Final = [
     (reading._SET_ASIDE_SINCE, (200, 250), "event_set_aside", 0),
     (reading._EVENT, (200, 250), "event_pkey", 1),
     (reading._REQUEST, (200, 241, "key 241"), "event_pkey", 5 + 1),
-    (tails._BLOCKS, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
-    (tails._BLOCKS, ([200], [0], 11), "block_pkey", 11),
-    (tails._BLOCKS_OF_ONE, (200, 240, 2_002), "block_pkey", 3),
+    (tails._BLOCKS.each, ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
+    (tails._BLOCKS.each, ([200], [0], 11), "block_pkey", 11),
+    (tails._BLOCKS.one, (200, 240, 2_002), "block_pkey", 3),
     (heads._HEADS, ([7, 200, 333],), "block_pkey", 3),
     (heads._HEAD, (200,), "block_pkey", 1),
     (reading._CHUNK, (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     (reading._CHUNK, (200, 100, 250, 20, 1), "event_pkey", 20),
-    (undecoded._STORED_OF_ONE, (200, 100, NOTHING, 250, 20, 10_000_000, 245, NOTHING), "event_pkey", 20 + 20 + 2),
-    (undecoded._STORED, ([200], [100], [NOTHING], [250], 20, 10_000_000, [245], [NOTHING]), "event_pkey", 20 + 20 + 2),
+    (undecoded._STORED.one, (200, 100, NOTHING, 250, 245, NOTHING, 20, 10_000_000), "event_pkey", 20 + 20 + 2),
     (
-        undecoded._STORED,
-        ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1, [245, 0], [NOTHING, b""]),
+        undecoded._STORED.each,
+        ([200], [100], [NOTHING], [250], [245], [NOTHING], 20, 10_000_000),
+        "event_pkey",
+        20 + 20 + 2,
+    ),
+    (
+        undecoded._STORED.each,
+        ([200, 7], [100, 0], [NOTHING, b""], [250, 250], [245, 0], [NOTHING, b""], 20, 1),
         "block_pkey",
         40 + 2 + 3,
     ),
@@ -1404,6 +1410,34 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
         assert index in {node.get("Index Name") for node in nodes}, statement
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}, statement
         assert sum(map(rows_scanned, nodes)) <= rows_max, statement
+
+
+@pytest.mark.one_postgresql("a distributed database is asked about one tournament at a time")
+@pytest.mark.parametrize(
+    ("query", "values", "common"),
+    [
+        (tails._BLOCKS, [(240,), (245,), (0,)], (20,)),
+        (tails._EVENTS, [(240, 250), (0, 7), (250, 250)], ()),
+        (tails._EVENTS_MARKING_SET_ASIDE, [(240, 250), (0, 7), (250, 250)], ()),
+        (
+            undecoded._STORED,
+            [(240, NOTHING, 250, 250, NOTHING), (0, b"", 9, 0, b""), (9, b"", 20, 0, b"")],
+            (20, 10_000_000),
+        ),
+    ],
+)
+async def test_several_tournaments_give_in_one_statement_what_each_gives_alone(
+    owner: asyncpg.Connection,
+    query: TournamentQuery,
+    values: list[tuple[object, ...]],
+    common: tuple[object, ...],
+) -> None:
+    await fill(owner)
+    asked = {TournamentId(tournament_id): each for tournament_id, each in zip((200, 7, 9), values, strict=True)}
+    together = await query.fetch(owner, asked, *common)
+    alone = [row for one, each in asked.items() for row in await query.fetch(owner, {one: each}, *common)]
+    assert {row["tournament_id"] for row in together} >= {200, 7}
+    assert together == alone
 
 
 @pytest.mark.one_postgresql(PLANS_OF_NODES)
@@ -1444,9 +1478,19 @@ async def test_who_reads_a_long_log_in_chunks_walks_along_it_whatever_the_statis
         tournament_id,
     )
     chunks = {
-        tails._BLOCKS: ([tournament_id], [2], 1_000),
+        tails._BLOCKS.each: ([tournament_id], [2], 1_000),
+        tails._EVENTS_MARKING_SET_ASIDE.each: ([tournament_id], [2], [1_000]),
         reading._CHUNK: (tournament_id, 2, 29_000, 1_000, reading.CHUNK_BYTES_MAX),
-        undecoded._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, reading.CHUNK_BYTES_MAX, [30_000], [b""]),
+        undecoded._STORED.each: (
+            [tournament_id],
+            [2],
+            [b""],
+            [29_000],
+            [30_000],
+            [b""],
+            1_000,
+            reading.CHUNK_BYTES_MAX,
+        ),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:

@@ -370,5 +370,5 @@ async def test_one_by_one_the_same_tournaments_are_behind_as_together(
     among = [tournament_id, new_id, stopped_id]
     async with database.connection() as connection:
         assert await tables.behind(connection, among, stopped_seconds=60) == [new_id]
-        found = [await connection.fetchval(tables._BEHIND_OF_ONE, one, FOLD_VERSION, 60) for one in among]
+        found = [await connection.fetchval(tables._BEHIND.one, one, FOLD_VERSION, 60) for one in among]
     assert found == [None, new_id, None]
