@@ -13,9 +13,9 @@ participants. Consecutive criteria of this kind form a block. The group that is 
 for every criterion in it. If the block splits the group, each smaller group that is still tied starts the block again,
 among its own members. If not, the group continues after the block.
 
-FIRST. With `first: true`, a competitor's value is the sequence of the last event that changed their total; 0: none has.
-The lower value is better. In a unity that counts results, it is the event of the result: among the results that count,
-the first of the best ones, or the first of the equal ones at the end.
+FIRST. With `first: true`, a competitor's value is the sequence of the last event that changed their total by points
+that count; 0: none did. The lower value is better. In a unity that counts results, it is the event of the result: among
+the results that count, the first of the best ones, or the first of the equal ones at the end.
 
 So each run over a block splits the group completely, makes it smaller, or moves past the block, and the procedure
 terminates. The values of a line are those of the last run over each criterion; None: the line was no longer tied.
@@ -24,9 +24,8 @@ Pure.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
-from heapq import merge
 from itertools import islice, takewhile
 from typing import Final, TypeAlias
 
@@ -35,7 +34,7 @@ from msgspec import Struct
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.notation import WHOLE, Notation
-from engine.domain.steps import collected
+from engine.domain.steps import Steps, in_order
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
 from projections.board.competition_sums import SumsByCompetition
@@ -124,33 +123,49 @@ def classified(
     above: int = 0,
     decided_by: int | None = None,
     sums_max: int | None = None,
-) -> Generator[None, None, "ClassifiedGroup"]:
-    """The lines of a group, given in the order of enrolment, in time slices. The group must not change meanwhile.
+) -> Steps["ClassifiedGroup"]:
+    """The lines of a group, given in the order of enrolment. The group must not change meanwhile.
 
     `after`: the number of criteria in which the group is equal, all without `best` and `among`. `above`: the number of
     lines above it. `decided_by`: that of its first line. Raises TooMuchWork if it would examine more than `sums_max`
     sums.
     """
-    members, rest = array("q"), iter(group)
-    while run := list(islice(rest, _STEP_SORTED)):
-        members.extend(run)
+    classifying, rest = _Classifying(counted, criteria, sums_max), iter(group)
+    while run := list(islice(rest, _STEP_COMPETITORS)):
+        classifying.enter(run, after)
         yield
-    return (yield from _Classifying(counted, criteria, members, sums_max).group(after, above, decided_by))
+    lines = classifying.group
+    waiting = [_Tied(0, len(lines), after, decided_by)]  # a stack instead of recursion, for any depth
+    while waiting:
+        tied = waiting.pop()
+        if tied.end - tied.start > 1 and tied.reached < len(criteria):
+            waiting += reversed((yield from classifying.parted(tied)))
+        else:
+            lines.place_next(tied.end - tied.start, above + tied.start + 1, tied.decided_by)
+            yield
+    return lines
 
 
 class ClassifiedGroup:
     """The lines of a group, in order. They are stored as columns, and made on demand. So a hundred thousand lines cost
     the garbage collector nothing, and are freed immediately."""
 
-    def __init__(self, competitor_ids: "array[int]", criteria_count: int) -> None:
+    def __init__(self, criteria_count: int) -> None:
         # Members have numbers, from 0, in the order of enrolment.
-        self.competitor_ids = competitor_ids
-        self.values: list[_Column] = []  # of each criterion, by member
-        self.valued = array("b", bytes(len(competitor_ids)))  # by member: how many criteria were needed
+        self.competitor_ids = array("q")
+        self.values: list[_Column] = [array("q") for _ in range(criteria_count)]  # of each criterion, by member
+        self.valued = array("b")  # by member: how many criteria were needed
         self.order = array("q")  # members, in order
         self.positions = array("q")  # by place in that order
         self.decided_by = array("b")  # by place; -1: nothing
         self._criteria_count = criteria_count
+
+    def place_next(self, count: int, position: int, decided_by: int | None) -> None:
+        """Places the next members of the order, who share a position."""
+        self.positions.extend(array("q", [position]) * count)
+        if count:
+            self.decided_by.append(-1 if decided_by is None else decided_by)
+            self.decided_by.extend(array("b", [-1]) * (count - 1))
 
     def __len__(self) -> int:
         return len(self.competitor_ids)
@@ -167,18 +182,18 @@ class ClassifiedGroup:
         """The lines from place `start` of the group to before `stop`, fewer if there are no more."""
         return [self._line(place) for place in range(start, min(stop, len(self)))]
 
-    def lines_among(self, sought: Collection[CompetitorId]) -> Generator[None, None, list[Classified]]:
-        """The lines of those sought, in time slices."""
+    def lines_among(self, sought: Collection[CompetitorId]) -> Steps[list[Classified]]:
+        """The lines of those sought."""
         found: list[Classified] = []
         for place, member in enumerate(self.order):
             if self.competitor_ids[member] in sought:
                 found.append(self._line(place))
-            if place % _STEP_SORTED == 0:
+            if place % _STEP_PLACES == 0:
                 yield
         return found
 
-    def place(self, competitor_id: CompetitorId) -> Generator[None, None, int]:
-        """A member's place in the order of the group, from 0, in time slices."""
+    def place(self, competitor_id: CompetitorId) -> Steps[int]:
+        """A member's place in the order of the group, from 0."""
         member = yield from _index(self.competitor_ids, competitor_id)
         return (yield from _index(self.order, member))
 
@@ -190,7 +205,7 @@ class ClassifiedGroup:
         return Classified(competitor_id, self.positions[place], tuple(values), None if by < 0 else by)
 
 
-def _index(numbers: "array[int]", number: int) -> Generator[None, None, int]:
+def _index(numbers: "array[int]", number: int) -> Steps[int]:
     """Where a number stands that is there."""
     start = 0
     while number not in (some := numbers[start : start + _STEP_SOUGHT]):
@@ -211,173 +226,123 @@ class _Tied(Struct, gc=False):
 
 _Column: TypeAlias = "array[int] | list[int]"
 """An array, or a list if a value is beyond 64 bits."""
-_Value = Callable[[CompetitorId], Generator[None, None, int]]
-_Counting = Callable[[SumsByCompetition], Generator[None, None, list[int]]]
-"""Selects the sums that count."""
 _STEP_COMPETITORS: Final = 200
-_STEP_SORTED: Final = 1_000
-"""Competitors that are sorted in one step. The runs are then merged, so there must not be too many of them."""
+_STEP_PLACES: Final = 1_000
 _STEP_SOUGHT: Final = 20_000
 _STEP_SUMS: Final = 1_000
 
 
+class _Competitions(Struct):
+    """The competitions that count, as far as it is `known`: those in which at least two of the `tied` took part; None:
+    all. Voided ones never count."""
+
+    tied: set[CompetitorId] | None
+    known: dict[CompetitionId, bool] = {}
+
+
 class _Classifying:
-    def __init__(
-        self, counted: Counted, criteria: Items[Criterion], members: "array[int]", sums_max: int | None
-    ) -> None:
+    """`group`: the lines so far."""
+
+    def __init__(self, counted: Counted, criteria: Items[Criterion], sums_max: int | None) -> None:
+        self.group = ClassifiedGroup(len(criteria))
         self._counted = counted
         self._criteria = criteria
         self._sums_max = self._sums_left = sums_max
-        self._group = ClassifiedGroup(members, len(criteria))
 
-    def group(self, after: int, above: int, decided_by: int | None) -> Generator[None, None, ClassifiedGroup]:
-        group = self._group
-        yield from self._begin(after)
-        waiting = [_Tied(0, len(group), after, decided_by)]  # a stack instead of recursion, for any depth
-        while waiting:
-            tied = waiting.pop()
-            if tied.end - tied.start > 1 and tied.reached < len(self._criteria):
-                waiting += reversed((yield from self._parted(tied)))
-                continue
-            by = -1 if tied.decided_by is None else tied.decided_by
-            for place in range(tied.start, tied.end):
-                group.positions.append(above + tied.start + 1)
-                group.decided_by.append(by)
-                by = -1
-                if place % _STEP_COMPETITORS == 0:
-                    yield
-        return group
+    def enter(self, run: Items[CompetitorId], after: int) -> None:
+        """Enters further members, who are equal in the criteria before the number `after`, with their values of
+        these."""
+        group = self.group
+        group.order.extend(range(len(group), len(group) + len(run)))
+        group.competitor_ids.extend(run)
+        group.valued.extend([after] * len(run))
+        for number, criterion in enumerate(self._criteria):
+            equal = number < after
+            values = [self._counted.total(criterion.unity_id, one) if equal else 0 for one in run]
+            try:
+                group.values[number].extend(array("q", values))
+            except OverflowError:
+                group.values[number] = [*group.values[number], *values]
 
-    def _begin(self, after: int) -> Generator[None, None, None]:
-        """Enters all members in the order of enrolment, with their values of the criteria in which they are equal."""
-        group = self._group
-        for start in range(0, len(group), _STEP_SORTED):
-            group.order.extend(range(start, min(start + _STEP_SORTED, len(group))))
-            yield
-        for _ in self._criteria:
-            group.values.append(array("q", bytes(8 * len(group))))
-            yield
-        for number, criterion in enumerate(self._criteria[:after]):
-            for member, competitor_id in enumerate(group.competitor_ids):
-                self._give(number, member, self._counted.total(criterion.unity_id, CompetitorId(competitor_id)))
-                if member % _STEP_COMPETITORS == 0:
-                    yield
-
-    def _give(self, number: int, member: int, value: int) -> None:
-        """Sets a member's value of a criterion. The values of earlier criteria are already set."""
-        self._group.valued[member] = number + 1
-        try:
-            self._group.values[number][member] = value
-        except OverflowError:
-            column = self._group.values[number] = list(self._group.values[number])
-            column[member] = value
-
-    def _parted(self, tied: _Tied) -> Generator[None, None, list[_Tied]]:
+    def parted(self, tied: _Tied) -> Steps[list[_Tied]]:
         """The groups that a group splits into at a criterion, or at the block that starts there, in order."""
-        begin = tied.reached
-        if self._criteria[begin].among is None:
-            parts = yield from self._parts(tied, begin, self._value_of(self._criteria[begin]))
-            reached = begin + 1
-        else:
-            end = _end_of_block(self._criteria, begin)
-            parts = yield from self._parts_of_block(tied, end)
-            reached = end if len(parts) == 1 else begin
-        for place, part in enumerate(parts, start=1):
-            part.reached = reached
-            if place % _STEP_COMPETITORS == 0:
-                yield
-        return parts
-
-    def _parts_of_block(self, tied: _Tied, end: int) -> Generator[None, None, list[_Tied]]:
-        """The groups into which a block of criteria, from the one reached to before `end`, splits this one."""
-        begin, group = tied.reached, self._group
+        group, begin, end = self.group, tied.reached, _end_of_block(self._criteria, tied.reached)
+        if begin == end:
+            return (yield from self._parts(tied, begin, begin + 1, _Competitions(None)))
         competitor_ids = set[CompetitorId]()
-        for place, member in enumerate(group.order[tied.start : tied.end], start=1):
-            group.valued[member] = begin
-            competitor_ids.add(CompetitorId(group.competitor_ids[member]))
-            if place % _STEP_COMPETITORS == 0:
-                yield
-        counting = self._counting_among(competitor_ids)
-        parts = [tied]
+        for start in range(tied.start, tied.end, _STEP_COMPETITORS):
+            for member in group.order[start : min(start + _STEP_COMPETITORS, tied.end)]:
+                group.valued[member] = begin
+                competitor_ids.add(CompetitorId(group.competitor_ids[member]))
+            yield
+        parts, competitions = [tied], _Competitions(competitor_ids)
         for number in range(begin, end):
-            value, finer = self._value_among(self._criteria[number], counting), list[_Tied]()
-            for place, part in enumerate(parts, start=1):
-                finer += yield from self._parts(part, number, value)
-                if place % _STEP_COMPETITORS == 0:
-                    yield
+            finer = list[_Tied]()
+            for part in parts:
+                finer += yield from self._parts(part, number, begin, competitions)
             parts = finer
+        if len(parts) == 1:
+            parts[0].reached = end
         return parts
 
-    def _parts(self, tied: _Tied, number: int, value: _Value) -> Generator[None, None, list[_Tied]]:
+    def _parts(self, tied: _Tied, number: int, reached: int, competitions: _Competitions) -> Steps[list[_Tied]]:
         """The groups into which a criterion splits this one, better ones first."""
+        yield
         if tied.end - tied.start == 1:
             return [tied]
-        group, members = self._group, self._group.order[tied.start : tied.end]
+        group, criterion = self.group, self._criteria[number]
+        members = group.order[tied.start : tied.end]
         for member in members:
-            self._give(number, member, (yield from value(CompetitorId(group.competitor_ids[member]))))
+            value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), competitions)
+            self._give(number, member, value)
         its_value = group.values[number].__getitem__
-        criterion = self._criteria[number]
         best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
-        runs = yield from collected(
-            sorted(members[start : start + _STEP_SORTED], key=its_value, reverse=best_first)
-            for start in range(0, len(members), _STEP_SORTED)
-        )
+        ordered = yield from in_order(members, its_value, reverse=best_first)
         parts: list[_Tied] = []
         previous = None
-        in_order = merge(*runs, key=its_value, reverse=best_first)  # stable, reversed too
-        for place, member in enumerate(in_order, start=tied.start):
+        for place, member in enumerate(ordered, start=tied.start):
             if its_value(member) != previous:
                 previous = its_value(member)
-                parts.append(_Tied(place, place, number, number if parts else tied.decided_by))
+                parts.append(_Tied(place, place, reached, number if parts else tied.decided_by))
             parts[-1].end = place + 1
             group.order[place] = member
             if place % _STEP_COMPETITORS == 0:
                 yield
         return parts
 
+    def _give(self, number: int, member: int, value: int) -> None:
+        """Sets a member's value of a criterion. The values of earlier criteria are already set."""
+        self.group.valued[member] = number + 1
+        try:
+            self.group.values[number][member] = value
+        except OverflowError:
+            column = self.group.values[number] = list(self.group.values[number])
+            column[member] = value
+
     # ── Values ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _value_of(self, criterion: Criterion) -> _Value:
-        unity_id, counted = criterion.unity_id, self._counted
-
-        def total(competitor_id: CompetitorId) -> Generator[None, None, int]:
-            yield
-            return counted.total(unity_id, competitor_id)
-
-        def free_and_best(competitor_id: CompetitorId) -> Generator[None, None, int]:
-            in_all, in_best = yield from self._added_up(criterion, competitor_id, self._counting_not_voided)
-            return counted.total(unity_id, competitor_id) - in_all + in_best
-
-        def reached(competitor_id: CompetitorId) -> Generator[None, None, int]:
-            yield
-            return counted.reached(unity_id, competitor_id)
-
-        if criterion.first:
-            return reached
-        return total if criterion.best is None else free_and_best
-
-    def _value_among(self, criterion: Criterion, counting: _Counting) -> _Value:
-        def value(competitor_id: CompetitorId) -> Generator[None, None, int]:
-            _, among_them = yield from self._added_up(criterion, competitor_id, counting)
-            return among_them
-
-        return value
-
-    def _added_up(
-        self, criterion: Criterion, competitor_id: CompetitorId, counting: _Counting
-    ) -> Generator[None, None, tuple[int, int]]:
-        """A competitor's points in all competitions, and in those that count (the best ones, if `best` is set). Raises
-        TooMuchWork."""
+    def _value(self, criterion: Criterion, competitor_id: CompetitorId, competitions: _Competitions) -> Steps[int]:
+        """A competitor's value of a criterion. Raises TooMuchWork."""
         yield
-        competition_ids, given = self._looked_at(criterion.unity_id, competitor_id)
-        best_first = self._counted.sort(criterion.unity_id) is Sort.DESC
+        unity_id, counted, known = criterion.unity_id, self._counted, competitions.known
+        if criterion.first:
+            return counted.reached(unity_id, competitor_id)
+        if compares_totals(criterion):
+            return counted.total(unity_id, competitor_id)
+        competition_ids, given = self._looked_at(unity_id, competitor_id)
+        best_first = counted.sort(unity_id) is Sort.DESC
         in_all, kept = 0, list[int]()
         for start in range(0, len(given), _STEP_SUMS):
-            some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
-            in_all += sum(some[1])
-            kept += yield from counting(some)
+            some_ids, some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
+            for competition_id in some_ids:
+                if competition_id not in known:
+                    known[competition_id] = self._counts(competition_id, competitions.tied)
+                    yield  # after each competition: it may have thousands of participants
+            in_all += sum(some)
+            kept += [amount for competition_id, amount in zip(some_ids, some, strict=True) if known[competition_id]]
             kept = [sum(kept)] if criterion.best is None else sorted(kept, reverse=best_first)[: criterion.best]
-        return in_all, sum(kept)
+            yield
+        return sum(kept) + (0 if criterion.among else counted.total(unity_id, competitor_id) - in_all)
 
     def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums. Raises TooMuchWork."""
@@ -388,27 +353,12 @@ class _Classifying:
                 raise TooMuchWork("sums of competitions", self._sums_max or 0)
         return sums
 
-    def _counting_not_voided(self, sums: SumsByCompetition) -> Generator[None, None, list[int]]:
-        yield
-        return [
-            given for competition_id, given in zip(*sums, strict=True) if not self._counted.is_voided(competition_id)
-        ]
-
-    def _counting_among(self, tied: Collection[CompetitorId]) -> _Counting:
-        """Counts the competitions in which at least two of the competitors took part."""
-        known: dict[CompetitionId, bool] = {}
-
-        def counting(sums: SumsByCompetition) -> Generator[None, None, list[int]]:
-            for competition_id in sums[0]:
-                if competition_id not in known:
-                    among = (c for c in self._counted.participants(competition_id) if c in tied)
-                    is_met = len(list(islice(among, 2))) == 2
-                    known[competition_id] = is_met and not self._counted.is_voided(competition_id)
-                    yield  # after each competition: it may have thousands of participants
-            yield
-            return [given for competition_id, given in zip(*sums, strict=True) if known[competition_id]]
-
-        return counting
+    def _counts(self, competition_id: CompetitionId, tied: Collection[CompetitorId] | None) -> bool:
+        """Whether a competition counts. `tied`: two of them must have taken part."""
+        if self._counted.is_voided(competition_id) or tied is None:
+            return not self._counted.is_voided(competition_id)
+        among = (c for c in self._counted.participants(competition_id) if c in tied)
+        return len(list(islice(among, 2))) == 2
 
 
 def _end_of_block(criteria: Items[Criterion], begin: int) -> int:

@@ -58,12 +58,7 @@ class Naive:
         self.voided: set[CompetitionId] = set()
         self.given: list[tuple[UnityId, CompetitorId, CompetitionId | None, int]] = []
         self.reached: dict[tuple[UnityId, CompetitorId], int] = {}
-        for sequence, event in enumerate(history, start=1):
-            if isinstance(event, events.Points):
-                changes: dict[tuple[UnityId, CompetitorId], int] = defaultdict(int)
-                for delta in event.deltas:
-                    changes[delta.unity_id, delta.competitor_id] += delta.amount
-                self.reached |= {named: sequence for named, change in changes.items() if change}
+        for event in history:
             match event:
                 case events.RankingCreated():
                     self.list = event.participants
@@ -81,6 +76,12 @@ class Naive:
                     self.voided.remove(event.competition_id)
                 case events.PointsAdded():  # reversals are not looked at: what is voided is left out instead
                     self.given += [(d.unity_id, d.competitor_id, event.competition_id, d.amount) for d in event.deltas]
+        for sequence, event in enumerate(history, start=1):
+            if isinstance(event, events.PointsAdded) and event.competition_id not in self.voided:
+                changes: dict[tuple[UnityId, CompetitorId], int] = defaultdict(int)
+                for delta in event.deltas:
+                    changes[delta.unity_id, delta.competitor_id] += delta.amount
+                self.reached |= {named: sequence for named, change in changes.items() if change}
         self.criteria = self.criteria or (Criterion(unity_id=main),)
         self.values: dict[CompetitorId, dict[int, int]] = {c: {} for c in self.list}
         self.parted: dict[frozenset[CompetitorId], int] = {}
@@ -152,6 +153,15 @@ class Naive:
 
 @unhurried
 @given(history=histories_with_ties)
+@example(
+    history_of(
+        (Criterion(unity_id=UnityId(21), first=True),),
+        [()] * 10,
+        [(COMPETITIONS[0], (Delta(COMPETITORS[0], UnityId(21), 1),))],
+        {COMPETITIONS[0]},
+        set(),
+    )
+)
 def test_a_classification_is_as_its_rule_says(history: list[Event]) -> None:
     board = board_of(history)
     lines = [(line.competitor_id, line.position, line.values, line.decided_by) for line in classification(board)]
