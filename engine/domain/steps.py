@@ -15,11 +15,11 @@ RUN_ITEMS: Final = 1_000
 """Items that are sorted in one step. The runs are then merged, so there must not be too many of them."""
 
 
-def collected(items: Iterable[_T], at_once: int = 1) -> Steps[list[_T]]:
-    """A list of the items. `at_once`: how many are made in a step."""
-    found, rest = list[_T](), iter(items)
-    while some := [*islice(rest, at_once)]:
-        found += some
+def collected(items: Iterable[_T]) -> Steps[list[_T]]:
+    """A list of the items, each of which is made in a step."""
+    found = []
+    for item in items:
+        found.append(item)
         yield
     return found
 

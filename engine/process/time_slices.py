@@ -56,11 +56,11 @@ async def in_time_slices(steps: Generator[object, None, _T], time_slice: TimeSli
             await time_slice.give_way()
 
 
-async def all_of(items: Iterable[_T]) -> list[_T]:
-    """All items, with pauses for other work. Making one must take little time."""
-    found, time_slice = list[_T](), TimeSlice()
-    for item in items:
-        found.append(item)
+async def all_of(items: Iterable[_T], at_once: int = 1) -> list[_T]:
+    """All items, with pauses for other work. Making `at_once` of them must take little time."""
+    found, rest, time_slice = list[_T](), iter(items), TimeSlice()
+    while some := list(islice(rest, at_once)):
+        found += some
         if time_slice.over:
             await time_slice.give_way()
     return found

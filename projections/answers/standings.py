@@ -7,10 +7,9 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from engine.domain.notation import Notation
-from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of, in_time_slices
 from projections.answers.boards import BoardAt, board_at
 from projections.answers.lookup import unity_of
 from projections.answers.tables import (
@@ -31,7 +30,7 @@ from projections.live.held import HeldBoard
 from projections.live.tries import Tries
 
 _LINES_AT_ONCE: Final = 100
-"""Lines that are made in one step."""
+"""Lines that are made without a pause."""
 
 
 class StandingLine(Struct, frozen=True, gc=False):
@@ -153,5 +152,5 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
             notation=read.unity.notation,
             general=read.unity.number == 1,
             count=read.found.count,
-            lines=await in_time_slices(collected(lines, _LINES_AT_ONCE)),
+            lines=await all_of(lines, _LINES_AT_ONCE),
         )

@@ -232,12 +232,12 @@ _STEP_SOUGHT: Final = 20_000
 _STEP_SUMS: Final = 1_000
 
 
-class _Competitions(Struct):
-    """The competitions that count, as far as it is `known`: those in which at least two of the `tied` took part; None:
-    all. Voided ones never count."""
+class _Block(Struct):
+    """A group that is tied on reaching a block of criteria, and which competitions count for it, as far as it is
+    known."""
 
-    tied: set[CompetitorId] | None
-    known: dict[CompetitionId, bool] = {}
+    tied: set[CompetitorId]
+    counts: dict[CompetitionId, bool]
 
 
 class _Classifying:
@@ -268,24 +268,24 @@ class _Classifying:
         """The groups that a group splits into at a criterion, or at the block that starts there, in order."""
         group, begin, end = self.group, tied.reached, _end_of_block(self._criteria, tied.reached)
         if begin == end:
-            return (yield from self._parts(tied, begin, begin + 1, _Competitions(None)))
+            return (yield from self._parts(tied, begin, begin + 1, None))
         competitor_ids = set[CompetitorId]()
         for start in range(tied.start, tied.end, _STEP_COMPETITORS):
             for member in group.order[start : min(start + _STEP_COMPETITORS, tied.end)]:
                 group.valued[member] = begin
                 competitor_ids.add(CompetitorId(group.competitor_ids[member]))
             yield
-        parts, competitions = [tied], _Competitions(competitor_ids)
+        parts, block = [tied], _Block(competitor_ids, {})
         for number in range(begin, end):
             finer = list[_Tied]()
             for part in parts:
-                finer += yield from self._parts(part, number, begin, competitions)
+                finer += yield from self._parts(part, number, begin, block)
             parts = finer
         if len(parts) == 1:
             parts[0].reached = end
         return parts
 
-    def _parts(self, tied: _Tied, number: int, reached: int, competitions: _Competitions) -> Steps[list[_Tied]]:
+    def _parts(self, tied: _Tied, number: int, reached: int, block: _Block | None) -> Steps[list[_Tied]]:
         """The groups into which a criterion splits this one, better ones first."""
         yield
         if tied.end - tied.start == 1:
@@ -293,7 +293,7 @@ class _Classifying:
         group, criterion = self.group, self._criteria[number]
         members = group.order[tied.start : tied.end]
         for member in members:
-            value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), competitions)
+            value = yield from self._value(criterion, CompetitorId(group.competitor_ids[member]), block)
             self._give(number, member, value)
         its_value = group.values[number].__getitem__
         best_first = not criterion.first and self._counted.sort(criterion.unity_id) is Sort.DESC
@@ -321,10 +321,10 @@ class _Classifying:
 
     # ── Values ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _value(self, criterion: Criterion, competitor_id: CompetitorId, competitions: _Competitions) -> Steps[int]:
+    def _value(self, criterion: Criterion, competitor_id: CompetitorId, block: _Block | None) -> Steps[int]:
         """A competitor's value of a criterion. Raises TooMuchWork."""
         yield
-        unity_id, counted, known = criterion.unity_id, self._counted, competitions.known
+        unity_id, counted = criterion.unity_id, self._counted
         if criterion.first:
             return counted.reached(unity_id, competitor_id)
         if compares_totals(criterion):
@@ -334,15 +334,18 @@ class _Classifying:
         in_all, kept = 0, list[int]()
         for start in range(0, len(given), _STEP_SUMS):
             some_ids, some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
-            for competition_id in some_ids:
-                if competition_id not in known:
-                    known[competition_id] = self._counts(competition_id, competitions.tied)
-                    yield  # after each competition: it may have thousands of participants
+            if block is None:
+                kept += [amount for one, amount in zip(some_ids, some, strict=True) if not counted.is_voided(one)]
+            else:
+                for one in some_ids:
+                    if one not in block.counts:
+                        block.counts[one] = self._counts(one, block.tied)
+                        yield  # after each competition: it may have thousands of participants
+                kept += [amount for one, amount in zip(some_ids, some, strict=True) if block.counts[one]]
             in_all += sum(some)
-            kept += [amount for competition_id, amount in zip(some_ids, some, strict=True) if known[competition_id]]
             kept = [sum(kept)] if criterion.best is None else sorted(kept, reverse=best_first)[: criterion.best]
             yield
-        return sum(kept) + (0 if criterion.among else counted.total(unity_id, competitor_id) - in_all)
+        return sum(kept) + (0 if block else counted.total(unity_id, competitor_id) - in_all)
 
     def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums. Raises TooMuchWork."""
@@ -353,12 +356,10 @@ class _Classifying:
                 raise TooMuchWork("sums of competitions", self._sums_max or 0)
         return sums
 
-    def _counts(self, competition_id: CompetitionId, tied: Collection[CompetitorId] | None) -> bool:
-        """Whether a competition counts. `tied`: two of them must have taken part."""
-        if self._counted.is_voided(competition_id) or tied is None:
-            return not self._counted.is_voided(competition_id)
+    def _counts(self, competition_id: CompetitionId, tied: Collection[CompetitorId]) -> bool:
+        """Whether a competition is not voided, and at least two of these took part in it."""
         among = (c for c in self._counted.participants(competition_id) if c in tied)
-        return len(list(islice(among, 2))) == 2
+        return len(list(islice(among, 2))) == 2 and not self._counted.is_voided(competition_id)
 
 
 def _end_of_block(criteria: Items[Criterion], begin: int) -> int:

@@ -36,11 +36,10 @@ from api.interface.resources.competitors import (
 )
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.marks import BEYOND
-from engine.domain.steps import collected
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.domain.times import instant, timestamp_or_none
 from engine.log.heads import Head
-from engine.process.time_slices import in_time_slices
+from engine.process.time_slices import all_of
 from projections.answers.standings import StandingLine, Standings, StandingsQuestion
 from projections.answers.tables import earlier_of
 from projections.board.board import Ranking, Revisions, Unity
@@ -222,7 +221,7 @@ async def standings_shape(
         **_fields(
             standings.ranking_id,
             standings,
-            b"[%b]" % b",".join(await in_time_slices(collected(competitors, _PIECES_AT_ONCE))),
+            b"[%b]" % b",".join(await all_of(competitors, _PIECES_AT_ONCE)),
         ),
         unities=[
             UnityShape(
