@@ -46,6 +46,8 @@ FOLD_VERSION: Final = 9
 are not read, but made again."""
 
 
+CompetitionEvent = events.CompetitionAdded | events.CompetitionChanged | events.Revaluation
+"""The events that change competitions."""
 RankingEvent = (
     events.RankingCreated
     | events.RankingModified
@@ -260,29 +262,16 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 revised=recorded.sequence,
                 erased=recorded.sequence,
             )
-        case events.CompetitionAdded():
+        case (
+            events.CompetitionAdded()
+            | events.CompetitionChanged()
+            | events.CompetitionVoided()
+            | events.CompetitionUnvoided()
+            | events.CompetitorsStruck()
+            | events.CompetitorsUnstruck()
+        ):
             revisions.competitions += 1
-            board.competitions[event.competition_id] = Competition(
-                number=len(board.competitions) + 1,
-                group_id=event.group_id,
-                date=event.started_at,
-                location=event.location,
-                participants=event.participants,
-                result=_in_order(event.result, event.participants),
-                winner_id=event.winner_id,
-                created_at=now,
-                updated_at=now,
-                revised=recorded.sequence,
-            )
-        case events.CompetitionChanged():
-            revisions.competitions += 1
-            _change_competition(board, event, recorded)
-        case events.CompetitionVoided() | events.CompetitionUnvoided():
-            revisions.competitions += 1
-            _void(board, event, recorded)
-        case events.CompetitorsStruck() | events.CompetitorsUnstruck():
-            revisions.competitions += 1
-            _strike(board, event, recorded)
+            _fold_competition(board, event, recorded)
         case (
             events.RankingCreated()
             | events.RankingModified()
@@ -307,6 +296,31 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             | events.PresentationChanged()
         ):
             board.publication = board.publication.after(recorded.sequence, event)
+        case _:
+            assert_never(event)
+
+
+def _fold_competition(board: Board, event: CompetitionEvent, recorded: Recorded) -> None:
+    match event:
+        case events.CompetitionAdded():
+            board.competitions[event.competition_id] = Competition(
+                number=len(board.competitions) + 1,
+                group_id=event.group_id,
+                date=event.started_at,
+                location=event.location,
+                participants=event.participants,
+                result=_in_order(event.result, event.participants),
+                winner_id=event.winner_id,
+                created_at=recorded.recorded_at,
+                updated_at=recorded.recorded_at,
+                revised=recorded.sequence,
+            )
+        case events.CompetitionChanged():
+            _change_competition(board, event, recorded)
+        case events.CompetitionVoided() | events.CompetitionUnvoided():
+            _void(board, event, recorded)
+        case events.CompetitorsStruck() | events.CompetitorsUnstruck():
+            _strike(board, event, recorded)
         case _:
             assert_never(event)
 
