@@ -46,6 +46,7 @@ from projections.board.parts import parts_of, take_part
 from projections.board.publication import NextRevealSearch
 from projections.board.results import Results, note_given
 from projections.columns.enrolment import Enrolment, Totals
+from projections.past.passage import Passage, cut, passage
 
 _T = TypeVar("_T")
 
@@ -820,6 +821,14 @@ def with_sums(board: Board, history: Iterable[Event], first: int = 1) -> Board:
     for ranking_id in board.rankings:
         give_sums(board, ranking_id, sums_of(log, what_counts(board, ranking_id, None)))
     return board
+
+
+def passage_of(board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: int) -> Passage:
+    """The passage that shows the event `at`. `run`: the events after the event `after`, which the board shows."""
+    earlier, its = cut([*run], ranking_id, Sequence(at))
+    for recorded in earlier:
+        fold(board, Revisions(), recorded)
+    return passage(board, earlier[-1].sequence if earlier else after, its, ranking_id)
 
 
 def sums_of(log: Iterable[Recorded], counts: WhatCounts) -> CompetitionSums:

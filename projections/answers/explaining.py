@@ -27,7 +27,7 @@ from projections.past.moments import AtSequence
 from projections.past.pages import SCANNED_EVENTS_MAX
 from projections.past.past import Past, refuse_beyond
 from projections.past.timeline import TimelineStep, replayed
-from projections.past.world_clock import give_totals
+from projections.past.world_clock import drop_totals
 
 
 class ExplanationPlace(Struct, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ def _steps_by_date(
 ) -> Generator[None, None, tuple[Place, list[ExplanationStep]]]:
     """A competitor's place in a unity after these steps, and the steps that led to it. Takes ownership of the board.
     Pauses for other work."""
-    yield from give_totals(board, Board(), ranking_id)
+    drop_totals(board, ranking_id, board.rankings[ranking_id].unities)
     explainer = Explainer(board, ranking_id, unity_id, competitor_id)
     yield from explainer.prepared()
     unity = board.rankings[ranking_id].unities[unity_id]

@@ -29,7 +29,7 @@ from projections.board.sub_table import UnityLines
 from projections.live.held import HeldBoard
 from projections.live.tries import Tries
 
-_LINES_AT_ONCE: Final = 100
+_STEP_LINES: Final = 100
 """Lines that are made without a pause."""
 
 
@@ -152,5 +152,5 @@ class StandingsQuestion(TableQuestion, Question[Standings], frozen=True, kw_only
             notation=read.unity.notation,
             general=read.unity.number == 1,
             count=read.found.count,
-            lines=await all_of(lines, _LINES_AT_ONCE),
+            lines=await all_of(lines, _STEP_LINES),
         )

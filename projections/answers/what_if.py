@@ -16,7 +16,7 @@ from projections.board.board import Board, folding, give_sums, what_counts
 from projections.board.classification import Counted, by_totals_alone, lacks_sums
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, copied, without
-from projections.past.world_clock import add_special, drop_special
+from projections.past.world_clock import add_special, drop_totals
 
 
 class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
@@ -64,8 +64,8 @@ class WhatIfQuestion(Question[ComparedRanking], frozen=True, kw_only=True):
                 await time_slices.each(lambda one: sums.take(one, counts), left)
                 self.advance(events[-1].sequence)
             if board.rankings[ranking_id].special:  # their reversals and expiries have other lines
-                drop_special(board, ranking_id)
                 ranking, rule = board.rankings[ranking_id], rule_of(board, ranking_id)
+                drop_totals(board, ranking_id, ranking.special)
                 async for events in view.past.chunks_read_ahead(tournament_id, Sequence(0), head):
                     await time_slices.each(lambda one: add_special(ranking, rule, one, now), self._left(events))
         if not by_totals_alone(board.rankings[ranking_id].criteria):

@@ -18,11 +18,11 @@ from projections.past import moments
 from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
 from projections.past.losses import Losses
 from projections.past.moments import DATED_LINES_MAX, PastBoard
-from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
+from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, cut, passage, passage_begin
 from projections.past.past import Past, refuse_beyond
 from projections.past.series import Series, SeriesPoint
-from projections.past.timeline import Timeline, TimelineStep, series_of_steps
-from projections.past.world_clock import WorldClock
+from projections.past.timeline import Timeline, TimelineStep, folded_steps
+from projections.past.world_clock import WorldClock, drop_totals
 
 TIMELINE_EVENTS_MAX: Final = 20_000
 TIMELINE_DELTAS_MAX: Final = 50_000
@@ -100,7 +100,9 @@ async def passage_at(
         board = await past.board_at(tournament_id, after)
         upto = Sequence(min(after + PASSAGE_EVENTS_MAX, head))
         run = [e async for events in past.chunks(tournament_id, after, upto) for e in events]
-        return await in_time_slices(passage(board, after, run, ranking_id, at))
+        earlier, its = cut(run, ranking_id, at)
+        await past.time_slices.work(folding(tournament_id, board, earlier))
+        return passage(board, earlier[-1].sequence if earlier else after, its, ranking_id)
 
 
 async def timeline(
@@ -161,7 +163,11 @@ async def series_by_date(
         return None
     if not any(step.is_dated for step in steps):
         return None
-    return await in_time_slices(series_of_steps(board, ranking_id, unity_id, steps, only))
+    drop_totals(board, ranking_id, board.rankings[ranking_id].unities)
+    series = Series(ranking_id, unity_id, only)
+    folded = folded_steps(board, ranking_id, steps)
+    await past.time_slices.each(lambda one: series.follow(board, one), folded)
+    return series.points
 
 
 async def follow_losses(

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import starmap
 from typing import Final, assert_never
 
 from msgspec import Struct
@@ -18,10 +19,9 @@ from engine.log import heads, reading
 from engine.log.heads import Head
 from engine.process.time_slices import in_chunks
 from projections.board.board import Board, folding
-from projections.board.expiring import dated_between
 from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past.past import Past, faults, refuse_beyond
-from projections.past.world_clock import WorldClock, add_deltas, add_special, drop_special, give_totals
+from projections.past.world_clock import WorldClock, add_deltas, add_special, drop_totals
 from projections.tables import snapshots
 
 DATED_LINES_MAX: Final = 1_000_000
@@ -29,7 +29,6 @@ DATED_LINES_MAX: Final = 1_000_000
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
-_LAST_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class AtSequence(Struct, frozen=True):
@@ -179,7 +178,11 @@ async def _on(
     clock = WorldClock(board, on, last)
     if last < upto:
         earlier = await past.board_at(tournament_id, last)
-        await past.time_slices.work(give_totals(board, earlier, ranking_id))
+        drop_totals(board, ranking_id, board.rankings[ranking_id].unities)
+        if (ranking := earlier.rankings.get(ranking_id)) is not None:
+            for unity_id, unity in ranking.unities.items():
+                totals = board.rankings[ranking_id].unities[unity_id].totals
+                await past.time_slices.work(starmap(totals.add, unity.totals.items()))
     lines = 0
     async with aclosing(_differing(past, tournament_id, clock, upto)) as chunks:
         async for sign, events in chunks:
@@ -199,7 +202,7 @@ async def _add_special(
     log. Raises TooMuchWork."""
     if upto > DATED_LINES_MAX:
         raise TooMuchWork("events", DATED_LINES_MAX)
-    drop_special(clock.board, ranking_id)
+    drop_totals(clock.board, ranking_id, clock.board.rankings[ranking_id].special)
     ranking, rule = clock.board.rankings[ranking_id], rule_of(clock.board, ranking_id)
     async for events in past.chunks_read_ahead(tournament_id, Sequence(0), upto):
         await past.time_slices.each(lambda one: add_special(ranking, rule, one, clock.on, clock), events)
@@ -213,8 +216,9 @@ async def _differing(
     by then."""
     by_then, later = list[CompetitionId](), list[CompetitionId]()
     async for some in in_chunks(clock.board.competitions.walk(), WALK_CHUNK_ITEMS):
-        by_then += dated_between(some, _FIRST_TIME, clock.on)
-        later += dated_between(some, clock.on, _LAST_TIME)
+        for competition_id, one in some:
+            if one.date is not None:
+                (by_then if one.date <= clock.on else later).append(competition_id)
     first = Sequence(0)
     for sign, competition_ids, after, last in ((-1, later, first, clock.last), (1, by_then, clock.last, upto)):
         pending = deque([(one, after) for one in competition_ids] if after < last else [])

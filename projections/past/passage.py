@@ -4,7 +4,7 @@ Pure. Within a passage, only points change the ranking's table. So the totals at
 position rule give the table after each of its events.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain import events
 from engine.domain.events import Event, Points, Recorded, changed_by
 from engine.domain.terms import CompetitionId, RankingId, Sequence
-from projections.board.board import Board, Revisions, fold
+from projections.board.board import Board
 from projections.past.history import changes_order
 
 PASSAGE_EVENTS_MAX: Final = 1_000
@@ -48,38 +48,30 @@ def passage_begin(at: Sequence) -> Sequence:
     return Sequence((at - 1) // PASSAGE_EVENTS_MAX * PASSAGE_EVENTS_MAX)
 
 
-def passage(
-    board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: Sequence
-) -> Generator[None, None, Passage]:
-    """The passage that shows the event `at`: the part of `run` between two changes of the table. `run`: the events
-    after the event `after`. `board`: the state there. Takes ownership of the board. Pauses for other work."""
-    revisions = Revisions()
-    first = last = after
-    held: list[Recorded] = []
-    deltas = 0
-    for recorded in run:
+def cut(run: Items[Recorded], ranking_id: RankingId, at: Sequence) -> tuple[Items[Recorded], Items[Recorded]]:
+    """Cuts the passage that shows the event `at` out of a run of events: those before it, and its own. The first of
+    these parts ends with the last change of the table up to `at`, the second before the next one."""
+    begin = deltas = 0
+    for number, recorded in enumerate(run):
         event = recorded.event
-        changes = _changes_table(event, ranking_id)
         if isinstance(event, Points) and event.ranking_id == ranking_id:
             deltas += len(changed_by(event))
-        if changes or (deltas > PASSAGE_DELTAS_MAX and held):
+        if _changes_table(event, ranking_id) or (deltas > PASSAGE_DELTAS_MAX and number > begin):
             if recorded.sequence > at:
-                break
-            held.append(recorded)
-            for one in held:
-                fold(board, revisions, one)
-                yield
-            held, deltas, first = [], 0, recorded.sequence
-        else:
-            held.append(recorded)
-        last = recorded.sequence
+                return run[:begin], run[begin:number]
+            begin, deltas = number + 1, 0
+    return run[:begin], run[begin:]
+
+
+def passage(board: Board, first: Sequence, run: Items[Recorded], ranking_id: RankingId) -> Passage:
+    """The passage of these events, which follow the event `first`, that the board shows."""
     starts = {
         one.event.competition_id: one.event.started_at
-        for one in held
+        for one in run
         if isinstance(one.event, events.CompetitionAdded) and one.event.started_at is not None
     }
-    points = [one for one in held if isinstance(one.event, Points) and one.event.ranking_id == ranking_id]
-    return Passage(board, first, last, points, starts)
+    points = [one for one in run if isinstance(one.event, Points) and one.event.ranking_id == ranking_id]
+    return Passage(board, first, run[-1].sequence if run else first, points, starts)
 
 
 def _changes_table(event: Event, ranking_id: RankingId) -> bool:

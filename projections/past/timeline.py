@@ -3,11 +3,9 @@
 Pure. A step is a moment of the world's clock at which points took place. Points that do not count are in no step.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from heapq import merge
-from itertools import islice
 from operator import itemgetter
 from typing import Final
 
@@ -16,13 +14,11 @@ from msgspec import Struct
 from engine.domain.events import Delta, PointsAdded, Recorded
 from engine.domain.lines import Line, declared_date, rule_of
 from engine.domain.marks import mark_after
+from engine.domain.steps import Steps, in_order
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, add_points
 from projections.board.results import PassingResults
-from projections.past.series import Series, SeriesPoint
-from projections.past.world_clock import give_totals
 
-_SORTED_TOGETHER: Final = 1_000
 _IN_TIME: Final = itemgetter(0, 1, 2)
 
 
@@ -62,10 +58,16 @@ class Timeline:
         for line in self._rule.of(recorded):
             self._take(recorded, line)
 
-    def steps(self) -> Generator[None, None, list[TimelineStep]]:
-        """In order of time. Pauses for other work."""
-        yield from self._take_results()
-        yield from self._take_expired()
+    def steps(self) -> Steps[list[TimelineStep]]:
+        """In order of time."""
+        counting: dict[tuple[CompetitorId, UnityId], PassingResults] = {}
+        for result in (yield from in_order(self._results, _IN_TIME)):
+            self._take_result(counting, *result)
+            yield
+        for at, recorded, delta in self._expired:
+            if at <= self._limit:
+                self._change(at, recorded, delta, -delta.amount)
+            yield
         told = [one for one in self._steps.values() if one.competitions or one.results or any(one.deltas.values())]
         return sorted(told, key=lambda one: one.at)
 
@@ -94,38 +96,30 @@ class Timeline:
             if line.expires_at is not None:
                 self._expired.append((line.expires_at, recorded, line.delta))
 
-    def _take_expired(self) -> Generator[None, None, None]:
-        """Adds the steps at which points expired."""
-        for at, recorded, delta in self._expired:
-            if at <= self._limit:
-                self._change(at, recorded, delta, -delta.amount)
-            yield
-        self._expired.clear()
-
-    def _take_results(self) -> Generator[None, None, None]:
-        """Adds to each step the effect of results that started or ended then. At any time, the total is the best of the
-        counting results, or the last one in the order of the log."""
-        unities = self._board.rankings[self._ranking_id].unities
-        counting: dict[tuple[CompetitorId, UnityId], PassingResults] = {}
-        results, runs = iter(self._results), []
-        while run := sorted(islice(results, _SORTED_TOGETHER), key=_IN_TIME):
-            runs.append(run)
-            yield
-        for at, ends, number, recorded, result in merge(*runs, key=_IN_TIME):
-            yield
-            unity, named = unities[result.unity_id], (result.competitor_id, result.unity_id)
-            its = counting.setdefault(named, PassingResults(unity.counts, unity.sort))
-            before = its.mark()
-            if not ends:
-                its.come(number, result.amount)
-                given = self._steps[at].results
-                given[named] = mark_after(given.get(named, 0), result.amount, unity.counts, unity.sort)
-            elif at <= self._limit:
-                its.go(number)
-            else:
-                continue
-            self._change(at, recorded, result, its.mark() - before)
-        self._results.clear()
+    def _take_result(
+        self,
+        counting: dict[tuple[CompetitorId, UnityId], PassingResults],
+        at: datetime,
+        ends: bool,
+        number: int,
+        recorded: Recorded,
+        result: Delta,
+    ) -> None:
+        """Adds the effect of a result that starts or ends at a time. At any time, the total is the best of the counting
+        results, or the last one in the order of the log."""
+        if ends and at > self._limit:
+            return
+        unity = self._board.rankings[self._ranking_id].unities[result.unity_id]
+        named = result.competitor_id, result.unity_id
+        its = counting.setdefault(named, PassingResults(unity.counts, unity.sort))
+        before = its.mark()
+        if ends:
+            its.go(number)
+        else:
+            its.come(number, result.amount)
+            given = self._steps[at].results
+            given[named] = mark_after(given.get(named, 0), result.amount, unity.counts, unity.sort)
+        self._change(at, recorded, result, its.mark() - before)
 
     @property
     def _limit(self) -> datetime:
@@ -142,19 +136,13 @@ class Timeline:
         self._steps[at] = step
 
 
-def series_of_steps(
-    board: Board, ranking_id: RankingId, unity_id: UnityId, steps: Items[TimelineStep], only: Items[CompetitorId]
-) -> Generator[None, None, list[SeriesPoint]]:
-    """The series of a unity over the steps, for the competitors `only`. Its moments are numbered from 1. Takes
-    ownership of the board. Pauses for other work."""
-    series = Series(ranking_id, unity_id, only)
-    yield from give_totals(board, Board(), ranking_id)
+def folded_steps(board: Board, ranking_id: RankingId, steps: Items[TimelineStep]) -> Iterator[Recorded]:
+    """Folds the points of steps into the board, step by step, and yields each as `replayed` does once the board shows
+    it."""
     for recorded in replayed(board, ranking_id, steps, None):
         assert isinstance(recorded.event, PointsAdded)
         add_points(board, recorded.sequence, recorded.event)
-        series.follow(board, recorded)
-        yield
-    return series.points
+        yield recorded
 
 
 def replayed(

@@ -5,19 +5,16 @@ points without a competition. A reversal takes place with the points that it rev
 points recorded by then, minus those dated later, plus those recorded later but dated by then.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.events import Points, PointsAdded, Recorded, root
 from engine.domain.lines import Rule, declared_date
-from engine.domain.terms import RankingId, Sequence
+from engine.domain.terms import RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking, take_result
 from projections.columns.enrolment import Totals
-
-_STEP_TOTALS: Final = 500
 
 
 class WorldClock(Struct, frozen=True):
@@ -48,18 +45,6 @@ class WorldClock(Struct, frozen=True):
         ]
 
 
-def give_totals(board: Board, earlier: Board, ranking_id: RankingId) -> Generator[None, None, None]:
-    """Replaces the totals of a ranking by those on an earlier board, with pauses for other work."""
-    ranking, then = board.rankings[ranking_id], earlier.rankings.get(ranking_id)
-    for unity_id, unity in ranking.unities.items():
-        unity.totals = Totals(ranking.participants)
-        before = None if then is None else then.unities.get(unity_id)
-        for number, (competitor_id, total) in enumerate(() if before is None else before.totals.items(), start=1):
-            unity.totals.add(competitor_id, total)
-            if number % _STEP_TOTALS == 0:
-                yield
-
-
 def add_deltas(board: Board, ranking_id: RankingId, sign: int, recorded: Recorded) -> None:
     """Adds the deltas that an event has in the ranking, each multiplied by `sign`."""
     event = recorded.event
@@ -69,10 +54,10 @@ def add_deltas(board: Board, ranking_id: RankingId, sign: int, recorded: Recorde
             unities[delta.unity_id].totals.add(delta.competitor_id, sign * delta.amount)
 
 
-def drop_special(board: Board, ranking_id: RankingId) -> None:
-    """Empties the totals of the ranking's unities that count results, or whose points expire."""
+def drop_totals(board: Board, ranking_id: RankingId, unity_ids: Iterable[UnityId]) -> None:
+    """Empties the totals of these unities of the ranking."""
     ranking = board.rankings[ranking_id]
-    for unity_id in ranking.special:
+    for unity_id in unity_ids:
         ranking.unities[unity_id].totals = Totals(ranking.participants)
 
 

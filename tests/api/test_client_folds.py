@@ -27,8 +27,7 @@ from engine.log.undecoded import Stored
 from projections.answers.passages import told
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import standings
-from projections.past.passage import passage
-from tests.histories import OPENED, result_histories, unhurried
+from tests.histories import OPENED, passage_of, result_histories, unhurried
 from tests.spectator import Lines, Spectator
 
 BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
@@ -170,7 +169,7 @@ def test_the_script_of_the_board_folds_forwards_and_back(
         while ranking_id not in begun.rankings:
             recorded = next(rest)
             fold(begun, Revisions(), recorded)
-        found = finished(passage(begun, recorded.sequence, rest, ranking_id, Sequence(len(run))))
+        found = passage_of(begun, recorded.sequence, rest, ranking_id, len(run))
         ranking = found.board.rankings[ranking_id]
         visits = data.draw(st.lists(st.integers(found.first, found.last), min_size=1, max_size=6))
         shape = finished(passage_shape(asyncio.run(told(found, ranking_id, Sequence(len(run))))))

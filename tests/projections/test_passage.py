@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
-from engine.domain.steps import finished
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board
 from projections.board.classification import in_force
-from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
-from tests.histories import OPENED, board_of, logs, unhurried
+from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage_begin
+from tests.histories import OPENED, board_of, logs, passage_of, unhurried
 
 
 def shown_of(board: Board, ranking_id: RankingId) -> Any:
@@ -53,7 +52,7 @@ def test_a_passage_leads_where_the_log_leads_at_each_of_its_events(
     for ranking_id in board_of(log).rankings:
         with pytest.MonkeyPatch.context() as small:
             small.setattr("projections.past.passage.PASSAGE_DELTAS_MAX", most)
-            found = finished(passage(board_of(log[:after]), after, log[after:], ranking_id, at))
+            found = passage_of(board_of(log[:after]), after, log[after:], ranking_id, at)
         deltas = [len(recorded.event.deltas) for recorded in found.points if isinstance(recorded.event, Points)]
         assert sum(deltas) <= most or len(deltas) == 1
         assert after <= found.first <= at <= found.last
@@ -88,7 +87,7 @@ def test_what_changes_the_table_ends_a_passage(change: events.Event) -> None:
     happened = [OPENED, events.CompetitorRegistered(competitor_id=_ADA, name="Ada"), created, points, change, points]
     now = datetime(2026, 5, 2, tzinfo=UTC)
     log = [Recorded(Sequence(n), now, OPERATOR, None, event) for n, event in enumerate(happened, start=1)]
-    found = [finished(passage(Board(), Sequence(0), log, _RANKING, Sequence(at))) for at in (4, 6)]
+    found = [passage_of(Board(), Sequence(0), log, _RANKING, at) for at in (4, 6)]
     assert [(one.first, one.last, len(one.points)) for one in found] == [(3, 4, 1), (5, 6, 1)]
 
 
@@ -100,7 +99,7 @@ def test_points_happened_when_their_competition_began(log: list[Recorded]) -> No
         return recorded.recorded_at if competition is None else competition.started_at
 
     for ranking_id in board_of(log).rankings:
-        found = finished(passage(Board(), Sequence(0), log, ranking_id, Sequence(len(log))))
+        found = passage_of(Board(), Sequence(0), log, ranking_id, len(log))
         for recorded in found.points:
             assert isinstance(recorded.event, Points)
             competition_id = recorded.event.competition_id

@@ -41,11 +41,10 @@ from projections.past.comparison import without
 from projections.past.effects import Effects
 from projections.past.history import DeltaLine, Historian
 from projections.past.leaders import PublishedLeaders, TrueLeaders
-from projections.past.passage import passage
 from projections.past.timeline import Timeline
-from projections.past.world_clock import WorldClock, add_special, drop_special
+from projections.past.world_clock import WorldClock, add_special, drop_totals
 from projections.tables.tables import Touched, touch
-from tests.histories import OPENED, result_histories, sums_of, unhurried
+from tests.histories import OPENED, passage_of, result_histories, sums_of, unhurried
 
 BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
 TOURNAMENT: Final = TournamentId(1)
@@ -297,7 +296,7 @@ def going_back(run: list[Recorded], board: Board, ranking_id: RankingId) -> None
     while ranking_id not in made.rankings:
         recorded = next(rest)
         fold(made, Revisions(), recorded)
-    found = finished(passage(made, recorded.sequence, rest, ranking_id, Sequence(len(run))))
+    found = passage_of(made, recorded.sequence, rest, ranking_id, len(run))
     ranking = found.board.rankings[ranking_id]
     totals = {(c, u): unity.totals.get(c) for u, unity in ranking.unities.items() for c in ranking.participants}
     begin, effects = dict(totals), Effects(ranking)
@@ -336,7 +335,7 @@ def test_the_worlds_clock_shows_the_results_that_had_taken_place(history: list[E
         for (c, u), total in kept_by(timeline, on).items():
             if (ranking_id, u, c) in expected:
                 assert board.rankings[ranking_id].unities[u].notation.shown(total) == expected[ranking_id, u, c]
-        drop_special(board, ranking_id)
+        drop_totals(board, ranking_id, board.rankings[ranking_id].special)
         for recorded in run:
             add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, on, clock)
     assert {key: shown_on(board, key) for key in expected} == expected
@@ -391,7 +390,7 @@ def test_what_if_counts_the_results_that_are_left(history: list[Event], data: st
         fold(board, Revisions(), recorded)
         model.take(recorded)
     for ranking_id in board.rankings:
-        drop_special(board, ranking_id)
+        drop_totals(board, ranking_id, board.rankings[ranking_id].special)
         for recorded in left:
             add_special(board.rankings[ranking_id], rule_of(board, ranking_id), recorded, BEGIN)
     for key in of_results(board):

@@ -57,7 +57,7 @@ LINES_OF_CHUNK: Final = 250
 """Lines of standings in one chunk of a long answer."""
 COMPARED_LINES_OF_CHUNK: Final = 200
 """The same in an answer that compares: it also looks up each competitor's earlier position."""
-_PIECES_AT_ONCE: Final = 10
+_STEP_PIECES: Final = 10
 """Competitors of a window that are rendered in one step."""
 MADE_LINES_MAX: Final = 10_000
 """Lines of a list, or of a unity, up to which its JSON is kept, and shared by all answers. With more lines, each answer
@@ -221,7 +221,7 @@ async def standings_shape(
         **_fields(
             standings.ranking_id,
             standings,
-            b"[%b]" % b",".join(await all_of(competitors, _PIECES_AT_ONCE)),
+            b"[%b]" % b",".join(await all_of(competitors, _STEP_PIECES)),
         ),
         unities=[
             UnityShape(
