@@ -19,7 +19,7 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 PLACE. The place of a ranking in lists of rankings, from 1. It equals its number until an event orders the rankings.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -521,7 +521,7 @@ def _strike(board: Board, event: events.CompetitorsStruck | events.CompetitorsUn
             board.rankings[ranking_id] = msgspec.structs.replace(ranking, competition_sums=None)
 
 
-def note_struck(board: Board, competition_id: CompetitionId, struck: tuple[CompetitorId, ...]) -> None:
+def note_struck(board: Board, competition_id: CompetitionId, struck: Collection[CompetitorId]) -> None:
     """Brings `board.struck` into line with the competition's `struck`."""
     if struck:
         board.struck[competition_id] = frozenset(struck)

@@ -85,7 +85,7 @@ class Table:
     @cached_property
     def select(self) -> str:
         """The statement that reads all rows of some tournaments: ids, then columns, then joined values."""
-        read = [column.read or column.name for column in self.columns]
+        read = [f"{column.read} AS {column.name}" if column.read else column.name for column in self.columns]
         return _lines(
             f"SELECT {_list([*read, *self._joined])}",
             f"FROM {self.name}",
@@ -150,13 +150,17 @@ _TYPES: Final = {inspect.BoolType: "boolean", inspect.IntType: "bigint", inspect
 """Values of any other type are sent as text."""
 
 
-def columns_of(kind: type[Struct], *special: Column, fixed: bool = False) -> tuple[Column, ...]:
-    """A column for each field of the struct, in its order. Those not among `special` are stored as they are."""
+def columns_of(
+    kind: type[Struct], *special: Column, fixed: bool = False, apart: tuple[str, ...] = ()
+) -> tuple[Column, ...]:
+    """A column for each field of the struct, in its order, except those `apart`, which another table stores. Those not
+    among `special` are stored as they are."""
     by_name = {column.name: column for column in special}
     return tuple(
         [
             by_name.get(field.name) or Column(field.name, _type_of(field.type), fixed=fixed)
             for field in msgspec.structs.fields(kind)
+            if field.name not in apart
         ]
     )
 
@@ -187,6 +191,9 @@ def _of_participants(column: str) -> str:
 
 _TOURNAMENT_ID: Final = Column("tournament_id", "bigint")
 _NUMBER: Final = Column("number", "int", fixed=True)
+_CREATED_AT: Final = Column("created_at", "timestamptz", fixed=True)
+# NULL takes the driver no time.
+_UPDATED_AT: Final = Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)")
 
 PUBLICATION: Final = Table(
     "publication",
@@ -220,25 +227,21 @@ COMPETITOR: Final = Table(
             taken=lambda competitor: msgspec.json.encode(competitor.tags).decode(),
             stored="ARRAY(SELECT json_array_elements_text(tags))",
         ),
-        Column("created_at", "timestamptz", fixed=True),
-        Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)"),  # NULL takes the driver no time
+        _CREATED_AT,
+        _UPDATED_AT,
     ),
     order=("tournament_id", "number"),
 )
 COMPETITION: Final = Table(
     "competition",
     ids=(_TOURNAMENT_ID, Column("competition_id", "bigint")),
-    columns=(
+    columns=columns_of(
+        Competition,
         _NUMBER,
         Column("group_id", "bigint", fixed=True),
-        Column("date", "timestamptz"),
-        Column("location", "text"),
         Column("result", "text", taken=_score),
-        Column("winner_id", "bigint"),
-        Column("voided_at", "timestamptz"),
-        Column("created_at", "timestamptz", fixed=True),
-        Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)"),
-        Column("revised", "bigint"),
+        _CREATED_AT,
+        _UPDATED_AT,
         Column(
             "struck",
             "json",
@@ -246,6 +249,7 @@ COMPETITION: Final = Table(
             stored="ARRAY(SELECT json_array_elements_text(sent.struck)::bigint)",
             read="nullif(struck, '{}')",
         ),
+        apart=("participants",),
     ),
     order=("tournament_id", "number"),
     joined=(
@@ -312,39 +316,16 @@ def packed_competitor(row: Iterable[Any]) -> bytes:
     return packed((number, name, tags, color, parent_id, created_at, updated_at, *others))
 
 
-def competition_of(row: Iterable[Any]) -> Competition:
-    (
-        _,
-        _,
-        number,
-        group_id,
-        date,
-        location,
-        result,
-        winner_id,
-        voided_at,
-        created_at,
-        updated_at,
-        revised,
-        struck,
-        participants,
-        results,
-    ) = row
-    return Competition(
-        number=number,
-        group_id=group_id,
-        # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
-        date=None if date is None else date.replace(tzinfo=UTC),
-        location=location,
-        participants=tuple(participants),
-        result=result if results is None else _results(participants, results),
-        winner_id=winner_id,
-        voided_at=voided_at,
-        created_at=created_at,
-        updated_at=created_at if updated_at is None else updated_at,
-        revised=revised,
-        struck=() if struck is None else tuple(struck),
-    )
+def packed_competition(row: Iterable[Any]) -> bytes:
+    """As `packed_competitor`. Its participants and their results are read with it."""
+    _, _, number, group_id, *columns, participants, results = row
+    date, location, result, winner_id, voided_at, created_at, updated_at, revised, struck, *others = columns
+    # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
+    date = None if date is None else date.replace(tzinfo=UTC)
+    result = result if results is None else _results(participants, results)
+    times = voided_at, created_at, updated_at or created_at
+    own = number, group_id, date, location, participants, result, winner_id
+    return packed((*own, *times, revised, struck or (), *others))
 
 
 def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity]) -> Ranking:

@@ -28,7 +28,6 @@ from engine.process.time_slices import TimeSlice
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like, note_expiry, note_struck
 from projections.board.publication import Publication
 from projections.columns.enrolment import Enrolment, Totals
-from projections.columns.packed import packed
 from projections.tables.columns import (
     COMPETITION,
     COMPETITOR,
@@ -40,7 +39,7 @@ from projections.tables.columns import (
     TOTAL,
     UNITY,
     Table,
-    competition_of,
+    packed_competition,
     packed_competitor,
     publication_of,
     ranking_of,
@@ -445,11 +444,11 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
     async with aclosing(_chunks(connection, COMPETITION, boards, rows_max=COMPETITIONS_AT_ONCE)) as chunks:
         async for rows in chunks:
             for row in rows:
-                board, competition_id, competition = boards[row[0]], row[1], competition_of(row)
-                board.competitions.put(competition_id, packed(competition))
-                if competition.voided_at is not None:
+                board, competition_id = boards[row[0]], row[1]
+                board.competitions.put(competition_id, packed_competition(row))
+                if row["voided_at"] is not None:
                     board.voided.add(competition_id)
-                note_struck(board, competition_id, competition.struck)
+                note_struck(board, competition_id, row["struck"] or ())
                 if time_slice.over:
                     await time_slice.give_way()
 

@@ -36,7 +36,7 @@ async def test_the_columns_declared_are_those_of_the_schema(owner: asyncpg.Conne
 def test_a_statement_reads_as_if_written_by_hand() -> None:
     assert COMPETITOR.select.splitlines() == [
         "SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, "
-        "nullif(updated_at, created_at), revised, erased",
+        "nullif(updated_at, created_at) AS updated_at, revised, erased",
         "FROM competitor",
         "WHERE tournament_id = ANY($1::bigint[])",
         "ORDER BY tournament_id, number",
