@@ -131,7 +131,7 @@ class PastBoardAt(BoardAt):
     def __init__(self, view: View, then: PastBoard) -> None:
         self.view, self.then = view, then
         self.board, self.clock = then.board, then.clock
-        self.nested_sets = NestedSets(lambda: then.board)
+        self.nested_sets = NestedSets(then)
 
     @property
     def head(self) -> Head:

@@ -21,7 +21,7 @@ PLACE. The place of a ranking in lists of rankings, from 1. It equals its number
 
 from collections.abc import Collection, Generator, Iterable, Mapping
 from datetime import datetime
-from typing import Final, TypeVar, assert_never
+from typing import Final, Protocol, TypeVar, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -206,6 +206,13 @@ class Board(Struct, kw_only=True):
     struck: dict[CompetitionId, frozenset[CompetitorId]] = field(default_factory=dict)
     publication: Publication = Publication()
     expiries: dict[UnityId, tuple[RankingId, Expiry]] = field(default_factory=dict)
+
+
+class HasBoard(Protocol):
+    """What has a board, possibly another one later."""
+
+    @property
+    def board(self) -> Board: ...
 
 
 def board_like(board: Board) -> Board:

@@ -102,8 +102,8 @@ class CompetitionSums:
         return _number(self._of(unity_id, competitor_id))
 
     def reached(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
-        """The event since which a competitor has had their total in one of the `first` unities; 0: it has never
-        changed."""
+        """The last event that counts among those that changed a competitor's total in one of the `first` unities; 0:
+        none did."""
         return self._reached[unity_id].get(competitor_id, 0)
 
     @property

@@ -5,7 +5,7 @@ request, because each change first records the old values. Nothing is copied, ho
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
 from weakref import WeakValueDictionary
@@ -15,7 +15,7 @@ from msgspec import Struct
 from engine.domain import events
 from engine.domain.events import Event, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board, Ranking
+from projections.board.board import Board, HasBoard, Ranking
 from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, lacks_sums, leading
 from projections.board.classified_lines import ClassifiedLines
 from projections.board.competition_sums import CompetitionSums, SumsByCompetition
@@ -101,10 +101,10 @@ class _Known(Struct):
 
 
 class Classifications:
-    """`board` returns the current board; `orders` and `followed_sums` belong to the same tournament."""
+    """`owner` has its board; `orders` and `followed_sums` belong to the same tournament."""
 
-    def __init__(self, board: Callable[[], Board], orders: Orders, followed_sums: FollowedSums) -> None:
-        self._board = board
+    def __init__(self, owner: HasBoard, orders: Orders, followed_sums: FollowedSums) -> None:
+        self._owner = owner
         self._orders = orders
         self._followed_sums = followed_sums
         self._known: dict[RankingId, _Known] = {}
@@ -132,7 +132,7 @@ class Classifications:
         time, so that the next one finds the results of the last. `read` provides the ranking's sums of competitions
         when they are first needed."""
         asking: AbstractAsyncContextManager[None] = nullcontext()
-        if not by_totals_alone(in_force(self._board().rankings[ranking_id])):
+        if not by_totals_alone(in_force(self._owner.board.rankings[ranking_id])):
             asking = self.computing(ranking_id)
         async with asking:
             ranking, order = await self._current(ranking_id, read)
@@ -148,11 +148,11 @@ class Classifications:
         Raises Overtaken."""
         tries = Tries()
         while True:
-            if lacks_sums(self._board().rankings[ranking_id]):
+            if lacks_sums(self._owner.board.rankings[ranking_id]):
                 await self._followed_sums.follow(ranking_id, read)
             unity_ids = self._unity_ids(ranking_id)
             order = await self._orders.of(ranking_id, *unity_ids) if unity_ids else None
-            ranking = self._board().rankings[ranking_id]
+            ranking = self._owner.board.rankings[ranking_id]
             if unity_ids == self._unity_ids(ranking_id) and not lacks_sums(ranking):
                 return ranking, order
             tries.again()  # others were declared meanwhile, or the sums no longer hold
@@ -160,7 +160,7 @@ class Classifications:
     @contextmanager
     def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:
         """The source of a ranking's values as they are on entry, until the context is left."""
-        held = HeldCounts(self._board(), ranking_id)
+        held = HeldCounts(self._owner.board, ranking_id)
         self.held.append(held)
         try:
             yield held
@@ -172,7 +172,7 @@ class Classifications:
         return self._asking.setdefault(ranking_id, asyncio.Lock())
 
     def _unity_ids(self, ranking_id: RankingId) -> tuple[UnityId, ...]:
-        criteria = in_force(self._board().rankings[ranking_id])
+        criteria = in_force(self._owner.board.rankings[ranking_id])
         return tuple([criterion.unity_id for criterion in criteria[: leading(criteria)]])
 
     def _known_of(self, ranking_id: RankingId, ranking: Ranking) -> dict[int, ClassifiedGroup]:

@@ -5,12 +5,14 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Protocol
 
 from engine.domain.events import CompetitionChanged, Points, PointsAdded, Recorded
 from engine.domain.terms import RankingId, Sequence
+from engine.log.heads import Head
 from engine.process.background import SharedTasks
 from engine.process.time_slices import TimeSlice
-from projections.board.board import Board, give_sums, what_counts
+from projections.board.board import HasBoard, give_sums, what_counts
 from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.live.tries import Tries
 
@@ -18,16 +20,20 @@ ReadSums = Callable[[Sequence, WhatCounts], Awaitable[CompetitionSums]]
 """Reads the sums of a ranking from the log as they were after an event, of the lines that count then."""
 
 
-class FollowedSums:
-    """`board` and `sequence` return the current ones of the live. `now` returns the time up to which due points have
-    expired; None: nothing expires."""
+class _Owner(HasBoard, Protocol):
+    """`expired_by`: the time up to which due points have expired; None: nothing expires."""
 
-    def __init__(
-        self, board: Callable[[], Board], sequence: Callable[[], Sequence], now: Callable[[], datetime | None]
-    ) -> None:
-        self._board = board
-        self._sequence = sequence
-        self._now = now
+    @property
+    def head(self) -> Head: ...
+    @property
+    def expired_by(self) -> datetime | None: ...
+
+
+class FollowedSums:
+    """Those of one tournament, which `owner` has in memory."""
+
+    def __init__(self, owner: _Owner) -> None:
+        self._owner = owner
         self._redated = 0  # how often dates have changed while the log was read
         self._reading = SharedTasks[RankingId, None]()
         self._missed: dict[RankingId, deque[tuple[Sequence, Points]]] = {}
@@ -40,7 +46,7 @@ class FollowedSums:
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        followed = [self._board().rankings[one].competition_sums for one in self._followed]
+        followed = [self._owner.board.rankings[one].competition_sums for one in self._followed]
         return sum([sums.size_bytes for sums in followed if sums is not None])
 
     def note(self, recorded: Recorded) -> None:
@@ -54,17 +60,17 @@ class FollowedSums:
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
         """Reads the ranking's sums of competitions onto the board, once for all who ask meanwhile. The fold may have
         dropped them when this returns. Raises Overtaken, and the errors of `read`."""
-        if self._board().rankings[ranking_id].competition_sums is None:
+        if self._owner.board.rankings[ranking_id].competition_sums is None:
             await asyncio.shield(self._reading.begun(ranking_id, lambda: self._follow(ranking_id, read)))
 
     async def _follow(self, ranking_id: RankingId, read: ReadSums) -> None:
         tries = Tries()
-        while (board := self._board()).rankings[ranking_id].competition_sums is None:
+        while (board := self._owner.board).rankings[ranking_id].competition_sums is None:
             missed = self._missed[ranking_id] = deque[tuple[Sequence, Points]]()
-            counts, redated = what_counts(board, ranking_id, self._now()), self._redated
+            counts, redated = what_counts(board, ranking_id, self._owner.expired_by), self._redated
             is_added = True
             try:
-                sums = await read(self._sequence(), counts)
+                sums = await read(self._owner.head.sequence, counts)
                 time_slice = TimeSlice()
                 while missed:
                     sequence, points = missed.popleft()
@@ -76,8 +82,8 @@ class FollowedSums:
                 # lines count by now. If points expire or `first` decides, also read again after a reversal, an expiry
                 # or a change of a date.
                 if (
-                    board is self._board()
-                    and counts == what_counts(board, ranking_id, self._now())
+                    board is self._owner.board
+                    and counts == what_counts(board, ranking_id, self._owner.expired_by)
                     and ((counts.now is None and not counts.first) or (is_added and redated == self._redated))
                 ):
                     give_sums(board, ranking_id, sums)

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from engine.domain.events import CompetitorChanged, CompetitorErased, CompetitorRegistered, Event
 from engine.domain.terms import CompetitorId
 from engine.process.time_slices import TimeSlice
-from projections.board.board import Board, Competitor
+from projections.board.board import Competitor, HasBoard
 from projections.board.hierarchy import Forest, NestedSetBounds
 
 MOVED_AT_ONCE_MAX: Final = 1_000
@@ -46,10 +46,10 @@ class Bounds:
 
 
 class NestedSets:
-    """The bounds of one tournament. `board` returns the current board."""
+    """The bounds of one tournament. `owner` has its board."""
 
-    def __init__(self, board: Callable[[], Board]) -> None:
-        self._board = board
+    def __init__(self, owner: HasBoard) -> None:
+        self._owner = owner
         self._asking = asyncio.Lock()
         self._held: Callable[[], Bounds | None] = _nobody
         self.clear()
@@ -68,11 +68,11 @@ class NestedSets:
     def note(self, event: Event) -> None:
         """Notes what `event` will change. Call it before it is folded into the board."""
         if isinstance(event, CompetitorRegistered):
-            number, parent_id = len(self._board().competitors) + 1, event.parent_id
+            number, parent_id = len(self._owner.board.competitors) + 1, event.parent_id
             if event.commitment is not UNSET:
                 parent_id = None
         elif isinstance(event, CompetitorChanged | CompetitorErased):
-            competitor = self._board().competitors[event.competitor_id]
+            competitor = self._owner.board.competitors[event.competitor_id]
             given = _parent_after(competitor, event)
             if isinstance(given, UnsetType):
                 return
@@ -149,7 +149,7 @@ class NestedSets:
 
     def _make(self) -> Generator[None, None, None]:
         """Makes the forest from the current parents. Changes that arrive meanwhile are noted, and applied later."""
-        competitors = self._board().competitors
+        competitors = self._owner.board.competitors
         self._parents_then = {}
         parents = array("i", (0,))
         have_parents = False
@@ -184,7 +184,7 @@ class NestedSets:
             held.forest = forest.frozen()
             held.size_bytes = forest.size_bytes
             self._held = _nobody
-        parent = 0 if parent_id is None else self._board().competitors[parent_id].number
+        parent = 0 if parent_id is None else self._owner.board.competitors[parent_id].number
         if number > len(forest):
             forest.add(parent)
         elif forest.family(number) > MOVED_AT_ONCE_MAX:

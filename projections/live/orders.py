@@ -7,7 +7,6 @@ making it again takes hardly longer. All of this work runs in time slices.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
 from itertools import chain
 from typing import Final
 from weakref import WeakValueDictionary
@@ -18,7 +17,7 @@ from engine.domain import events
 from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.time_slices import TimeSlice, in_time_slices
-from projections.board.board import Board, Unity
+from projections.board.board import HasBoard, Unity
 from projections.board.order import OrderedLines, line_of
 from projections.columns.enrolment import Enrolment
 
@@ -70,11 +69,11 @@ class _KeptOrder(Struct, eq=False):
 
 
 class Orders:
-    """The orders of one tournament. `board` returns the current board."""
+    """The orders of one tournament. `owner` has its board."""
 
-    def __init__(self, board: Callable[[], Board]) -> None:
+    def __init__(self, owner: HasBoard) -> None:
         self.size_bytes = 0
-        self._board = board
+        self._owner = owner
         self._kept: OrderedDict[UnityIds, _KeptOrder] = OrderedDict()  # least recently requested first
         self._with: dict[UnityId, list[UnityIds]] = {}  # of those kept, the ones that a unity is part of
         self._sizes: dict[UnityIds, int] = {}
@@ -95,7 +94,7 @@ class Orders:
                     for competitor_id in chain(event.removed, event.added):
                         self._note(unity_ids, competitor_id)
             case events.UnityChanged():
-                ranking = self._board().rankings.get(event.ranking_id)
+                ranking = self._owner.board.rankings.get(event.ranking_id)
                 unity = None if ranking is None else ranking.unities.get(event.unity_id)
                 if unity is not None and event.sort not in (UNSET, unity.sort):
                     for unity_ids in self._with.get(event.unity_id, ())[:]:
@@ -144,7 +143,7 @@ class Orders:
                 await time_slice.give_way()
 
     def _kept_of(self, ranking_id: RankingId) -> list[UnityIds]:
-        ranking = self._board().rankings.get(ranking_id)
+        ranking = self._owner.board.rankings.get(ranking_id)
         return [] if ranking is None else [unity_ids for unity_ids in self._kept if unity_ids[0] in ranking.unities]
 
     def _note(self, unity_ids: UnityIds, competitor_id: CompetitorId) -> None:
@@ -168,7 +167,7 @@ class Orders:
     async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, time_slice: TimeSlice, *, at_once: bool) -> None:
         """Makes the order from the current state, in time slices; changes that arrive meanwhile are noted. The order
         may be dropped before it is complete."""
-        ranking = self._board().rankings[ranking_id]
+        ranking = self._owner.board.rankings[ranking_id]
         enrolment, unities = ranking.participants, [ranking.unities[unity_id] for unity_id in unity_ids]
         kept = self._kept[unity_ids] = _KeptOrder(enrolment, unities, enrolment.generation)
         for unity_id in dict.fromkeys(unity_ids):

@@ -5,13 +5,12 @@ answers.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
 from engine.domain.events import Recorded
 from engine.process.time_slices import TimeSlices
-from projections.board.board import Board
+from projections.board.board import HasBoard
 from projections.board.selection import CHANGES, ListFilter, Selection
 
 SELECTIONS_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -26,10 +25,10 @@ pause, so that a steady flow of changes cannot delay it indefinitely."""
 
 
 class Selections:
-    """The selections of one tournament. `board` returns the board as it is now."""
+    """The selections of one tournament. `owner` has its board."""
 
-    def __init__(self, board: Callable[[], Board]) -> None:
-        self._board = board
+    def __init__(self, owner: HasBoard) -> None:
+        self._owner = owner
         self._kept: OrderedDict[ListFilter, Selection] = OrderedDict()  # least recently used first
         self._alive: WeakValueDictionary[ListFilter, Selection] = WeakValueDictionary()  # others are still in use
 
@@ -45,13 +44,13 @@ class Selections:
         for selection in self._alive.values():
             selection.note(event)
             if selection.changed > LOOKED_AGAIN_MAX:
-                selection.start_over(self._board())
+                selection.start_over(self._owner.board)
 
     def clear(self) -> None:
         """Starts all selections again. Call it when the board was replaced."""
         self._kept.clear()
         for selection in self._alive.values():
-            selection.start_over(self._board())
+            selection.start_over(self._owner.board)
 
     async def of(
         self, chosen: ListFilter, time_slices: TimeSlices, *, number: int = 0, count: int | None = None
@@ -60,7 +59,7 @@ class Selections:
         the item with this number, or fewer if there are no more. `count` None: all of them."""
         selection = self._alive.get(chosen)
         if selection is None:
-            selection = self._alive[chosen] = Selection(chosen, self._board())
+            selection = self._alive[chosen] = Selection(chosen, self._owner.board)
         self._keep(chosen, selection)  # already here, so that work done is kept if the client disconnects
         for _ in range(ROUNDS_MAX):
             if not selection.has(number, count):

@@ -109,7 +109,7 @@ class LiveTournament:
         self.board = board
         self.revisions = Revisions()
         self.cache = RenderCache()
-        self.nested_sets = NestedSets(lambda: self.board)
+        self.nested_sets = NestedSets(self)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -157,24 +157,24 @@ class LiveTournament:
             self.head = head
             self.cache.resized = True
 
-    # Each of these is made at its first use; until then, no event is noted for it. They get the board by a call each
-    # time, because `catch_up_by_tables` replaces it.
+    # Each of these is made at its first use; until then, no event is noted for it. They read the board from
+    # here each time, because `catch_up_by_tables` replaces it.
 
     @cached_property
     def orders(self) -> Orders:
-        return self._begun(Orders(lambda: self.board))
+        return self._begun(Orders(self))
 
     @cached_property
     def followed_sums(self) -> FollowedSums:
-        return self._begun(FollowedSums(lambda: self.board, lambda: self.head.sequence, lambda: self.expired_by))
+        return self._begun(FollowedSums(self))
 
     @cached_property
     def classifications(self) -> Classifications:
-        return self._begun(Classifications(lambda: self.board, self.orders, self.followed_sums))
+        return self._begun(Classifications(self, self.orders, self.followed_sums))
 
     @cached_property
     def selections(self) -> Selections:
-        return self._begun(Selections(lambda: self.board))
+        return self._begun(Selections(self))
 
     def _begun(self, made: _M) -> _M:
         self._made.append(made)

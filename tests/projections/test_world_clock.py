@@ -130,3 +130,15 @@ async def test_the_lines_looked_at_are_limited(database: Database, monkeypatch: 
         else:
             unity = (await asked).board.rankings[arena.ranking_id].unities[arena.unity_id]
             assert unity.totals[arena.competitors[0]] == shown
+
+
+async def test_points_dated_at_the_first_moment_of_time_have_taken_place_at_any(database: Database) -> None:
+    arena = await open_arena(database)
+    match, day = CompetitionId(1), datetime.min.replace(tzinfo=UTC)
+    async with database.connection() as connection:
+        added = events.CompetitionAdded(competition_id=match, group_id=1, started_at=day)
+        given = PointsAdded(ranking_id=arena.ranking_id, competition_id=match, deltas=arena.points().deltas)
+        last = (await record(connection, arena.tournament_id, added, given)).last_sequence
+    assert last is not None
+    then = await moments.at(Past(database), arena.tournament_id, arena.ranking_id, None, last, day)
+    assert then.board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]] == 1

@@ -115,7 +115,7 @@ class PastView:
         self.board = then.board
         self.revisions = Revisions()
         self.cache = RenderCache()
-        self.nested_sets = NestedSets(lambda: then.board)
+        self.nested_sets = NestedSets(then)
 
     def hold(self) -> HeldBoard:
         return HeldBoard(self.board, self.nested_sets.hold(), 0)
