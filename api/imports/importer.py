@@ -69,6 +69,7 @@ class BrokenOff(TallybookError):
 
     def __init__(self, so_far: str, failure: TallybookError) -> None:
         super().__init__(f"The import failed ({failure.code}): at least {so_far}")
+        self.failure = failure
 
 
 class Imported(Struct, frozen=True, kw_only=True):

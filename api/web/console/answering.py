@@ -10,6 +10,7 @@ from api.http.errors import MediaTypeUnsupported, TooManyRequests
 from api.http.forms import Form
 from api.http.reply import Reply, header
 from api.http.router import IncomingRequest
+from api.imports.importer import BrokenOff
 from api.interface.declarations import RecallContext
 from api.interface.fields import FROM_0, ID, Field, Fields, read_query
 from api.interface.handlers import Handlers
@@ -112,7 +113,8 @@ def page_reply(body: bytes, *, code: int = 200, headers: str = "") -> Reply:
 
 def problem_reply(incoming: IncomingRequest, error: TallybookError, body: bytes) -> Reply:
     incoming.facts["code"] = error.code
-    reply = page_reply(body, code=problems.STATUSES.get(type(error), 500), headers=problems.headers(error))
+    why = error.failure if isinstance(error, BrokenOff) else error
+    reply = page_reply(body, code=problems.STATUSES.get(type(why), 500), headers=problems.headers(why))
     reply.closing = isinstance(error, Unreadable)  # the rest of the body is not worth reading
     return reply
 

@@ -38,7 +38,7 @@ from api.web.console.import_page import (
     look_page,
 )
 from api.web.console.inputs import KEY, Filling, new_key
-from engine.domain.errors import TallybookError, Unreadable
+from engine.domain.errors import QueueFull, TallybookError, Unreadable
 from engine.domain.terms import ITEMS_MAX, CompetitionId, RankingId
 from projections.answers.foreseen import ForeseenQuestion
 from projections.answers.lookup import ranking_of
@@ -101,6 +101,7 @@ class ImportHandlers(ABC, Generic[_Line]):
                         already=len(importer.lines) - len(new),
                         done=kind.done,
                     )
+                self._console.desk.refuse_late(view.live.tournament_id)
                 await importer.submit(viewer.token.token_id, _to_nobody)
                 done = view.live.head.sequence
         except TallybookError as error:
@@ -174,6 +175,7 @@ class UndoHandlers:
         try:
             async with self._console.handlers.visited(incoming, viewer.token) as view:
                 planned = await self._planned(incoming, viewer, view)
+                self._console.desk.refuse_late(view.live.tournament_id)
                 await undo_import(
                     self._console.desk,
                     view.live,
@@ -183,7 +185,7 @@ class UndoHandlers:
                     progress=_to_nobody,
                 )
                 done = view.live.head.sequence
-        except BrokenOff as error:
+        except (BrokenOff, QueueFull) as error:
             return await refused_reply(self._page, incoming, viewer, error, key=key, form=form)
         return see_other(tournament_address(incoming.parameters["tournament"], "/imports", {"done": str(done)}))
 
