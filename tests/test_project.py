@@ -31,8 +31,12 @@ MODULES: Final = sorted(
 )
 
 
+def _tree(name: str) -> ast.Module:
+    return ast.parse((ROOT / name).read_text(encoding="utf-8"))
+
+
 def _docstring(name: str) -> str:
-    return ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8"))) or ""
+    return ast.get_docstring(_tree(name)) or ""
 
 
 PURE: Final = [name for name in MODULES if re.search(r"\bPure\b", _docstring(name))]
@@ -47,6 +51,28 @@ TAKES_FROM_WHAT_ACTS: Final = {
     "projections/tables/sizes.py",
 }
 """Pure modules that import from others which act: the structs that they are given, or pure functions."""
+TOUCH_MANY: Final = {
+    "api/interface/fields.py": "read",
+    "engine/domain/counting.py": "totals_after totals_of_named",
+    "engine/domain/expirations.py": "_lines_of decided lines",
+    "engine/domain/steps.py": "collected in_order",
+    "projections/answers/explainer.py": "_after_points _overtakings",
+    "projections/board/classification.py": "_index _parts _value classified lines_among parted",
+    "projections/board/classified_lines.py": "_levels_among _read_off _run _sought among",
+    "projections/board/hierarchy.py": "_tour in_steps",
+    "projections/board/order.py": "replace_all sorted_in_steps",
+    "projections/board/parts.py": "take_part",
+    "projections/board/recent_results.py": "forms",
+    "projections/board/selection.py": "steps",
+    "projections/board/sub_table.py": "among",
+    "projections/columns/sorted_integers.py": "fill",
+    "projections/past/comparison.py": "_position_of_each _standing_of_each classified_move_steps move_steps",
+    "projections/past/history.py": "_many_lines",
+    "projections/past/leaders.py": "_in_time differences finish follow times_at_top",
+    "projections/past/mentions.py": "mentions",
+    "projections/past/timeline.py": "steps",
+}
+"""Functions of pure modules that pause: one call may touch thousands of lines, sums, competitors or texts."""
 
 
 def test_the_map_names_every_folder_and_no_other() -> None:
@@ -70,6 +96,25 @@ def test_every_file_that_the_architecture_walks_through_exists() -> None:
 @pytest.mark.parametrize("name", PURE)
 def test_what_is_pure_imports_nothing_that_acts(name: str) -> None:
     assert not set(_imported(ROOT / name)) & IMPURE
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_no_rule_pauses_but_those_that_touch_many(name: str) -> None:
+    """A plain function takes one event, or a chunk; its caller pauses (`engine/process/time_slices.py`)."""
+    pausing = {one.name for one in ast.walk(_tree(name)) if isinstance(one, ast.FunctionDef) and _pauses(one)}
+    assert pausing == set(TOUCH_MANY.get(name, "").split())
+
+
+def _pauses(function: ast.FunctionDef) -> bool:
+    """Whether it yields nothing itself."""
+    inner = list(ast.iter_child_nodes(function))
+    while inner:
+        one = inner.pop()
+        if isinstance(one, ast.Yield) and (one.value is None or ast.unparse(one.value) == "None"):
+            return True
+        if not isinstance(one, ast.FunctionDef | ast.Lambda):
+            inner += ast.iter_child_nodes(one)
+    return False
 
 
 def test_import_linter_follows_the_imports_of_all_that_is_pure() -> None:

@@ -99,10 +99,9 @@ async def explanation(
         if explainer.lacks_sums:
             at = explainer.board, reached.sequence
             give_sums(explainer.board, ranking_id, await folds.folded_sums_then(past, tournament_id, ranking_id, *at))
-        neighbours: list[ClassifiedNeighbours | None] = []
-        await past.time_slices.work(_add_neighbours(explainer, neighbours))
+        neighbours = await in_time_slices(explainer.neighbours())
     following = reached.sequence if reached.sequence < end else None
-    return Explained(begin, reached, steps, neighbours[0], (begin.sequence or None) if latest else following)
+    return Explained(begin, reached, steps, neighbours, (begin.sequence or None) if latest else following)
 
 
 async def explanation_by_date(
@@ -177,11 +176,6 @@ def _add_steps(
             if _is_full(steps, limit):
                 return
         yield
-
-
-def _add_neighbours(explainer: Explainer, found: list[ClassifiedNeighbours | None]) -> Iterator[None]:
-    """Adds what `explainer.neighbours` returns to `found`, step by step."""
-    found.append((yield from explainer.neighbours()))
 
 
 def _dropped(steps: list[ExplanationStep], limit: int | None) -> ExplanationStep | None:
