@@ -8,7 +8,7 @@ events, and decides with it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime
 from typing import Final, get_args
@@ -25,8 +25,8 @@ from engine.domain.commands import (
     Revalue,
     ReversePoints,
 )
-from engine.domain.counting import ExpiryTimes
-from engine.domain.events import Event, PointsAdded
+from engine.domain.counting import ExpiryTimes, GivenPoints
+from engine.domain.events import Event
 from engine.domain.judging import decide, decide_at
 from engine.domain.terms import Sequence
 from projections.board.publication import NextRevealSearch
@@ -41,8 +41,6 @@ Overtaken."""
 NeedsEvidence = Previewed | ChangePublication | ChangeCompetition | ReopenRanking
 """The commands that may need more than the board."""
 NEEDS_EVIDENCE: Final = get_args(NeedsEvidence)
-_Given = Mapping[Sequence, tuple[datetime, PointsAdded]]
-"""Points, each with the time when it was recorded."""
 
 
 class Evidence(ABC):
@@ -98,7 +96,7 @@ def evidence_of_previewed(live: LiveTournament, command: Previewed) -> Evidence:
 class _Revaluing(Evidence):
     """Points that the command makes count, or stop counting."""
 
-    def _decided(self, command: Previewed, given: _Given) -> tuple[Event, ...]:
+    def _decided(self, command: Previewed, given: GivenPoints) -> tuple[Event, ...]:
         """The command's events. `given`: the points, which matter where points expire."""
         board = self._live.board
         if self._live.expires:

@@ -40,7 +40,7 @@ from engine.domain.errors import (
     ShuttingDown,
     TournamentStopped,
 )
-from engine.domain.events import CompetitorErased, Recorded
+from engine.domain.events import Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import reading, undecoded
 from engine.log.heads import Head
@@ -215,11 +215,11 @@ class Follower:
         self._empty()
 
     def _follow(self, recorded: Recorded) -> None:
-        if isinstance(recorded.event, CompetitorErased):
+        if (erased := recorded.event.erases) is not None:
             self._empty()  # the ring may have the name; the log no longer has it
             self.erased += 1
             for listener in list(self.listeners):
-                listener.forget(recorded.event.competitor_id, is_held=self.is_held)
+                listener.forget(erased, is_held=self.is_held)
         hidden = self.streamed.hidden(self.live.board.publication)
         if hidden != self._hidden:
             self._start_over(hidden)

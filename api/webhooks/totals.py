@@ -14,7 +14,7 @@ from typing import Final
 from asyncpg import Connection
 
 from api.webhooks.message import MESSAGE_LINES_MAX, ChangedLine, lines_of, points_of
-from engine.domain.events import Delta, RankingCreated, Total, UnityAdded, changed_by
+from engine.domain.events import MAKING_UNITIES, Delta, Total, changed_by
 from engine.domain.marks import mark_after, mark_of, result_of
 from engine.domain.terms import CompetitorId, Counts, Sequence, Sort, TournamentId, UnityId
 from engine.log import codec, reading, undecoded
@@ -121,15 +121,10 @@ def _count(stored: Stored, named: set[_Key], later: defaultdict[_Key, int]) -> i
 
 def _note_results(stored: Stored, of_results: dict[UnityId, OfResults]) -> bool:
     """Whether the event gives or reverses results. If it makes a unity that counts them, adds that to `of_results`."""
-    if stored.kind in _MAKING:
-        event = codec.decode(stored.kind, stored.body)
-        if isinstance(event, RankingCreated) and event.main_unity_counts is not Counts.SUM:
-            of_results[event.main_unity_id] = event.main_unity_counts, event.main_unity_sort
-        elif isinstance(event, UnityAdded) and event.counts is not Counts.SUM:
-            of_results[event.unity_id] = event.counts, event.sort
+    if stored.kind in MAKING_UNITIES:
+        made = codec.decode(stored.kind, stored.body).made_unity
+        if made is not None and made.options.counts is not Counts.SUM:
+            of_results[made.unity_id] = made.options.counts, made.sort
         return False
     points = points_of(stored)
     return points is not None and len(changed_by(points)) > len(points.deltas)
-
-
-_MAKING: Final = (RankingCreated.tag, UnityAdded.tag)

@@ -16,14 +16,17 @@ from engine.domain.state import ResultLine, ResultsState, State
 from engine.domain.steps import Steps
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 
+GivenPoints = Mapping[Sequence, tuple[datetime, events.PointsAdded]]
+"""Points, each with the time when it was recorded."""
+
 
 class ExpiryTimes(msgspec.Struct, frozen=True, kw_only=True):
     """What judging needs if points expire. `now`: in the state, everything due by then has expired. `given`: points
-    that the command may make count or stop counting, each with the time at which it was recorded.
+    that the command may make count or stop counting.
     """
 
     now: datetime
-    given: Mapping[Sequence, tuple[datetime, events.PointsAdded]] = msgspec.field(default_factory=dict)
+    given: GivenPoints = msgspec.field(default_factory=dict)
 
 
 class LacksResults(Exception):

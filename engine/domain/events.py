@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from engine.domain.options import MainUnityOptions, UnityOptions
+from engine.domain.options import MainUnityOptions, UnityOptions, options_of, options_of_main_unity
 from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
@@ -46,13 +46,22 @@ Commitment = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
 
 
-Touchable = Literal["competitor", "competition", "ranking", "unity", "publication"]
+Touchable = Literal["competitor", "competition", "ranking", "unity", "publication", "order"]
 
 
 def _refuse_other_zones(moment: datetime | None | UnsetType) -> None:
     """Raises ValueError unless a time is in UTC, as all that are recorded are."""
     if isinstance(moment, datetime) and moment.utcoffset() != timedelta():
         raise ValueError(f"{moment} is not in UTC")
+
+
+class MadeUnity(Struct, frozen=True, kw_only=True):
+    """A unity that an event makes."""
+
+    ranking_id: RankingId
+    unity_id: UnityId
+    sort: Sort
+    options: UnityOptions
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -65,9 +74,9 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     `personal`: the fields about a person. They follow all others, because they are stored apart
     (`engine/log/codec.py`). `tag`: the name it is stored under, written out so that renaming a class changes nothing
     stored. A tag is never changed or reused; an event with an empty tag is never stored. `touches`: the kinds of things
-    that it changes among those whose ids it names. `touch` in `projections/tables/tables.py` adds the lists, totals and
-    orders that it changes. `judged`: False: operators can append it to a tournament that cannot be judged, so points
-    that were due before may still have to expire.
+    that it changes among those whose ids it names, and the order of all rankings. `touch` in
+    `projections/tables/tables.py` adds the lists and totals that it changes. `judged`: False: operators can append it
+    to a tournament that cannot be judged, so points that were due before may still have to expire.
     """
 
     structural: ClassVar[bool] = False
@@ -77,6 +86,21 @@ class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     judged: ClassVar[bool] = True
     tag: ClassVar[str] = ""
     touches: ClassVar[tuple[Touchable, ...]]
+
+    @property
+    def made_unity(self) -> MadeUnity | None:
+        """The unity that it makes: its own, or the main one of the ranking that it creates."""
+        return None
+
+    @property
+    def erases(self) -> CompetitorId | None:
+        """The competitor whose name and other personal fields it erases, in all events."""
+        return None
+
+    @property
+    def redates(self) -> bool:
+        """Whether it gives a competition another date: points may expire, or count again."""
+        return False
 
 
 class TournamentOpened(EventBase, frozen=True, kw_only=True):
@@ -147,6 +171,10 @@ class CompetitorErased(EventBase, frozen=True, kw_only=True):
     judged = False
     competitor_id: _Competitor
 
+    @property
+    def erases(self) -> CompetitorId:
+        return self.competitor_id
+
 
 Naming = CompetitorRegistered | CompetitorChanged
 """The events that have personal fields."""
@@ -187,8 +215,12 @@ class CompetitionChanged(EventBase, frozen=True, kw_only=True):
         _refuse_other_zones(self.started_at)
 
     @property
-    def structural(self) -> bool:  # type: ignore[override]
+    def redates(self) -> bool:
         return self.started_at is not UNSET
+
+    @property
+    def structural(self) -> bool:  # type: ignore[override]
+        return self.redates
 
 
 class RankingCreated(EventBase, MainUnityOptions, frozen=True):
@@ -205,6 +237,15 @@ class RankingCreated(EventBase, MainUnityOptions, frozen=True):
     main_unity_name: str
     description: str | None = None
     main_unity_sort: Sort = Sort.DESC
+
+    @property
+    def made_unity(self) -> MadeUnity:
+        return MadeUnity(
+            ranking_id=self.ranking_id,
+            unity_id=self.main_unity_id,
+            sort=self.main_unity_sort,
+            options=options_of_main_unity(self),
+        )
 
 
 class _ChangeOfRanking(EventBase, frozen=True, kw_only=True):
@@ -256,6 +297,15 @@ class UnityAdded(EventBase, UnityOptions, frozen=True):
     unity_id: _Unity
     name: str
     sort: Sort = Sort.DESC
+
+    @property
+    def made_unity(self) -> MadeUnity:
+        options = UnityOptions(**options_of(self))
+        return MadeUnity(ranking_id=self.ranking_id, unity_id=self.unity_id, sort=self.sort, options=options)
+
+
+MAKING_UNITIES: Final = (RankingCreated.tag, UnityAdded.tag)
+"""The tags of events that make a unity."""
 
 
 class UnityChanged(_ChangeOfRanking, frozen=True, kw_only=True):
@@ -470,7 +520,7 @@ class RankingsOrdered(EventBase, frozen=True, kw_only=True):
     a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "RankingsOrdered"
-    touches = ()
+    touches = ("order",)
     structural = True
     rankings: tuple[_Ranking, ...]
 

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from engine.domain.events import Delta, Points, PointsAdded, RankingCreated, Recorded, UnityAdded
+from engine.domain.events import Delta, Points, PointsAdded, Recorded
 from engine.domain.lines import Rule
 from engine.domain.marks import mark_after, result_of
 from engine.domain.terms import CompetitionId, CompetitorId, Counts, Sequence, Sort, UnityId
@@ -141,13 +141,11 @@ class CompetitionSums:
 
     def take(self, recorded: Recorded, counts: WhatCounts) -> None:
         """Takes the next event of the log: adds its lines that count, and notes the ranking's unities."""
-        event, ranking_id = recorded.event, counts.rule.ranking_id
+        event = recorded.event
         if isinstance(event, PointsAdded):
             self._take_points(recorded, counts)
-        elif isinstance(event, RankingCreated) and event.ranking_id == ranking_id:
-            self.declare(event.main_unity_id, event.main_unity_counts, event.main_unity_sort)
-        elif isinstance(event, UnityAdded) and event.ranking_id == ranking_id:
-            self.declare(event.unity_id, event.counts, event.sort)
+        elif (made := event.made_unity) is not None and made.ranking_id == counts.rule.ranking_id:
+            self.declare(made.unity_id, made.options.counts, made.sort)
 
     def _take_points(self, recorded: Recorded, counts: WhatCounts) -> None:
         competition_id: CompetitionId | None = getattr(recorded.event, "competition_id", None)

@@ -6,9 +6,9 @@ the voiding may still be judged, even if its client has disconnected.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from datetime import datetime
 
+from engine.domain.counting import GivenPoints
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, Sequence
 from engine.process.time_slices import TimeSlice
@@ -72,8 +72,8 @@ class CausedPointsFollower(PointsFollower):
         self._given: dict[Sequence, tuple[datetime, PointsAdded]] = {}
 
     @property
-    def given(self) -> Mapping[Sequence, tuple[datetime, PointsAdded]]:
-        """The points up to the live's head, each with the time when it was recorded. Call `look_up` first."""
+    def given(self) -> GivenPoints:
+        """The points up to the live's head. Call `look_up` first."""
         assert self.is_read
         return self._given
 

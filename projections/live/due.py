@@ -10,7 +10,6 @@ from datetime import datetime
 
 from engine.domain.counting import LacksResults
 from engine.domain.events import (
-    CompetitionChanged,
     Event,
     Points,
     PointsAdded,
@@ -108,8 +107,8 @@ class ReopenedPoints:
 
     def _follow(self, recorded: Recorded) -> None:
         event = recorded.event
-        if isinstance(event, CompetitionChanged):
-            self._stale = self._stale or event.structural
+        if event.redates:
+            self._stale = True
         elif isinstance(event, RankingReopened):
             self._stale = self._stale or event.ranking_id == self._ranking_id
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Protocol
 
-from engine.domain.events import CompetitionChanged, Points, PointsAdded, Recorded
+from engine.domain.events import Points, Recorded
 from engine.domain.terms import RankingId, Sequence
 from engine.log.heads import Head
 from engine.process.background import SharedTasks
@@ -54,7 +54,7 @@ class FollowedSums:
         event = recorded.event
         if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
             self._missed[event.ranking_id].append((recorded.sequence, event))
-        elif self._missed and isinstance(event, CompetitionChanged):
+        elif self._missed and event.redates:
             self._redated += 1
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
@@ -74,7 +74,7 @@ class FollowedSums:
                 time_slice = TimeSlice()
                 while missed:
                     sequence, points = missed.popleft()
-                    is_added = is_added and isinstance(points, PointsAdded)
+                    is_added = is_added and not points.structural
                     sums.count(sequence, points)
                     if time_slice.over:
                         await time_slice.give_way()

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from contextlib import aclosing
 from datetime import datetime
 
-from msgspec import UNSET
-
-from engine.domain.events import CompetitionChanged, Points, PointsAdded, PointsExpired, PointsReversed, Recorded
+from engine.domain.events import Points, PointsAdded, PointsExpired, PointsReversed, Recorded
 from engine.domain.lines import declared_date, rule_of
 from engine.domain.terms import RankingId, Sequence
 from engine.process.time_slices import TimeSlice
@@ -84,8 +82,8 @@ class _Reading:
     def follow(self, recorded: Recorded) -> None:
         """Notes an event that the board folds while the log is read."""
         event = recorded.event
-        if isinstance(event, CompetitionChanged):
-            self.is_stale |= self._expires and event.started_at is not UNSET
+        if event.redates:
+            self.is_stale |= self._expires
         elif isinstance(event, Points) and event.ranking_id == self._ranking_id:
             counts = isinstance(event, PointsReversed) and counts_after(self._board, event)
             self.missed.append((recorded, counts))

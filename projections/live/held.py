@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import CompetitorChanged, CompetitorErased, Event, RankingsOrdered
+from engine.domain.events import Event
 from engine.domain.expiry import Expiry
 from engine.domain.notation import Notation
 from engine.domain.options import UnityOptions, options_of
@@ -60,14 +60,14 @@ class HeldBoard:
         """Notes what will change. Call it before `event`, which is not about points, is folded into the board."""
         self.changed = True
         ranking_id = getattr(event, "ranking_id", None)
-        if isinstance(event, CompetitorChanged):
-            competitor_id = event.competitor_id
-            if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
+        competitor_id = getattr(event, "competitor_id", None)
+        if event.erases is not None:
+            self._forget(event.erases)
+        elif competitor_id is not None and competitor_id in self._board.competitors:
+            if competitor_id not in self.competitors_changed:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
                 self._noted_bytes += _COMPETITOR_BYTES
-        elif isinstance(event, CompetitorErased):
-            self._forget(event.competitor_id)
-        elif isinstance(event, RankingsOrdered):
+        elif "order" in event.touches:
             for one in self._board.rankings:
                 self._note_ranking(one)
         elif ranking_id in self._board.rankings:

@@ -20,12 +20,8 @@ from asyncpg import Connection
 
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import (
-    CompetitorChanged,
-    CompetitorErased,
     Points,
-    RankingCreated,
     Recorded,
-    UnityAdded,
 )
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import appending, heads, reading, registry, tails
@@ -187,13 +183,11 @@ class LiveTournament:
             head, until = self._expired_at
             self._expired_at = recorded.sequence, until if head == recorded.sequence - 1 else self.recorded_at
         self.nested_sets.note(event)
-        if isinstance(event, CompetitorChanged):
-            self.cache.small.drop(event.competitor_id)
-        elif isinstance(event, CompetitorErased):
+        if event.erases is not None:
             self.cache.clear()
-        elif (isinstance(event, UnityAdded) and event.lasts is not None) or (
-            isinstance(event, RankingCreated) and event.main_unity_lasts is not None
-        ):
+        elif (competitor_id := getattr(event, "competitor_id", None)) is not None:
+            self.cache.small.drop(competitor_id)
+        elif (made := event.made_unity) is not None and made.options.lasts is not None:
             self._begin_to_expire()
         for held in self._held:
             held.note(event)

@@ -541,8 +541,6 @@ def touch(touched: Touched, event: Event) -> None:
                 touched.rankings.add(event.ranking_id)
         case events.EventSetAside():
             touched.set_aside.add(event.sequence)
-        case events.CompetitorErased():
-            touched.erased.add(event.competitor_id)
         case events.RankingCreated():
             touched.enrolments[event.ranking_id] = TouchedEnrolments(None)
             touched.unities.add((event.ranking_id, event.main_unity_id))
@@ -551,8 +549,12 @@ def touch(touched: Touched, event: Event) -> None:
             _touch_list(touched, event.ranking_id, *event.participants)
         case events.ParticipantsChanged():
             _touch_list(touched, event.ranking_id, *event.added, *event.removed)
-        case events.RankingsOrdered():
-            touched.rankings.update(touched.board.rankings)
+
+
+def _touch_competitor(touched: Touched, event: Any) -> None:
+    touched.competitors.add(event.competitor_id)
+    if event.erases is not None:
+        touched.erased.add(event.erases)
 
 
 def _touch_publication(touched: Touched, _: Event) -> None:
@@ -560,11 +562,12 @@ def _touch_publication(touched: Touched, _: Event) -> None:
 
 
 _TOUCHED: Final[dict[events.Touchable, Callable[[Touched, Any], None]]] = {
-    "competitor": lambda touched, event: touched.competitors.add(event.competitor_id),
+    "competitor": _touch_competitor,
     "competition": lambda touched, event: touched.competitions.add(event.competition_id),
     "ranking": lambda touched, event: touched.rankings.add(event.ranking_id),
     "unity": lambda touched, event: touched.unities.add((event.ranking_id, event.unity_id)),
     "publication": _touch_publication,
+    "order": lambda touched, _: touched.rankings.update(touched.board.rankings),
 }
 
 

@@ -19,7 +19,7 @@ from api.interface.resources.standings import STANDINGS, render_standings
 from api.interface.resources.voiding import COMPARED
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas, ReversePoints
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.events import Delta, PointsAdded, changed_by
+from engine.domain.events import Delta, Points, changed_by
 from engine.domain.faults import cited, shortened
 from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, RESULT_MAX, CompetitorId, RankingId, UnityId
 
@@ -204,7 +204,7 @@ class ChangedRankingsShape(Struct):
     ranking: list[ChangedRankingShape]
 
 
-def render_changed(view: BoardNow, answer: Answer, of: Items[PointsAdded]) -> bytes:
+def render_changed(view: BoardNow, answer: Answer, of: Items[Points]) -> bytes:
     rankings = []
     for event in of:
         ranking = view.board.rankings[event.ranking_id]
