@@ -106,11 +106,11 @@ _TABLE_FIELDS: Final[Fields] = (
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
     Field("at", _MOMENT, "after this event, or with what had taken place by this day or time; absent: now"),
     Field("on", TIME_END, "with what had taken place by this day or time, as known after the event that at names"),
-    Field("since", _MOMENT, "compared with this moment; absent: with that before the last competition"),
+    Field("since", _MOMENT, "compared with this moment; absent: with the moment before the last competition"),
     Field("offset", FROM_0, "the number of lines to skip"),
-    Field("tag", _WORDS, "only competitors that have just this tag, with positions among them"),
-    Field("find", _WORDS, "only competitors whose name has this in it"),
-    Field("line", ID, "the lines of the page that has that of this competitor"),
+    Field("tag", _WORDS, "only competitors with exactly this tag; positions are counted among them"),
+    Field("find", _WORDS, "only competitors whose name contains this"),
+    Field("line", ID, "the page of lines that includes this competitor's"),
     _LANG,
 )
 _PICTURE_FIELDS: Final[Fields] = tuple(
@@ -134,8 +134,8 @@ def _with_clocks(arguments: dict[str, Any]) -> dict[str, Any]:
     for name, on in (("at", "on"), ("since", "since_on")):
         if isinstance(arguments.get(name), datetime):
             if on in arguments:
-                faults = [Fault(one, "is one day too many") for one in (name, on)]
-                raise Unreadable("The query names two days; with on, at is the number of an event.", faults)
+                faults = [Fault(one, "cannot be combined with another day") for one in (name, on)]
+                raise Unreadable("The query names two days; with on, at must be the number of an event.", faults)
             arguments[on] = arguments.pop(name)
     return arguments
 

@@ -34,7 +34,7 @@ class ShownCompetitionShape(Struct, frozen=True, kw_only=True):
 
 
 class ShownCompetitionsShape(Struct, frozen=True, kw_only=True):
-    """`latest`: the one that gave points last, whatever its date. `results`: the newest first; `fixtures`: the next
+    """`latest`: the one that gave points last, whatever its date. `results`: newest first; `fixtures`: the next
     first."""
 
     latest: ShownCompetitionShape | None

@@ -14,7 +14,7 @@ from projections.answers.leaders import Leaders
 from projections.answers.names import NamesById
 
 _CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
-CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or as it took place; absent: world")
+CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or by the dates of competitions; absent: world")
 
 
 def leaders_page(site: Site, names: NamesById, found: Leaders, ranking_id: RankingId, query: Query) -> bytes:
@@ -82,7 +82,7 @@ def _told(words: Words, names: NamesById, found: Leaders) -> list[Html]:
         differences = [
             _row(
                 _names(words, names, one.log),
-                (words("took_place"), _names(words, names, one.world)),
+                (words("as_it_was"), _names(words, names, one.world)),
                 (words("since"), _time(words, one.since)),
                 (words("until"), _time(words, one.until)),
             )

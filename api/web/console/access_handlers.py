@@ -87,7 +87,7 @@ class AccessHandlers:
         return see_other(f"{CONSOLE}/sessions")
 
     async def _within_reach(self, viewer: Viewer) -> list[Token]:
-        """The tokens that the viewer may see, the newest first."""
+        """The tokens that the viewer may see, newest first."""
         async with self._console.database.connection() as connection:
             return [token for token in reversed(await auth.listed(connection)) if reaches(viewer.token, token)]
 
@@ -100,7 +100,7 @@ class AccessHandlers:
             for slug in slugs:
                 tournament_id = await registry.tournament_named(connection, slug)
                 if tournament_id is None or not viewer.token.allows(tournament_id):
-                    raise unacceptable_token(Fault("tournaments", f"{slug!r} is none that your token is for"))
+                    raise unacceptable_token(Fault("tournaments", f"{slug!r} is not a tournament of your token"))
                 found.append(tournament_id)
         return found
 

@@ -39,13 +39,13 @@ def reaches(mine: Token, theirs: Token) -> bool:
 
 
 def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
-    """The tokens within reach, the newest first."""
+    """The tokens within reach, newest first."""
     heads = [
         ("Token", "name"),
         ("Id", "value"),
         ("Scope", ""),
         ("For", ""),
-        ("Made", "when"),
+        ("Created", "when"),
         ("Ends", "when"),
         ("Actions", "action"),
     ]
@@ -53,7 +53,7 @@ def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
     return console_page(
         viewer,
         "Tokens",
-        ways(way("Make a token", f"{CONSOLE}/tokens/new")),
+        ways(way("Create a token", f"{CONSOLE}/tokens/new")),
         data_table("Tokens", heads, rows),
     )
 
@@ -80,14 +80,14 @@ def _token(token: Token) -> list[Child]:
 _SCOPES: Final = tuple([scope.text for scope in Scope])
 _SCOPE_WORDS: Final = {
     Scope.READ: "read: sees",
-    Scope.WRITE: "write: sees, and adds and records",
-    Scope.ADMIN: "admin: everything, as you may",
+    Scope.WRITE: "write: sees, adds and records",
+    Scope.ADMIN: "admin: everything that you may do",
 }
 TOKEN_FIELDS: Final = (
     Field("name", SHORT, "the person or program that uses it", required=True),
     Field("scope", one_of(*_SCOPES), "what it may do", required=True),
-    Field("tournaments", SHORT, "the slugs of its tournaments, with commas between them; empty: all that yours is for"),
-    Field("expires_in_days", FROM_1, "the days until it ends; empty: never, if yours does not end"),
+    Field("tournaments", SHORT, "the slugs of its tournaments, separated by commas; empty: all tournaments of yours"),
+    Field("expires_in_days", FROM_1, "days until it ends; empty: never, if yours never ends"),
 )
 TOKEN_DAYS: Final = 90
 """The number that the form suggests."""
@@ -105,7 +105,7 @@ class AskedToken(Struct, frozen=True, kw_only=True):
 
 
 def unacceptable_token(*faults: Fault) -> Unacceptable:
-    return Unacceptable("The token cannot be made like this; correct the fields named.", faults)
+    return Unacceptable("The token cannot be created like this; correct the fields named.", faults)
 
 
 def asked_token(sent: Form) -> AskedToken:
@@ -121,7 +121,7 @@ def asked_token(sent: Form) -> AskedToken:
     if len(slugs) > TOKEN_TOURNAMENTS_MAX:
         faults.append(Fault("tournaments", f"must be at most {TOKEN_TOURNAMENTS_MAX}"))
     if any(name_fault(slug) for slug in slugs):
-        faults.append(Fault("tournaments", "must be slugs, with commas between them"))
+        faults.append(Fault("tournaments", "must be slugs, separated by commas"))
     if days and not (_DAYS.fullmatch(days) and int(days) <= EXPIRES_IN_DAYS_MAX):
         faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
     if faults:
@@ -149,16 +149,16 @@ def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
     filling = replace(filling, options=options, given=given)
     return console_page(
         viewer,
-        "Make a token",
+        "Create a token",
         element(
             "p",
-            "Anyone with the token may do what it allows, without a name or a password, until it ends or is revoked. "
+            "Anyone with the token may do what it allows, without user name or password, until it ends or is revoked. "
             "It is for no more tournaments than yours, and does not outlive yours.",
             class_="warning",
         ),
         complaint(filling, [field.name for field in TOKEN_FIELDS]),
-        form(filling, f"{CONSOLE}/tokens/new", "Make it", inputs(TOKEN_FIELDS, filling), dangerous=True),
-        element("p", element("a", "Leave it", href=f"{CONSOLE}/tokens"), class_="ways"),
+        form(filling, f"{CONSOLE}/tokens/new", "Create it", inputs(TOKEN_FIELDS, filling), dangerous=True),
+        element("p", element("a", "Cancel", href=f"{CONSOLE}/tokens"), class_="ways"),
     )
 
 
@@ -166,11 +166,11 @@ def made_token_page(viewer: Viewer, token: Token, text: str) -> bytes:
     """Shows a new token, once."""
     return console_page(
         viewer,
-        "The token is made",
+        "The token is created",
         element("p", f"{isolated(token.name)}, token {token.token_id}", class_="subject"),
         element("p", "Copy it now. It is not shown again: the service does not keep it.", class_="warning"),
         element("p", element("code", text, class_="secret"), class_="card"),
-        ways(way("To the tokens", f"{CONSOLE}/tokens")),
+        ways(way("Back to the tokens", f"{CONSOLE}/tokens")),
     )
 
 
@@ -179,14 +179,14 @@ def made_token_page(viewer: Viewer, token: Token, text: str) -> bytes:
 
 def revoke_page(viewer: Viewer, token: Token) -> bytes:
     """Asks for confirmation before the token is revoked."""
-    own = " It is the one that you have signed in with: you will be signed out." if _is_own(viewer, token) else ""
+    own = " You signed in with it, so you will be signed out." if _is_own(viewer, token) else ""
     return console_page(
         viewer,
         "Revoke a token",
         element("p", f"{isolated(token.name)}, token {token.token_id}", class_="subject"),
         element(
             "p",
-            f"Within five seconds nobody can use it any more, and its sessions and streams end.{own} A token cannot "
+            f"Within five seconds it stops working, and its sessions and streams end.{own} A revoked token cannot "
             "be restored.",
             class_="warning",
         ),
@@ -196,7 +196,7 @@ def revoke_page(viewer: Viewer, token: Token) -> bytes:
             method="post",
             action=f"{CONSOLE}/tokens/{token.token_id}/revoke",
         ),
-        element("p", element("a", "Leave it as it is", href=f"{CONSOLE}/tokens"), class_="ways"),
+        element("p", element("a", "Cancel", href=f"{CONSOLE}/tokens"), class_="ways"),
     )
 
 
@@ -221,7 +221,7 @@ def sessions_page(viewer: Viewer, sessions: Items[Session], names: Mapping[Actor
 
 def _end(viewer: Viewer, session: Session, name: str) -> Html:
     is_this = session.session_id == viewer.session.session_id
-    text = "End this one" if is_this else "End"
+    text = "End this session" if is_this else "End"
     return element(
         "form",
         element("button", text, element("span", f" of {name}", class_="unseen")),

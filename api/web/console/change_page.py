@@ -67,7 +67,7 @@ def change_page(
             None if competitors is None else competitor_choices(competitors),
             dangerous=change.warning is not None and not looks,
         ),
-        element("p", element("a", "Leave it as it is", href=back), class_="ways"),
+        element("p", element("a", "Cancel", href=back), class_="ways"),
         venue=venue,
     )
 
@@ -93,7 +93,7 @@ def preview_part(names: NamesById, foreseen: Foreseen) -> Html:
 def mentions_part(erasure: ErasureEffect) -> Html:
     """The texts that contain a competitor's name, which stays in them."""
     if not erasure.mentions:
-        return element("p", "No reason, result, location, description, name of a ranking or key has its name in it.")
+        return element("p", "Its name is in no reason, result, location, description, ranking name or key.")
     rows: list[list[Child]] = [[number_text(one.sequence), one.field, name_text(one.text)] for one in erasure.mentions]
     heads = [("Event", "value"), ("Field", "name"), ("Text", "name")]
     left_out = erasure.mentions_left_out
@@ -101,7 +101,7 @@ def mentions_part(erasure: ErasureEffect) -> Html:
         "section",
         element("h2", "Its name stays in these texts"),
         data_table("Texts with its name", heads, rows),
-        element("p", f"{number_text(left_out)} more have it, too.") if left_out else None,
+        element("p", f"{number_text(left_out)} more contain it.") if left_out else None,
         class_="preview",
     )
 

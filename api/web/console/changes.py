@@ -159,7 +159,7 @@ async def _presentation(view: View, _ids: PathIds) -> Beginning:
     given = {"zone": its.zone, "language": its.language or "", "accent": its.accent or ""}
     given["listed"] = "true" if its.listed else "false"
     fields = tuple([field for field in PRESENTATION.fields if field.name in given])
-    languages = [Option("", "That of the reader"), *[Option(one, _LANGUAGE_NAMES[one]) for one in LANGUAGES]]
+    languages = [Option("", "The reader's"), *[Option(one, _LANGUAGE_NAMES[one]) for one in LANGUAGES]]
     return Beginning(given=given, fields=fields, options={"language": languages})
 
 
@@ -355,7 +355,7 @@ CONSOLE_CHANGES: Final = (
         path="/competitions/{competition_id}/unvoid",
         operation=_BY_NAME[f"PUT {_UNVOID}"],
         title="Make a voided competition count again",
-        button="Have it count",
+        button="Make it count again",
         back="/competitions",
         begin=_named_competition,
         warning="The points that it gave before it was voided are given again.",
@@ -379,7 +379,7 @@ CONSOLE_CHANGES: Final = (
         path="/competitions/{competition_id}/unstrike",
         operation=_BY_NAME[f"PUT {_UNSTRIKE}"],
         title="Make a competition count again for struck competitors",
-        button="Have it count",
+        button="Make it count again",
         back="/competitions",
         begin=_to_unstrike,
         warning="The points that it gave them before they were struck are given again.",
@@ -473,14 +473,13 @@ CONSOLE_CHANGES: Final = (
         button="Close it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
-        warning="Until it is opened again, its points, list, unities, classification, name and description cannot "
-        "change.",
+        warning="Until it is reopened, its points, list, unities, classification, name and description cannot change.",
     ),
     Change(
         path="/rankings/{ranking_id}/reopen",
         operation=_BY_NAME["PUT rankings/{ranking_id}/reopen.json"],
-        title="Open the ranking again",
-        button="Open it",
+        title="Reopen the ranking",
+        button="Reopen it",
         back="/rankings/{ranking_id}",
         begin=_ranking,
         warning="Its points, list and unities can be changed again.",
@@ -494,7 +493,7 @@ CONSOLE_CHANGES: Final = (
         begin=_ranking,
         fixed={"hidden": "true"},
         asked=(),
-        warning="The public no longer sees it, at any moment, frozen or not.",
+        warning="The public no longer sees it, in past views and during a freeze too.",
     ),
     Change(
         path="/rankings/{ranking_id}/show",

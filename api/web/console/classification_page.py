@@ -109,7 +109,7 @@ def classification_page(
         ),
         complaint(filling, shown),
         form(filling, address, "Declare it", data_table("Criteria", heads, rows)),
-        element("p", element("a", "Leave it as it is", href=back), class_="ways"),
+        element("p", element("a", "Cancel", href=back), class_="ways"),
         venue=venue,
     )
 

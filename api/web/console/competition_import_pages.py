@@ -116,7 +116,7 @@ def _few(texts: Items[str], between: str) -> str:
 
 
 def imports_page(viewer: Viewer, venue: Venue, runs: Items[Run], query: Query) -> bytes:
-    """All imports, the newest first, each with a link that undoes it."""
+    """All imports, newest first, each with a link that undoes it."""
     rows: list[list[Child]] = [
         [
             run.name,
@@ -166,9 +166,9 @@ def undo_page(
 ) -> bytes:
     """The effects of undoing an import, and the button that undoes it. `text_of` a competition: what it is called."""
     voided, points = _count(len(undoing.voided), "competition"), _count(undoing.points, "event")
-    said = "Nothing of it counts any more."
+    said = "Nothing from it counts any longer."
     if undoing.events:
-        said = f"{voided} would be voided, and the points of {points} taken back. The log keeps all."
+        said = f"{voided} would be voided, and the points of {points} taken back. The log keeps everything."
     if undoing.commands:
         said += " The corrected file can be imported afterwards."
     address = venue.address(f"/imports/{undoing.name}/undo")
@@ -177,11 +177,11 @@ def undo_page(
         f"Undo import {undoing.name}",
         element("p", said, class_="warning" if undoing.events else None),
         _listed("They would be voided", text_of, undoing.voided),
-        _listed("They stay, because they hold points of others", text_of, undoing.kept),
+        _listed("They stay, because they also have points from elsewhere", text_of, undoing.kept),
         previewed if undoing.events else None,
         complaint(filling, []),
         form(filling, address, "Undo it", dangerous=bool(undoing.events)) if undoing.commands else None,
-        ways(way("Leave it as it is", venue.address("/imports"))),
+        ways(way("Cancel", venue.address("/imports"))),
         venue=venue,
     )
 

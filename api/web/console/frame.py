@@ -57,7 +57,7 @@ def console_page(
     """A page for a viewer who has signed in. `below`: the part of the venue that it is; None: it is none of them."""
     body = joined(
         (
-            element("a", "To the content", href="#content", class_="skip"),
+            element("a", "Skip to the content", href="#content", class_="skip"),
             _top(viewer),
             None if venue is None else _parts(viewer, venue, below),
             element("main", element("h1", title), *children, id="content"),
@@ -86,14 +86,14 @@ def sign_in_page(static: StaticFiles, to: str, message: str | None, *, is_elsewh
         element("label", "Token", for_="token"),
         token,
         None if message is None else element("p", message, class_="fault", id="token-fault", role="alert"),
-        element("p", "It begins with tb_. The operator makes tokens.", class_="about", id="token-about"),
+        element("p", "It begins with tb_. The operator creates tokens.", class_="about", id="token-about"),
         element("input", type="hidden", name="to", value=to),
         element("p", element("button", "Sign in", class_="chief")),
         method="post",
         action=f"{CONSOLE}/sign-in",
         class_="card fields",
     )
-    signed_in = element("p", "Signed in already? ", element("a", "Continue", href=to), ".") if is_elsewhere else None
+    signed_in = element("p", "Already signed in? ", element("a", "Continue", href=to), ".") if is_elsewhere else None
     body = element("main", element("p", "Tallybook", class_="brand"), element("h1", "Sign in"), form, signed_in)
     return _framed(static, "Sign in · Tallybook", body, None, kind="console narrow")
 
@@ -102,7 +102,9 @@ def message_page(viewer: Viewer | None, static: StaticFiles, title: str, message
     """The page shown instead of one that is refused."""
     if viewer is not None:
         return console_page(viewer, title, element("p", message, class_="fault", role="alert"))
-    body = element("main", element("h1", title), element("p", message), element("a", "To the console", href=CONSOLE))
+    body = element(
+        "main", element("h1", title), element("p", message), element("a", "Back to the console", href=CONSOLE)
+    )
     return _framed(static, f"{title} · Tallybook", body, None, kind="console narrow")
 
 

@@ -74,7 +74,7 @@ def _row(
 ) -> list[Child]:
     when, who = venue.words.time_element(line.recorded_at), _actor(line.actor)
     if unity is None or line.competitor_id is None:
-        what = "The order of the table was declared" if line.criteria else "The order of the table was taken back"
+        what = "The order of the table was declared" if line.criteria else "The declared order of the table was removed"
         return [line.sequence, when, what, "", "", "", "", who]
     explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(unity.id)})
     return [

@@ -52,8 +52,8 @@ def import_page(viewer: Viewer, venue: Venue, offer: Offer, filling: Filling) ->
         viewer,
         offer.title,
         complaint(filling, offer.fields),
-        form(filling, offer.address, "Look at them first", _csv_input(offer, filling), offer.inputs),
-        element("p", element("a", "Leave it", href=offer.back), class_="ways"),
+        form(filling, offer.address, "Check them first", _csv_input(offer, filling), offer.inputs),
+        element("p", element("a", "Cancel", href=offer.back), class_="ways"),
         venue=venue,
     )
 
@@ -92,7 +92,7 @@ def look_page(
         viewer,
         offer.title,
         element("p", f"{number_text(new)} would be {done}. Nothing is recorded yet.", class_="subject"),
-        element("p", f"{number_text(already)} of the text are {done} already.") if already else None,
+        element("p", f"{number_text(already)} in the text are already {done}.") if already else None,
         element("p", look.warning, class_="warning") if look.warning else None,
         data_table(look.caption, look.heads, look.rows) if look.rows else None,
         element("p", f"{number_text(rest)} more are not shown here.") if rest else None,
@@ -126,7 +126,7 @@ def competitors_look(names: NamesById, new: Items[CompetitorLine]) -> Look:
         caption="Competitors to register",
         heads=[("Competitor", "name"), ("Tags", ""), ("Color", ""), ("Parent", "")],
         rows=[[one.name, ", ".join(one.tags), one.color, _parent(names, one)] for one in new[:ROWS_SHOWN]],
-        warning=f"There is a competitor of this name already: {named}." if named else None,
+        warning=f"There is already a competitor with this name: {named}." if named else None,
     )
 
 

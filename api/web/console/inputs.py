@@ -140,7 +140,11 @@ def _field(field: Field, filling: Filling) -> Html:
     label = filling.labels.get(field.name) or _WORDS.get(field.name) or field.name.replace("_", " ").capitalize()
     options = filling.options.get(field.name)
     if field.type is SORT:
-        options = [Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is")]
+        options = [
+            Option("", ""),
+            Option(Sort.DESC, "The highest is the best"),
+            Option(Sort.ASC, "The lowest is the best"),
+        ]
     if field.type is COUNTS:
         options = [Option("", ""), *[Option(counts, text) for counts, text in COUNTS_TEXTS.items()]]
     if field.type is BOOLEAN:

@@ -102,7 +102,7 @@ def _competition(
         links = [_link(venue, f"{below}/record", "Result", what)]
         if viewer.may(Scope.ADMIN):
             is_voided = found.voided_at is not None
-            change = ("Have it count", "unvoid") if is_voided else ("Void", "void")
+            change = ("Make it count again", "unvoid") if is_voided else ("Void", "void")
             links.append(_link(venue, f"{below}/{change[1]}", change[0], what))
             links.append(_link(venue, f"{below}/strike", "Strike", what))
             if found.struck:
@@ -127,8 +127,8 @@ def _link(venue: Venue, below: str, text: str, what: str) -> Html:
 
 def _pages(venue: Venue, below: str, offset: int, count: int) -> Html | None:
     links: Items[Html | None] = (
-        way("Before", venue.address(below, {"offset": str(max(offset - ITEMS_SHOWN, 0))})) if offset else None,
-        way("Further", venue.address(below, {"offset": str(offset + ITEMS_SHOWN)}))
+        way("Previous", venue.address(below, {"offset": str(max(offset - ITEMS_SHOWN, 0))})) if offset else None,
+        way("Next", venue.address(below, {"offset": str(offset + ITEMS_SHOWN)}))
         if offset + ITEMS_SHOWN < count
         else None,
     )

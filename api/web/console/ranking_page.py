@@ -51,7 +51,7 @@ def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: Bo
         links.append(way("Add a unity", venue.address(f"{below}/unities/new")))
         links.append(way("Name and description", venue.address(f"{below}/information")))
     if viewer.may(Scope.ADMIN):
-        change = ("Close it", "close") if is_open else ("Open it again", "reopen")
+        change = ("Close it", "close") if is_open else ("Reopen it", "reopen")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
         change = ("Show it again", "show") if ranking.hidden else ("Hide it", "hide")
         links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
@@ -101,9 +101,9 @@ def _pages(venue: Venue, below: str, table: BoardTable, query: Query) -> Html | 
     before = max(table.offset - BOARD_LINES, 0)
     links = []
     if table.offset:
-        links.append(way("Lines above", venue.address(below, {**_kept(query), "offset": str(before)})))
+        links.append(way("Previous lines", venue.address(below, {**_kept(query), "offset": str(before)})))
     if end < table.count:
-        links.append(way("Lines below", venue.address(below, {**_kept(query), "offset": str(end)})))
+        links.append(way("Next lines", venue.address(below, {**_kept(query), "offset": str(end)})))
     return ways(*links)
 
 

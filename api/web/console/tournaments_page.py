@@ -39,10 +39,10 @@ def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:
     if is_operator:
         heads += [("Tables", "value"), ("State", "state"), ("Verified", "state")]
     rows = [_row(entry, shown, is_operator=is_operator) for entry in shown.entries]
-    table: Html = element("p", "There is no tournament that this token is for.")
+    table: Html = element("p", "There is no tournament for this token.")
     if rows:
         table = data_table("Tournaments", heads, rows)
-    further = None if shown.next is None else way("Further ones", f"{CONSOLE}?after={shown.next}")
+    further = None if shown.next is None else way("More tournaments", f"{CONSOLE}?after={shown.next}")
     new = way("Create a tournament", f"{CONSOLE}/tournaments/new") if may_create(viewer) else None
     return console_page(viewer, "Tournaments", table, ways(new, further))
 
@@ -62,11 +62,15 @@ def new_tournament_page(viewer: Viewer, filling: Filling) -> bytes:
             f"{CONSOLE}/tournaments/new",
             "Create it",
             text_input(
-                "name", "Name", filling, "its address is made from it, and stays when it is renamed", required=True
+                "name",
+                "Name",
+                filling,
+                "its address is made from this, and stays the same when it is renamed",
+                required=True,
             ),
             inputs((ZONE_FIELD,), filling),
         ),
-        element("p", element("a", "Leave it", href=CONSOLE), class_="ways"),
+        element("p", element("a", "Cancel", href=CONSOLE), class_="ways"),
     )
 
 

@@ -54,5 +54,5 @@ def _state(venue: Venue, webhook: ListedWebhook) -> Html:
     problem = element("p", f"Failed {times}: {webhook.problem}", class_="fault") if webhook.problem else None
     again = None
     if webhook.retried_at is not None:
-        again = element("p", "Again from ", venue.words.time_element(webhook.retried_at), class_="about")
+        again = element("p", "Next attempt from ", venue.words.time_element(webhook.retried_at), class_="about")
     return joined((element("span", webhook.state), problem, again))

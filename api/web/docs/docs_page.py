@@ -128,7 +128,7 @@ def _body() -> Html:
     version = described["info"]["version"]
     return joined(
         (
-            element("a", "To the content", href="#content", class_="skip"),
+            element("a", "Skip to the content", href="#content", class_="skip"),
             element(
                 "header",
                 element("p", f"Tallybook {version}", class_="tournament"),
@@ -181,12 +181,12 @@ def _first_table() -> Html:
         "section",
         element("h2", _PARTS["begin"], id="begin"),
         _paragraph(
-            "You need a tournament and a token. The operator of the service makes both on the command line; tokens can "
-            "also be made in the console:"
+            "You need a tournament and a token. The operator of the service creates both on the command line; tokens "
+            "can also be created in the console:"
         ),
-        command_shown("Make a tournament and a token", _MADE_BY_OPERATORS),
+        command_shown("Create a tournament and a token", _MADE_BY_OPERATORS),
         _paragraph(
-            "Tell a shell where the service is, the tournament, and the token. After `make demo`, which prints a "
+            "Tell the shell the service's address, the tournament and the token. After `make demo`, which prints a "
             "token, the tournament is `six-nations-2024`."
         ),
         command_shown("Set the variables", _SETUP),

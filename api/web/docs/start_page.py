@@ -22,7 +22,7 @@ def start_page(
         element(
             "ul",
             _way(
-                "You want to see a table", "Each board has an address of its own. Ask who runs the tournament for it."
+                "You want to see a table", "Each board has its own address. Ask the organiser of the tournament for it."
             ),
             _way(
                 "You run a tournament",

@@ -225,7 +225,7 @@ async def test_a_timeline_folds_to_the_table_of_each_of_its_moments(championship
     await championship.give("Wales", 100)
     told = (await championship.get("/timeline.json")).json
     assert len(told["moments"]) == told["last"] == len(MATCHES) - 1 + 1
-    assert told["moments"][-1][1] == "Points without a competition"
+    assert told["moments"][-1][1] == "Points outside competitions"
     names = [name for _, name, _ in told["competitors"]]
     totals = dict.fromkeys(names, 0)
     for (at, _), (_, _, _, deltas) in zip(told["moments"], told["steps"], strict=True):
@@ -308,7 +308,7 @@ async def test_a_classification_shows_every_criterion(championship: Championship
     criteria = (Criterion(unity_id=points), Criterion(unity_id=difference, best=2, among="tied"))
     await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=criteria))
     table = (await championship.get("/table.json")).json
-    names = ["points", "points difference among the tied, best 2", "points difference"]
+    names = ["points", "points difference, head-to-head, best 2", "points difference"]
     assert [column["name"] for column in table["columns"]] == names
     assert [column["decides"] for column in table["columns"]] == [True, True, False]
     assert table["lines"][0]["values"] == ["20", None, "84"]
@@ -378,8 +378,8 @@ async def test_what_belongs_in_the_head_of_a_page_is_nowhere_else(championship: 
 async def test_a_page_names_the_lines_above_and_below_it(championship: Championship) -> None:
     page = await page_of(championship, "/tv?offset=2")
     assert [line[0] for line in lines_of(page)] == [["3"], ["4"], ["5"], ["6"]]
-    assert "Lines above" in page
-    assert "hidden>Lines below" in page
+    assert "Previous lines" in page
+    assert "hidden>Next lines" in page
     assert "3–6 of 6" in page  # noqa: RUF001
     assert f'http-equiv="refresh" content="15; url={championship.address}/tv"' in page
 
@@ -395,9 +395,9 @@ async def test_a_board_of_many_has_pages_that_lead_to_each_other(championship: C
     first, *rest = [await page_of(championship, f"?offset={offset}" if offset else "") for offset in (0, 100, 200)]
     assert [len(lines_of(page)) for page in (first, *rest)] == [100, 100, 50]
     address = championship.address
-    assert f'href="{address}?offset=100">Lines below' in first
-    assert f'href="{address}">Lines above' in rest[0]
-    assert f'href="{address}?offset=100">Lines above' in rest[1]
+    assert f'href="{address}?offset=100">Next lines' in first
+    assert f'href="{address}">Previous lines' in rest[0]
+    assert f'href="{address}?offset=100">Previous lines' in rest[1]
 
 
 async def test_a_race_is_drawn_of_those_who_lead_and_refused_to_nobody_with_an_error(
@@ -480,7 +480,7 @@ async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again
     assert await found("find=isle") == [("Scotland", 4), ("Wales", 6)]  # a tag
     assert await found("find=nobody") == []
     address = f"{championship.address}?line={championship.teams['Wales']}#line-{championship.teams['Wales']}"
-    assert f'href="{address}">Its line in the table' in await page_of(championship, "?find=wales")
+    assert f'href="{address}">Show in the table' in await page_of(championship, "?find=wales")
     assert await found("tag=Isle") == [("Scotland", 1), ("Wales", 2)]
     assert await found("tag=North&find=scot") == [("Scotland", 2)]
     assert await found("tag=&find=") == [(name, place) for place, name in enumerate(FINAL, start=1)]
@@ -489,10 +489,10 @@ async def test_a_search_finds_names_and_keeps_places_and_a_tag_counts_them_again
     assert await found(f"find=land&unity={points}&at=12") != []
     page = await page_of(championship, "?tag=Isle")
     assert lines_of(page)[0][1] == ["–", "unchanged"]  # noqa: RUF001
-    assert "among <bdi>Isle</bdi>" in page
+    assert "in <bdi>Isle</bdi>" in page
     assert "<h1><bdi>Championship, Isle</bdi></h1>" in await page_of(championship, "/tv?tag=Isle")
     assert re.findall(r"<option[^>]*>(.*?)</option>", page[page.index('role="search"') :])[:3] == [
-        "Everybody",
+        "All",
         "Isle",
         "North",
     ]
@@ -668,9 +668,9 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
     assert "passed England" in explained
     assert "passed Scotland" in explained
     assert "4 → 2" in explained
-    assert "5 changes of the total: +15, 0. Passed others" in explained
+    assert "5 changes to the total: +15, 0. Passed others" in explained
     own, _, others = explained.partition("When only others moved")
-    assert own.index("16 March 2024") < own.index("2 February 2024") < own.index("The list of competitors changed")
+    assert own.index("16 March 2024") < own.index("2 February 2024") < own.index("List of competitors changed")
     assert "Scotland – France 16-20, Edinburgh, group 2" in own  # noqa: RUF001
     assert "Wales – Italy" in others  # noqa: RUF001
 
@@ -678,8 +678,8 @@ async def test_every_row_leads_to_its_explanation(championship: Championship) ->
 async def test_an_explanation_of_a_day_comes_to_the_place_of_that_day(championship: Championship) -> None:
     await championship.give("France", 50)
     page = await page_of(championship, f"/competitors/{championship.teams['France']}?at=2024-03-10")
-    assert "Place 3, 11 in points, as of " in page
-    assert "4 changes of the total: +11, 0." in page
+    assert "Position 3, 11 in points, as of " in page
+    assert "4 changes to the total: +11, 0." in page
     assert page.index("Wales \N{EN DASH} France 24-45") < page.index("France \N{EN DASH} Ireland 17-38")
     assert "France \N{EN DASH} England" not in page
 
@@ -691,8 +691,8 @@ async def test_lines_of_a_day_are_not_explained_in_long_logs(
     below = f"/competitors/{championship.teams['France']}"
     refused = await championship.get(f"{below}?on=2024-03-10")
     assert (refused.status, refused.headers["Content-Type"]) == (422, "text/html; charset=utf-8")
-    assert "Lines of a day are explained in tournaments of at most" in refused.body.decode()
-    assert "changes of the total" in await page_of(championship, below)
+    assert "Lines by date can be explained in tournaments of at most" in refused.body.decode()
+    assert "changes to the total" in await page_of(championship, below)
 
 
 async def test_leaders_are_told_by_both_clocks(championship: Championship) -> None:
@@ -700,7 +700,7 @@ async def test_leaders_are_told_by_both_clocks(championship: Championship) -> No
     page = await page_of(championship, "/leaders")
     rows = [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page)]
     assert rows[:8] == [
-        "Competitor Time Competitions Times Longest",
+        "Competitor Duration Competitions Spells Longest",
         "Ireland 42 days 14 2 34 days",
         "England 22 h 15 min 1 1 22 h 15 min",
         "Scotland 2 h 30 min 1 1 2 h 30 min",
@@ -709,9 +709,9 @@ async def test_leaders_are_told_by_both_clocks(championship: Championship) -> No
         "England 10 February 2024, 16:45 UTC 11 February 2024, 15:00 UTC",
         "Ireland Scotland 10 February 2024, 14:15 UTC 10 February 2024, 16:45 UTC",
     ]
-    assert "Where what was published differs" in page
+    assert "Where the published leaders differ" in page
     published = await page_of(championship, "/leaders?clock=log")
-    assert "First in <bdi>points</bdi>, as published, up to " in published
+    assert "Leaders in <bdi>points</bdi>, as published, up to " in published
     assert (await championship.get("/leaders?clock=moon")).status == 400
 
 
@@ -810,7 +810,7 @@ async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship
 
 async def test_a_table_says_whether_it_is_frozen_or_final_and_of_the_past_nothing(championship: Championship) -> None:
     end = championship.live.head.sequence
-    at_30 = "After event 30 of {}, by which the last was Italy \N{EN DASH} Scotland, 9 March 2024; as recorded by "
+    at_30 = "After event 30 of {}; latest by then: Italy \N{EN DASH} Scotland, 9 March 2024; as recorded by "
 
     async def said(below: str = "") -> str:
         found = re.search(r'id="moment">(.*?)<time', await page_of(championship, below))

@@ -166,7 +166,7 @@ async def test_a_row_moves_when_points_come(visit: Begin, championship: Champion
     moves = dict(await page.evaluate("window.moves.map(([text, way]) => [text.match(/[A-Z]\\w+/)[0], way])"))
     assert moves.keys() == set(FINAL)
     assert float(moves["Wales"].removeprefix("translateY(").removesuffix("px)")) > 0  # from below
-    await expect(page.get_by_role("status")).to_contain_text("Wales is now in place 1.")
+    await expect(page.get_by_role("status")).to_contain_text("Wales is now in position 1.")
     await expect(page.locator("tbody tr").first.locator("td.value.first")).to_have_text("24")
 
 
@@ -436,7 +436,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("document.activeElement.innerText || document.activeElement.id"))
     wanted = [
-        "To the table",
+        "Skip to the table",
         "Table",
         "points difference",
         *FINAL,
@@ -445,7 +445,7 @@ async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None
         "Now",
         "CSV",
         "Large screen",
-        "To embed",
+        "Embed",
     ]
     assert [name for name in reached if name in wanted][: len(wanted)] == wanted
     await page.get_by_label("History").focus()
@@ -559,16 +559,16 @@ async def test_a_page_of_many_lines_has_its_share_of_them(visit: Begin, champion
     one = await visit()
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
-    await page.get_by_role("link", name="Lines below").first.click()
+    await page.get_by_role("link", name="Next lines").first.click()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     assert (await one.names())[0] == "Competitor 0094"
     await page.get_by_role("link", name="As recorded").click()
     await page.get_by_role("button", name="Play").wait_for()
     await page.get_by_label("History").fill("200")
     await expect(page.locator(".pages span").last).to_have_text("None of 6 lines")
-    await expect(page.get_by_role("link", name="Lines below")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Next lines")).to_have_count(0)
     await page.get_by_role("link", name="Now").click()
-    await page.get_by_role("link", name="Lines below").last.click()
+    await page.get_by_role("link", name="Next lines").last.click()
     await expect(page.get_by_role("link", name="Competitor 0293")).to_be_visible(timeout=SECONDS)
 
 
@@ -600,7 +600,7 @@ async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, champion
     page = await one.go()
     await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
     await page.get_by_text("Race").click()
-    picture = page.get_by_role("img", name="Places over time. At the end: Ireland 1, France 2, England 3")
+    picture = page.get_by_role("img", name="Positions over time. At the end: Ireland 1, France 2, England 3")
     await expect(picture).to_be_visible(timeout=SECONDS)
     await page.get_by_role("button", name="points", exact=True).click()
     await expect(page.get_by_role("img", name="points over time. At the end: Ireland 20")).to_be_visible()

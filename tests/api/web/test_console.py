@@ -392,7 +392,7 @@ async def test_a_tournament_is_created_once_however_often_the_form_is_sent(visit
     assert answer.headers["Location"] == f"{CONSOLE}/tournament/autumn-cup?done=1"
     assert "Autumn Cup" in words(await visitor.page(answer.headers["Location"]))
     refused = await visitor.fill(page, {"name": "Winter Cup", "zone": "Berlin"})
-    assert "is not a time zone that is known here; near it: Europe/Berlin" in words(refused.body.decode())
+    assert "is not a known time zone; similar: Europe/Berlin" in words(refused.body.decode())
     answer = await visitor.fill(page, {"name": "Winter Cup", "zone": "Europe/Berlin"}, times=2)
     assert answer.headers["Location"] == f"{CONSOLE}/tournament/winter-cup?done=2"
     form, _ = form_of(await visitor.page(f"{CONSOLE}/tournament/winter-cup/presentation"))
@@ -744,7 +744,7 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     look = await visitor.fill(page, {"csv": text})
     assert "Zoe under 18, north Ada" in words(look.body.decode())
     assert "Ben Zoe" in words(look.body.decode())
-    assert "There is a competitor of this name already: Ben." in words(look.body.decode())
+    assert "There is already a competitor with this name: Ben." in words(look.body.decode())
     assert await log.length() == before
     form, action = form_of(look.body.decode())
     done = [await visitor.post(action, form) for _ in range(2)]
@@ -754,7 +754,7 @@ async def test_competitors_are_imported_after_a_look_at_them(visitor: Visitor, s
     assert [[tag["name"] for tag in one["tags"]] for one in found] == [["under 18", "north"]]
     assert found[0]["level"] == 1
     again = await visitor.fill(page, {"csv": text + "Cid,,Zoe"})
-    assert "1 would be registered. Nothing is recorded yet. 2 of the text are registered already." in words(
+    assert "1 would be registered. Nothing is recorded yet. 2 in the text are already registered." in words(
         again.body.decode()
     )
 
@@ -844,7 +844,7 @@ async def test_competitions_are_imported_after_a_look_and_taken_back_after_anoth
     assert (await visitor.post(action, form)).status == 303
     assert "undone" in words(await visitor.page(at(season, "/imports")))
     assert totals(await season.client.get(f"{ranking}/standings.json")) == found
-    assert "Nothing of it counts any more." in words(await visitor.page(at(season, f"/imports/{name}/undo")))
+    assert "Nothing from it counts any longer." in words(await visitor.page(at(season, f"/imports/{name}/undo")))
     assert "1 would be imported." in words((await visitor.fill(page, {"csv": MATCH})).body.decode())
 
 
@@ -860,7 +860,7 @@ async def test_an_import_that_was_voided_by_hand_can_be_undone_and_imported_agai
     assert (await visitor.fill(at(season, f"/competitions/{imported}/void"), {})).status == 303
     (name,) = re.findall(r"/imports/([a-z0-9]+)/undo", await visitor.page(at(season, "/imports")))
     undo = await visitor.page(at(season, f"/imports/{name}/undo"))
-    assert "Nothing of it counts any more. The corrected file can be imported afterwards." in words(undo)
+    assert "Nothing from it counts any longer. The corrected file can be imported afterwards." in words(undo)
     form, action = form_of(undo)
     assert (await visitor.post(action, form)).status == 303
     assert "Undo it" not in await visitor.page(at(season, f"/imports/{name}/undo"))

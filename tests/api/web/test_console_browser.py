@@ -110,7 +110,7 @@ async def test_an_import_is_taken_back_after_a_look_at_the_moves(signed_in: Sign
     file = "date,participants,score\n2024-05-02,Ireland|Wales,2:1\n"
     await page.goto(championship.service.url + at(championship, f"/rankings/{championship.ranking_id}/import"))
     await page.get_by_role("textbox", name="Competitions").fill(file)
-    await page.get_by_role("button", name="Look at them first").click()
+    await page.get_by_role("button", name="Check them first").click()
     await page.get_by_role("button", name="Import 1").click()
     await page.get_by_role("link", name="Undo").click()
     await page.get_by_text("They would be voided: 1").click()

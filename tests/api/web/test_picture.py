@@ -48,7 +48,7 @@ async def test_a_picture_is_in_the_language_of_its_address(
     monkeypatch.setattr(board_page, "PICTURE_LINES", 2)
     assert (await championship.get("/picture.png?lang=de")).status == 200
     assert [(one.more, one.nobody, one.numbered) for one in drawn] == [
-        ("4 weitere", "Noch niemand dabei", "Nr. {number}")
+        ("4 weitere", "Noch keine Teilnehmer", "Nr. {number}")
     ]
 
 
