@@ -45,7 +45,7 @@ class Cut(Struct, frozen=True):
             return True
         if self.how == signal.SIGKILL:
             return self.code == -signal.SIGKILL
-        return self.code == 130 and "Import it again: that adds the others, and none twice." in self.err
+        return self.code == 130 and "Import it again: that adds only the rest." in self.err
 
 
 class CutImport(Struct, frozen=True, kw_only=True):

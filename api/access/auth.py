@@ -39,7 +39,7 @@ CHECKSUM_CHARACTERS: Final = 6
 _SHAPE: Final = re.compile(r"tb_[0-9A-Za-z]{36}")
 _HEADER: Final = re.compile(r"(?i:bearer) (tb_[0-9A-Za-z]{36})", re.ASCII)
 _BEARER: Final = "Bearer "
-_NOT_ACCEPTED: Final = "Send a good token in the header `Authorization: Bearer <token>`; the operator makes them."
+_NOT_ACCEPTED: Final = "Send a valid token in the header `Authorization: Bearer <token>`; the operator creates tokens."
 _UTC_NOW: Final = partial(datetime.now, UTC)
 
 _CREATE: Final = """

@@ -106,7 +106,7 @@ async def open_session(connection: Connection, text: str) -> tuple[Session, Toke
 
 
 async def open_sessions(connection: Connection, token_ids: Iterable[ActorId]) -> list[Session]:
-    """The open sessions of the tokens, the newest first: SESSIONS_LISTED_MAX at most. Sessions of tokens that have
+    """The open sessions of the tokens, newest first: SESSIONS_LISTED_MAX at most. Sessions of tokens that have
     ended are left out."""
     good = await good_among(connection, token_ids)
     return [Session(*row) for row in await connection.fetch(_LIST, list(good), SESSIONS_LISTED_MAX)]

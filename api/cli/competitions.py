@@ -26,7 +26,7 @@ ResultText = Annotated[
     str,
     Parameter(
         help="The score; with more than two participants, a JSON object of performances by id or name: "
-        '\'{"Ann": "1:02.3", "Bob": "1:03.0"}\'. Empty: there is none any more.'
+        '\'{"Ann": "1:02.3", "Bob": "1:03.0"}\'. Empty: removes it.'
     ),
 ]
 

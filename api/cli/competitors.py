@@ -92,7 +92,7 @@ async def erase_competitor(
 def _print_mentions(found: ErasureEffect) -> None:
     columns = ("event", "kind", "field", "text")
     rows = [(one.sequence, one.kind, one.field, one.text) for one in found.mentions]
-    printing.table(columns, rows, title="People wrote its name here, where it stays")
+    printing.table(columns, rows, title="Its name stays in these texts")
     if found.mentions_left_out:
         printing.say(f"and {printing.count(found.mentions_left_out, 'more text')}")
 

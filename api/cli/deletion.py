@@ -50,6 +50,6 @@ def _tell(doomed: Doomed, *, is_done: bool, can_return: bool) -> None:
     printing.line(f"  {doomed.sequence:,} events, up to the digest {doomed.digest or 'of an empty log'}")
     printing.line(f"  {doomed.webhooks} webhooks, and {doomed.tokens} tokens that are for it alone")
     if is_done:
-        printing.say("`tallybook tournament import` brings it back." if can_return else "Nothing brings it back.")
+        printing.say("`tallybook tournament import` restores it." if can_return else "It cannot be restored.")
     else:
         printing.say("Nothing was changed. With --yes it is deleted.")

@@ -28,7 +28,7 @@ STEPS_TOLD_MAX: Final = 100
 """Steps that are shown one by one; beyond this, those in which only others moved are counted."""
 OVERTAKINGS_TOLD_MAX: Final = 10
 """Overtakings of one step that are listed one by one."""
-_TOGETHER: Final = "--from and --to, --top or --around make it few enough to be told one by one."
+_TOGETHER: Final = "--from and --to, --top or --around narrow this down, so that each step is shown."
 _OF_LIST: Final = (Cause.LIST, Cause.SORT)
 _REVERSALS: Final = {
     Reversal.VOID: "was reversed",
@@ -78,11 +78,11 @@ class ExplanationText:
         if decided := self._classification(explanation.classification):
             lines += ["", *decided]
         if told.own:
-            lines += ["", f"What {name} got, the newest first:", "", *self._told(told.own)]
+            lines += ["", f"What {name} got, newest first:", "", *self._told(told.own)]
         if len(explanation.steps) > STEPS_TOLD_MAX and len(told.others) > 1:
             lines += ["", *self._together(told.others), _TOGETHER]
         elif told.others:
-            lines += ["", "When only others moved, the newest first:", "", *self._told(told.others)]
+            lines += ["", "When only others moved, newest first:", "", *self._told(told.others)]
         return "\n".join(lines)
 
     def _told(self, steps: Items[ExplanationStep]) -> list[str]:
@@ -143,10 +143,10 @@ class ExplanationText:
             if written.results is not None
             else f"{_times(told.deltas, 'change')} of the total ({written.text(told.gained)} gained, "
             f"{written.text(-told.lost)} lost, {signed(written, told.gained + told.lost)} in all)",
-            f"passed somebody {_times(told.passed, 'time')}, was passed {_times(told.was_passed, 'time')}",
+            f"passed someone {_times(told.passed, 'time')}, was passed {_times(told.was_passed, 'time')}",
         ]
         if left_out := sum(step.overtakings_left_out for step in explanation.steps):
-            counted.append(f"{left_out:,} more overtakings are not told")
+            counted.append(f"{left_out:,} more overtakings are not shown")
         return [f"In between: {'; '.join(counted)}."]
 
     def _step(self, step: ExplanationStep) -> list[str]:
@@ -197,8 +197,8 @@ class ExplanationText:
         if step.position_after is None:
             return f"{name} left the list."
         if step.position_before is None:
-            return f"{name} came into the list: {ordinal(step.position_after)} with {total}."
-        changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
+            return f"{name} joined the list: {ordinal(step.position_after)} with {total}."
+        changed = "The sort order" if step.cause is Cause.SORT else "The list of competitors"
         return f"{changed} changed: {_moved(step)}."
 
     def _cause(self, step: ExplanationStep) -> str:

@@ -70,9 +70,7 @@ async def _start(desk: Desk, view: View, after: str | None) -> Head:
         raise Unacceptable('--after takes the id of an event, a sequence, or "head".')
     first = await first_after(desk.database, view.live, start, view.live.head.sequence)
     if first is None:
-        raise Conflict(
-            "The log is not the one that this id is of, or means something else now; follow it without --after."
-        )
+        raise Conflict("This id belongs to another log, or to one that has changed since; follow without --after.")
     return first
 
 

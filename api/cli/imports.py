@@ -112,12 +112,12 @@ async def _import(slug: str, kind_of: Callable[[Names], FileKind[Any]], *, json:
         counted = {kind.done: imported.made, f"already_{kind.done}": imported.already, "ids": imported.ids}
         printing.json({"name": imported.name, **counted} if kind.named else counted)
     elif imported.made or not imported.already:
-        already = f"; {imported.already} of the file were already" if imported.already else ""
+        already = f"; {imported.already} in the file already were" if imported.already else ""
         printing.say(f"{printing.count(imported.made, kind.what)} {kind.done}{already}")
         if imported.name is not None:
             printing.say(f"to take this import back: tallybook import undo {slug} {imported.name}")
     else:
-        printing.say(f"nothing to do: all {imported.already} {kind.what}s of the file are {kind.done} already")
+        printing.say(f"nothing to do: all {imported.already} {kind.what}s in the file are already {kind.done}")
 
 
 async def list_imports(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
@@ -148,10 +148,10 @@ async def undo(
         printing.json({"voided": planned.voided, "kept": planned.kept, "points": planned.points})
         return
     if not planned.commands:
-        printing.say(f"nothing to do: nothing of import {name} counts")
+        printing.say(f"nothing to do: nothing from import {name} counts")
     elif not planned.events:
         printing.say(
-            f"nothing of import {name} counted any more; now that it is undone, its file can be imported again"
+            f"nothing from import {name} counted any longer; now that it is undone, its file can be imported again"
         )
     else:
         voided = printing.count(len(planned.voided), "competition")
@@ -160,4 +160,4 @@ async def undo(
             printing.line(str(competition_id))
     if planned.kept:
         listed = ", ".join(map(str, planned.kept[:20])) + (" …" if len(planned.kept) > 20 else "")
-        printing.say(f"kept, because they hold points of others: {listed}")
+        printing.say(f"kept, because they also have points from elsewhere: {listed}")

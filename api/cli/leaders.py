@@ -41,7 +41,7 @@ async def _print(view: View, question: LeadersQuestion, found: Leaders) -> None:
             [timestamp(one.since), _time(one.until), _names(known, one.log), _names(known, one.world)]
             for one in found.differences
         ]
-        printing.table(["since", "until", "first as published", "first as it took place"], differences)
+        printing.table(["since", "until", "first as published", "first by date"], differences)
 
 
 def _duration(seconds: int) -> str:

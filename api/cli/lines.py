@@ -33,7 +33,7 @@ On = Annotated[
     Parameter(
         converter=end,
         accepts_keys=False,
-        help="Only with the points that had taken place by this day or time, whenever they were recorded.",
+        help="Count only what had taken place by this day or time, whenever it was recorded.",
     ),
 ]
 PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]

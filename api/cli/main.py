@@ -213,7 +213,7 @@ _TREE: Final = (
         semicolons. If any line is wrong, the command names every wrong line and registers nobody.
 
         If Ctrl-C, a kill or a lost database interrupts the import, competitors already registered stay. Run the same
-        command again: it registers the rest, and nobody twice.
+        command again: it registers only the rest.
 
         A line is done if an import into this tournament, of this file or another, registered a competitor with the same
         name, tags, color and parent, as often as the file has it. So you can add and correct lines, and import the file
@@ -329,7 +329,7 @@ _TREE: Final = (
         participants, the score is a performance for each, separated by |, and columns give the points.
 
         If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run
-        the same command again: it imports the rest, and nothing twice.
+        the same command again: it imports only the rest.
 
         A line is done if an import into this ranking added a competition at the same time between the same
         participants, as often as the file has it, and that import was not undone. If its group, location, score or
@@ -472,7 +472,7 @@ _TREE: Final = (
         """
         Repeat the erasures listed in FILE, after a restore or the import of an older archive.
 
-        For each line the command says whether the competitor is erased now, was erased already, or is unknown here, or
+        For each line the command says whether the competitor is erased now, was already erased, or is unknown here, or
         why the line cannot be read. It can be repeated. A competitor registered at another time is a different one, and
         stays. The command also erases from tournaments that have stopped.
         """,

@@ -44,13 +44,13 @@ _FROM_ONE: Final = Number(gte=1)
 _OTHERS: Final = Group("Others", validator=mutually_exclusive)
 TopOthers = Annotated[
     int | None,
-    Parameter(group=_OTHERS, validator=_FROM_ONE, help="Name only those others who are among the first N at the end."),
+    Parameter(group=_OTHERS, validator=_FROM_ONE, help="Of the others, name only those among the first N at the end."),
 ]
 AroundOther = Annotated[
     str | None,
     Parameter(
         group=_OTHERS,
-        help="Name only this one of the others, by id or name, and the five above and the five below at the end.",
+        help="Of the others, name only this one, by id or name, and the five above and the five below it at the end.",
     ),
 ]
 _FORM: Final = Group("Form", validator=mutually_exclusive)
@@ -93,7 +93,7 @@ async def _print_form(view: View, question: FormQuestion, found: CompetitorForms
         for one in found.form
     ]
     say_moment(question, found)
-    columns = ("competitor", "last competitions, the newest last")
+    columns = ("competitor", "last competitions, newest last")
     printing.table(columns, lines, title=printing.title_of(ranking, unity.name))
 
 

@@ -45,7 +45,7 @@ freeze = _change(
         "at",
         "freeze",
         Annotated[int | None, Parameter(validator=Number(gte=1))],
-        about="Hold it after the event with this sequence. Only what the public has not seen yet can be held back.",
+        about="Freeze it after the event with this sequence. Only what the public has not seen yet can be held back.",
     ),
     fixed={"freeze": "now"},
 )

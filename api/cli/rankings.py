@@ -34,8 +34,8 @@ from engine.domain.options import OPTIONS, UnityOptions, options_of
 from engine.domain.terms import OPERATOR, Sort
 
 OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
-NewDescription = Annotated[str, Parameter(help="The new description. Empty: none any more.")]
-RankingsInOrder = Annotated[str, Parameter(help="Ids or names of rankings. The others follow in the order they have.")]
+NewDescription = Annotated[str, Parameter(help="The new description. Empty: removes it.")]
+RankingsInOrder = Annotated[str, Parameter(help="Ids or names of rankings. The others follow in their current order.")]
 PointsTexts = Annotated[str, Parameter(help='Each COMPETITOR=POINTS, by id or name: "Swansea City=3" "Everton=-10".')]
 NewName = Annotated[str, Parameter(help="The new name.")]
 
@@ -96,7 +96,7 @@ def _of_kind(kind: Kind, given: Template) -> Template:
     """The template of this kind, with the lifetime of points that was given. Raises Unacceptable if more was given."""
     if replace(given, lasts=None, expires_on=None) != Template({"points": Sort.DESC}):
         *others, last = [f"--{name}" for name in ("unity", "sort", *OPTIONS) if name not in ("lasts", "expires_on")]
-        raise Unacceptable(f"--like decides all about unities; leave out {', '.join(others)} and {last}.")
+        raise Unacceptable(f"--like already sets the unities; leave out {', '.join(others)} and {last}.")
     template = TEMPLATES[kind]
     return replace(
         template,
@@ -113,7 +113,7 @@ close_ranking = verb(CloseRanking, THE_RANKING, says="ranking {ranking_id} is cl
 reopen_ranking = verb(ReopenRanking, THE_RANKING, says="ranking {ranking_id} is open")
 hide_ranking = verb(ChangeVisibility, THE_RANKING, fixed={"hidden": True}, says="ranking {ranking_id} is hidden")
 show_ranking = verb(
-    ChangeVisibility, THE_RANKING, fixed={"hidden": False}, says="ranking {ranking_id} is not hidden any more"
+    ChangeVisibility, THE_RANKING, fixed={"hidden": False}, says="ranking {ranking_id} is no longer hidden"
 )
 order_rankings = verb(OrderRankings, several("rankings", RankingsInOrder))
 add_participants = verb(ChangeParticipants, THE_RANKING, several("competitors", CompetitorTexts, "added"))

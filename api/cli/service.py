@@ -277,7 +277,7 @@ async def _play_slowly(dsn: str, slug: str) -> None:
                 printing.say(f"  {match.home} {match.home_points}, {match.away} {match.away_points}")
             printing.say("The season is over.")
     except TallybookError as error:
-        printing.say(f"The season was broken off: {error.message}")
+        printing.say(f"The season was cut short: {error.message}")
 
 
 async def _serve(
@@ -318,7 +318,7 @@ def _say_what_to_try(
     at = f"{address}/tournament/{slug}"
     bearer = f"-H 'Authorization: Bearer {token}'"
     delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{ranking.unities[0].id},"delta":"5"}}]}}]'
-    printing.say(f"\nThe board, for everybody:\n\n  {address}/board/{slug}")
+    printing.say(f"\nThe board, for everyone:\n\n  {address}/board/{slug}")
     if live:
         printing.say(
             f"\nThe season begins. There is a match every {LIVE_PAUSE_SECONDS:.0f} seconds: open it, and watch."
@@ -331,5 +331,5 @@ def _say_what_to_try(
         f"  curl {bearer} -H 'Idempotency-Key: bonus-1' -X PUT --data-urlencode 'participants_delta={delta}' "
         f"{at}/rankings/{ranking.id}/add.json\n"
     )
-    printing.say(f"What else can be asked, with examples:\n\n  {address}/docs\n")
+    printing.say(f"More requests, with examples:\n\n  {address}/docs\n")
     printing.listening(address)

@@ -59,9 +59,7 @@ def _presented(done: Done) -> str:
     if not done.command.accent:
         return sentence
     light, dark = accents(done.command.accent.lower())
-    return (
-        f"{sentence}\nits colour is drawn as {light} on light pages and as {dark} on dark ones, so that it can be read"
-    )
+    return f"{sentence}\nits colour is drawn as {light} on light pages and {dark} on dark ones, to stay readable"
 
 
 rename_tournament = verb(
@@ -75,7 +73,7 @@ present_tournament = verb(
     option("language", about="Language of its board: en, de, fr or es. Without one, that of the reader."),
     option(
         "accent",
-        about="Colour of its board, as RRGGBB. Pages make it lighter or darker where it could not be read.",
+        about="Colour of its board, as RRGGBB. Pages lighten or darken it where it would be hard to read.",
     ),
     option(
         "logo",

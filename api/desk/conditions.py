@@ -55,8 +55,8 @@ class Condition(Struct, frozen=True):
         resource = self._resource(board)
         if resource is not None and own_tag(resource) not in self.own_tags:
             raise PreconditionFailed(
-                f"The {self.kind} {self.resource_id} has changed since its ETag was given; read it again, then send "
-                "your change to it as it is now."
+                f"The {self.kind} {self.resource_id} has changed since its ETag was sent; read it again, then send "
+                "your change with the new ETag."
             )
 
     def _resource(self, board: Board) -> Competitor | Competition | Ranking | None:
@@ -79,8 +79,8 @@ def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition |
     text = ", ".join(value.strip(" \t") for value in values)
     if not _IF_MATCH.fullmatch(text):
         raise _unreadable(
-            f"must be * or ETags, {IF_MATCH_TAGS_MAX} at most, just as they were given: in double quotes, with commas "
-            "between them"
+            f"must be * or at most {IF_MATCH_TAGS_MAX} ETags, exactly as they were sent: in double quotes, with "
+            "commas between them"
         )
     if text == "*":
         return None

@@ -26,7 +26,7 @@ async def open_tournament(
         raise Unacceptable(f"The name {fault}.")
     stem = slugify(name, max_length=STEM_CHARACTERS_MAX)
     if not stem:
-        raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
+        raise Unacceptable("This name has no letters or digits to make a slug from; add some.")
     may_be_open = tournament_id is not None
     tournament_id = tournament_id or registry.new_tournament_id()
     if is_distributed(connection) and await unlike_copies(connection, "tournament"):
@@ -43,9 +43,9 @@ async def open_tournament(
             if opened is not None:
                 return registry.RegistryEntry(tournament_id, opened, name, Sequence(1))
             raise Conflict(
-                f"Nothing was created: something of the id {tournament_id} or of the slug {slug} is there already, "
+                f"Nothing was created: something with the id {tournament_id} or the slug {slug} already exists, "
                 f"where it should not be; `tallybook verify` says what. ({error})"
             ) from error
         if is_open:
             return registry.RegistryEntry(tournament_id, slug, name, Sequence(1))
-    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")
+    raise Unacceptable(f"There are already {SLUG_ATTEMPTS_MAX} tournaments with this name; choose another name.")

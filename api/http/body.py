@@ -106,7 +106,7 @@ def _too_large() -> BodyTooLarge:
 
 def _refuse_other_media(request: HttpRequest) -> None:
     if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
+        raise MediaTypeUnsupported("Send the body uncompressed, without Content-Encoding.")
     media_type, charset = request.media_type
     if media_type in (_FORM, JSON) and charset in ("", "utf-8", "utf8"):
         return

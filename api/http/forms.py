@@ -170,6 +170,6 @@ def _decoded(encoded: bytes) -> str:
     if "\0" in text:
         escaped = encoded.replace(b"=", b"%3D").replace(b"\n", b"%0A").replace(b"\r", b"%0D")
         if escaped == encoded:
-            raise Unreadable("The form cannot be read; it must not hold the character U+0000.")
+            raise Unreadable("The form cannot be read; it must not contain the character U+0000.")
         return _decoded(escaped)
     return text

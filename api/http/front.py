@@ -92,7 +92,7 @@ class Front:
         found = self._router.resolve(request.method, request.url.raw_path)
         incoming.path, incoming.parameters, incoming.known_ids = found.path, found.parameters, found.ids
         if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
-            raise Unreadable("The header Expect asks for what this server cannot do; leave it out.")
+            raise Unreadable("The header Expect asks for something that this server does not support; leave it out.")
         return found.handler(incoming)
 
     def _note(self, incoming: IncomingRequest, status: int) -> None:

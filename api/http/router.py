@@ -106,7 +106,7 @@ class Router:
             if match := pattern.fullmatch(path):
                 handlers = self._handlers[template]
                 if method not in handlers:
-                    raise MethodNotAllowed("This address does not take this method.", sorted(handlers))
+                    raise MethodNotAllowed("This address does not allow this method.", sorted(handlers))
                 parameters = {name: unquote(text) for name, text in match.groupdict().items()}
                 try:
                     ids = _ids_of(parameters)

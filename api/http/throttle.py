@@ -95,7 +95,7 @@ _ROUNDING_SECONDS: Final = 1e-9
 def failures(*, at_once: int, shared: Path | None) -> Throttle:
     """The throttle of failed authentication, by address. `shared`, as below: the file in which the processes of the
     service count."""
-    message = "Too many requests without a good token came from your address; wait before you send another."
+    message = "Too many requests without a valid token came from your address; wait before you send another."
     times = _times("failures", shared)
     return Throttle(message, at_once=at_once, per_second=FAILURES_PER_SECOND_MAX, times=times)
 

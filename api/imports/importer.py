@@ -190,7 +190,7 @@ class Importer(Generic[_Line]):
             raise Interrupted(self._so_far())
 
     def _so_far(self) -> str:
-        return f"{self._counted('are')} {self.kind.done}. Import it again: that adds the others, and none twice."
+        return f"{self._counted('are')} {self.kind.done}. Import it again: that adds only the rest."
 
     def _counted(self, verb: str) -> str:
         return f"{self._done} of the file's {len(self.lines)} {self.kind.what}s {verb}"

@@ -73,7 +73,7 @@ async def plan_undoing(desk: Desk, live: LiveTournament, name: str, *, only_of: 
     """
     added = await _added(desk, live, name)
     if only_of is not None and added.actors != {only_of}:
-        raise Forbidden(f"Import {name} has another sender; undoing it needs a token of scope admin.")
+        raise Forbidden(f"Import {name} came from another sender; undoing it needs a token of scope admin.")
     attempts, tries = 0, Tries()
     with closing(_Planning(desk, live, name, added)) as planning:
         while True:
@@ -294,7 +294,7 @@ async def _submit(
 
 
 def _so_far(done: int, total: int) -> str:
-    return f"{done} of {total} parts of the import are taken back. Undo it again: that takes back the others."
+    return f"{done} of {total} parts of the import are taken back. Undo it again to take back the rest."
 
 
 async def _added(desk: Desk, live: LiveTournament, name: str) -> _Added:

@@ -21,8 +21,8 @@ from engine.domain.terms import TournamentId
 from projections.live.pool import in_time
 
 _F = TypeVar("_F")
-_NO_SESSION: Final = "You are not signed in, or no longer; sign in with your token."
-_NO_TICKET: Final = "This ticket was used, has expired, or never was; get a new one for each connection."
+_NO_SESSION: Final = "You are not signed in, or your session has ended; sign in with your token."
+_NO_TICKET: Final = "This ticket was used, has expired, or never existed; get a new one for each connection."
 
 
 class Access:

@@ -237,7 +237,7 @@ def _decoded(value: bytes, kind: type[_T]) -> _T:
     except (ValueError, RecursionError):
         raise FieldMisread("must be readable") from None
     if isinstance(found, str) and "\0" in found:
-        raise FieldMisread("must not hold the character U+0000")
+        raise FieldMisread("must not contain the character U+0000")
     return found
 
 
@@ -309,7 +309,7 @@ def _items_of(text: str) -> list[bytes]:
         raise Unreadable(f"The field {ITEMS} cannot be read; send a JSON array.", [fault]) from None
     items = list(takewhile(bool, map(bytes, decoded)))  # what follows the last item is empty
     if len(items) > ITEMS_MAX:
-        raise unacceptable([Fault(ITEMS, f"must hold at most {ITEMS_MAX} items")])
+        raise unacceptable([Fault(ITEMS, f"must contain at most {ITEMS_MAX} items")])
     return items
 
 
@@ -574,7 +574,7 @@ def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ..
     if text.count(",") >= items_max:  # judging would find this too, but only after work on every item
         raise FieldMisread(f"must be at most {items_max}")
     texts = [item.strip() for item in text.split(",")]
-    faults = ["must not hold an empty item; put one comma between two items"] if "" in texts else []
+    faults = ["must not contain an empty item; put one comma between two items"] if "" in texts else []
     items = []
     for item in texts:
         if item:
@@ -620,7 +620,7 @@ def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what
         except ValueError:
             raise FieldMisread(f"must be an array of {what}, or a string") from None
         if any("," in text or "\0" in text or not text.strip() for text in texts):
-            raise FieldMisread("must not hold an item that is empty or has a comma or the character U+0000 in it")
+            raise FieldMisread("must not contain an item that is empty or has a comma or the character U+0000 in it")
         return ",".join(texts)
 
     return of_json

@@ -130,7 +130,7 @@ def described() -> Document:
             "schemas": schemas,
             "responses": {f"E{status}": _refusal(status) for status in _STATUSES},
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "Made by `tallybook token create`."}
+                "token": {"type": "http", "scheme": "bearer", "description": "Created by `tallybook token create`."}
             },
         },
     }

@@ -40,14 +40,14 @@ UNITY_OPTIONS: Final = (
     UnityOption(
         "counts",
         COUNTS,
-        "what a total is: the sum of what was added, the best result or the last; it cannot be changed, nor the sort "
-        "of one that counts results",
+        "what a total is: the sum of what was added, the best result or the last; it cannot be changed, and neither "
+        "can the sort of a unity that counts results",
         "What a total is: the sum of all points, the best result or the last one. It never changes.",
     ),
     UnityOption(
         "lasts",
         LASTS,
-        "the age at which its points expire, a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W; "
+        "the age at which its points expire, an ISO 8601 duration in weeks, days, hours and minutes, such as P52W; "
         "it cannot be changed; absent: they do not expire",
         "Its points expire at this age, such as P52W, P90D or PT1H30M. It never changes.",
     ),

@@ -16,7 +16,7 @@ MOMENT_FIELDS: Final[Fields] = (
     Field("at_sequence", FROM_1, "after this event"),
     Field("at_time", TIME_END, "after all events of this time"),
     Field("version", _VERSION, "when a unity had this version"),
-    Field("on", TIME_END, "only points that had taken place by this day or time, whenever they were recorded"),
+    Field("on", TIME_END, "only what had taken place by this day or time, whenever it was recorded"),
 )
 TABLE_FIELDS: Final[Fields] = (
     *MOMENT_FIELDS,

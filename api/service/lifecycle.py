@@ -3,7 +3,7 @@
     python -m tallybook_command api FD SETTINGS        api_process.py
     python -m tallybook_command worker BYTES           worker_process.py
 
-The database's address comes in the environment, where other users cannot see it; so does the level of the log. A
+The database address comes in the environment, where other users cannot see it; so does the level of the log. A
 process writes `ready` to standard output, and works until SIGTERM or until its standard input ends (the process that
 started it is gone). Then it finishes what it has taken, and ends with code 0.
 """
@@ -34,7 +34,7 @@ def start_log() -> Lines:
 
 
 def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
-    """Runs `work` with the database's address. Returns the exit code: 0, or 1 if it raised StartupRefused."""
+    """Runs `work` with the database address. Returns the exit code: 0, or 1 if it raised StartupRefused."""
     try:
         uvloop.run(work(os.environ[DSN_VARIABLE]))
     except StartupRefused as refused:

@@ -63,9 +63,9 @@ def url_fault(text: str) -> str | None:
     if not _can_be_looked_up(url.host):
         return "names a host that cannot exist: its name, or a label of it, is empty or too long"
     if url.user is not None or url.password is not None:
-        return "must not hold a name or a password; receivers know us by the signature"
+        return "must not contain a user name or password; receivers verify the signature instead"
     if url.fragment:
-        return "must not hold a fragment, which is never sent"
+        return "must not contain a fragment, which is never sent"
     return None
 
 

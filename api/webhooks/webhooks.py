@@ -160,7 +160,7 @@ async def add_webhook(
     """
     await _refuse_webhook_faults(url, kinds, allows_private=allows_private)
     if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
-        raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, the limit; remove one first.")
+        raise Conflict(f"There are already {WEBHOOKS_MAX:,} webhooks, the limit; remove one first.")
     cursor = await _cursor_after(connection, tournament_id, after)
     webhook_id = await registry.next_webhook_id(connection)
     secret = secrets.token_bytes(SECRET_BYTES)

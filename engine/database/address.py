@@ -137,18 +137,14 @@ def _is_left_out(name: str, value: str) -> bool:
     if name in _TAKEN:
         return False
     if name not in _LEFT_OUT | _LEFT_OUT_IF.keys():
-        raise StartupRefused(
-            f"The database's address has the parameter {name!r}, which libpq does not know; remove it."
-        )
+        raise StartupRefused(f"The database address has the parameter {name!r}, which libpq does not know; remove it.")
     if not value or name in _LEFT_OUT or value in _LEFT_OUT_IF[name]:
         return True
     if name == "target_session_attrs":
-        raise StartupRefused(
-            f"The database's address asks for {value!r}, but the service needs the primary; change it."
-        )
+        raise StartupRefused(f"The database address asks for {value!r}, but the service needs the primary; change it.")
     raise StartupRefused(
-        f"The database's address has {name} with a value that this program cannot obey; remove it if a connection is "
-        "safe enough without, for example by sslmode=verify-full."
+        f"The database address sets {name} to a value that this program does not support; remove it if a connection is "
+        "secure without it, for example with sslmode=verify-full."
     )
 
 
@@ -159,7 +155,7 @@ def _parameters(query: str) -> dict[str, str]:
         name, has_value, value = pair.partition("=")
         if not has_value or not _NAME.fullmatch(name):  # it may be a part of a password, so it is not shown
             raise StartupRefused(
-                "The database's address has a parameter without a value, or without a proper name; "
+                "The database address has a parameter without a value or a valid name; "
                 "write ? and & in a password as %3F and %26."
             )
         found[name] = unquote(value)
@@ -174,7 +170,7 @@ def _settings(address: str) -> dict[str, str]:
     while position < len(address):
         setting = _SETTING.match(address, position)
         if setting is None:
-            raise StartupRefused("The database's address is neither postgresql://… nor a list of name=value.")
+            raise StartupRefused("The database address must be postgresql://… or a list of name=value pairs.")
         name, quoted, plain = setting.groups()
         found[name] = re.sub(r"\\(.)", r"\1", plain if quoted is None else quoted)
         position = setting.end()
@@ -188,18 +184,18 @@ def _of_service(service: str, file: str | None) -> dict[str, str]:
         services.read_string(place.read_text())
         return dict(services[service])
     except (OSError, ValueError, KeyError, configparser.Error) as error:
-        raise StartupRefused(f"The service {service!r} of the database's address is not in {place}.") from error
+        raise StartupRefused(f"The service {service!r} named in the database address is not in {place}.") from error
 
 
 def _by_the_systems_certificates(sslmode: str) -> dict[str, str]:
     """As in libpq, `sslrootcert=system` requires full verification. Raises StartupRefused."""
     if sslmode != _STRICTEST:
-        raise StartupRefused("The database's address has sslrootcert=system, which needs sslmode=verify-full.")
+        raise StartupRefused("The database address has sslrootcert=system, which needs sslmode=verify-full.")
     known = ssl.get_default_verify_paths()
     for file in (known.cafile, f"{known.capath}/ca-certificates.crt"):
         if file is not None and Path(file).exists():
             return {"sslmode": _STRICTEST, "sslrootcert": file}
-    raise StartupRefused("The system's certificates are not found; name their file in sslrootcert.")
+    raise StartupRefused("The system's certificates were not found; name their file in sslrootcert.")
 
 
 def _host_of(address: str) -> str:

@@ -62,7 +62,7 @@ COPIES_LOOKS_MAX: Final = 5
 COPIES_PAUSE_SECONDS: Final = 0.2
 """Copies that differ are looked at again, with pauses: a commit is not seen on all nodes at the same time."""
 
-WORKER_NODE: Final = "The address is that of a worker node of Citus; this command needs the coordinator's."
+WORKER_NODE: Final = "This is the address of a Citus worker node; give the coordinator's."
 
 _HAS_CITUS: Final = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL"
 _HAS_SHARDS: Final = """
@@ -366,7 +366,7 @@ async def refuse_undistributable(connection: Connection) -> None:
     """Raises StartupRefused if this database cannot be distributed. `connection` is of the schema's owner."""
     if not await connection.fetchval(_HAS_CITUS):
         raise StartupRefused(
-            "The database has no extension citus; an administrator must load it on every node "
+            "The database does not have the extension citus; an administrator must load it on every node "
             "(shared_preload_libraries), and run there: CREATE EXTENSION citus;"
         )
     if not await connection.fetchval(_IS_COORDINATOR):
@@ -374,7 +374,7 @@ async def refuse_undistributable(connection: Connection) -> None:
     nodes = await connection.fetchval(_NODES)
     if nodes < NODES_MIN:
         raise StartupRefused(
-            f"Citus knows {nodes} nodes that hold shards, and {NODES_MIN} are the least; add nodes on the coordinator: "
+            f"Citus has {nodes} nodes with shards, and needs at least {NODES_MIN}; add nodes on the coordinator: "
             "SELECT citus_add_node('<address>', <port>);"
         )
     if not await connection.fetchval(_COORDINATOR_IS_KNOWN):
@@ -428,6 +428,6 @@ async def _let_service_log_in(connection: Connection) -> None:
         success, result = await connection.fetchrow(_REACHED)
     if not success:
         raise StartupRefused(
-            f"The nodes do not let each other in as tallybook_service ({result}); allow it in pg_hba.conf of every "
+            f"The nodes cannot connect to each other as tallybook_service ({result}); allow it in pg_hba.conf of every "
             "node, for connections from the other nodes."
         )

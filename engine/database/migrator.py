@@ -241,7 +241,7 @@ async def as_owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
         ) from error
     except _TROUBLE as error:
         raise StartupRefused(
-            f"The database failed ({reason(error)}); look whether it was done before you run the command again."
+            f"The database failed ({reason(error)}); check whether it was applied before you run the command again."
         ) from error
     finally:
         with suppress(*_TROUBLE):
@@ -268,7 +268,7 @@ async def _lock(connection: asyncpg.Connection) -> None:
                 await asyncio.sleep(_LOCK_POLL_SECONDS)
     except TimeoutError as error:
         raise StartupRefused(
-            "Another process has been migrating this database for a minute; wait until it ends."
+            "Another process has been migrating this database for a minute; wait until it finishes."
         ) from error
 
 
@@ -332,7 +332,7 @@ def _missing(applied: Mapping[int, Applied]) -> list[Migration]:
             )
         if migrations[number].sha256 != entry.sha256:
             raise StartupRefused(
-                f"Migration {number:04} {migrations[number].name} was edited after it had been applied; "
+                f"Migration {number:04} {migrations[number].name} was edited after it was applied; "
                 "install the version that migrated this database, or a newer one."
             )
     return [migration for number, migration in migrations.items() if number not in applied]

@@ -30,17 +30,16 @@ ROUNDS: Final = 5
 DRAWS: Final = 20
 """How often a balancer that may draw a server for each statement is asked which one it has drawn."""
 SHARED: Final = (
-    "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
-    "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
+    "The database address leads to a pooler that shares sessions between transactions: settings, prepared statements "
+    "and locks would leak between clients. Set pool_mode = session, or give PostgreSQL's own address."
 )
 ON_STANDBY: Final = "The database is a standby; give the address of the primary."
 BALANCED: Final = (
-    "The database's address leads to a balancer that sends reads to a standby, whose answers may be out of date. "
+    "The database address leads to a load balancer that sends reads to a standby, whose answers may be out of date. "
     "Turn that off (pgpool-II: load_balance_mode = off), or give the primary's own address."
 )
 ALONE: Final = (
-    "The pooler that the database's address leads to has no second connection for this login; "
-    "give it more (default_pool_size)."
+    "The pooler at the database address has no second connection for this login; allow it more (default_pool_size)."
 )
 
 _FIND_NOTHING: Final = "SET search_path = ''"
@@ -88,7 +87,7 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
     except asyncpg.InsufficientPrivilegeError as error:
         login = await connection.fetchval(_LOGIN)
         raise SessionUnfit(
-            f"This login may not work as {settings['role']} ({error}); an administrator must run: "
+            f"This login may not act as {settings['role']} ({error}); an administrator must run: "
             f"GRANT {settings['role']} TO {login};"
         ) from error
     if now[0]["is_standby"]:
@@ -102,7 +101,7 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
     ]
     if lost:
         raise SessionUnfit(
-            f"A session of the database does not keep what is set in it ({', '.join(lost)}); "
+            f"A database session does not keep its settings ({', '.join(lost)}); "
             "if its address is a pooler's, set pool_mode = session, or give PostgreSQL's own address."
         )
 

@@ -43,7 +43,7 @@ from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
 
-NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
+NO_TOURNAMENT: Final = "There is no such tournament; check the slug in the address."
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -157,7 +157,7 @@ class QueueFull(Unavailable):
     now; 0: it would be accepted."""
 
     code = "queue_full"
-    MESSAGE: ClassVar[str] = "Too many requests are waiting; this attempt changed nothing, try again shortly."
+    MESSAGE: ClassVar[str] = "Too many requests are waiting. This attempt changed nothing; try again shortly."
 
     def __init__(self, expected_seconds: float = 1.0, still: Callable[[], float] | None = None) -> None:
         super().__init__(self.MESSAGE)
@@ -187,7 +187,7 @@ class Overtaken(Unavailable):
     code = "overtaken"
 
     def __init__(self) -> None:
-        super().__init__("Others are changing this tournament right now; this attempt changed nothing, try again.")
+        super().__init__("Others are changing this tournament right now. This attempt changed nothing; try again.")
 
 
 class DatabaseUnavailable(Unavailable):
@@ -195,7 +195,7 @@ class DatabaseUnavailable(Unavailable):
     retry_after_seconds = 2
 
     def __init__(self) -> None:
-        super().__init__("The database does not answer; this attempt changed nothing, try again shortly.")
+        super().__init__("The database does not answer. This attempt changed nothing; try again shortly.")
 
 
 class Rejected(Unavailable):
@@ -210,7 +210,7 @@ class HistoryReplaced(Unavailable):
     code = "history_replaced"
 
     def __init__(self) -> None:
-        super().__init__("The tournament's log was replaced meanwhile; this attempt changed nothing, try again.")
+        super().__init__("The tournament's log was replaced meanwhile. This attempt changed nothing; try again.")
 
 
 class IdTaken(Unavailable):
@@ -218,8 +218,8 @@ class IdTaken(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The id drawn for this exists already (was the database restored, or the tournament imported?); "
-            "this attempt changed nothing, try again. If this lasts, the operator must run `tallybook migrate`."
+            "The id generated for this already exists (was the database restored, or the tournament imported?). "
+            "This attempt changed nothing; try again. If this lasts, the operator must run `tallybook migrate`."
         )
 
 
@@ -228,7 +228,7 @@ class KeyRefused(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "Another request with this Idempotency-Key was refused meanwhile; this attempt changed nothing, try again."
+            "Another request with this Idempotency-Key was refused meanwhile. This attempt changed nothing; try again."
         )
 
 
@@ -244,7 +244,7 @@ class ShuttingDown(Unavailable):
     code = "shutting_down"
 
     def __init__(self) -> None:
-        super().__init__("This server is shutting down; this attempt changed nothing, try again.")
+        super().__init__("This server is shutting down. This attempt changed nothing; try again.")
 
 
 class OutcomeUnknown(TallybookError):

@@ -107,8 +107,8 @@ class Redating:
         """Raises Conflict if such points are in a closed ranking."""
         if closed := closed_among(self._state, self._sums.rankings):
             raise Conflict(
-                f"By another date, points of competition {self._competition_id} would count otherwise in closed "
-                f"rankings; have them reopened first: {closed}."
+                f"With another date, points of competition {self._competition_id} would count differently in closed "
+                f"rankings; reopen them first: {closed}."
             )
 
     def lines(self) -> "LinesByRanking":

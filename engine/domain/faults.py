@@ -65,7 +65,7 @@ def taken_faults(
     if name is UNSET:
         return []
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
-    return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
+    return [Fault(field, f"this ranking already has a unity {name.strip()!r}")] if name.strip() in taken else []
 
 
 def description_faults(description: str | None) -> list[Fault]:
@@ -154,7 +154,7 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         if isinstance(result, str) and not _is_object(result):
             return result.strip(), name_faults("result", result)
-        return None, [Fault("result", "must be a string, the score, with up to two participants")]
+        return None, [Fault("result", "must be a string, the score, if there are at most two participants")]
     if isinstance(result, str):
         try:
             text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
@@ -166,7 +166,7 @@ def judged_result(result: Result | None, participants: tuple[CompetitorId, ...])
             return None, [
                 Fault(
                     "result",
-                    "must be, with more than two participants, an object of strings by competitor id",
+                    "must be an object of strings by competitor id if there are more than two participants",
                 )
             ]
     if len(result) > PARTICIPANTS_MAX:

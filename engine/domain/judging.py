@@ -89,7 +89,7 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (_change_competitor(state, command),)
         case commands.EraseCompetitor():
             if existing(state.competitors, "competitor", command.competitor_id).erased:
-                raise Conflict(f"Competitor {command.competitor_id} is erased already.")
+                raise Conflict(f"Competitor {command.competitor_id} is already erased.")
             return (events.CompetitorErased(competitor_id=command.competitor_id),)
         case commands.AddCompetition():
             _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
@@ -124,11 +124,11 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return reverse_points(state, command)
         case commands.CloseRanking():
             if existing(state.rankings, "ranking", command.ranking_id).closed_at is not None:
-                raise Conflict(f"Ranking {command.ranking_id} is closed already.")
+                raise Conflict(f"Ranking {command.ranking_id} is already closed.")
             return (events.RankingClosed(ranking_id=command.ranking_id),)
         case commands.ReopenRanking():
             if existing(state.rankings, "ranking", command.ranking_id).closed_at is None:
-                raise Conflict(f"Ranking {command.ranking_id} is open already.")
+                raise Conflict(f"Ranking {command.ranking_id} is already open.")
             return (events.RankingReopened(ranking_id=command.ranking_id),)
         case commands.ChangeVisibility():
             return (_change_visibility(state, command),)
@@ -220,9 +220,9 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
     closed = [str(one.ranking_id) for one in command.rankings if _is_closed(state, one.ranking_id)]
     if closed:
-        raise Conflict(f"These rankings are closed; have them reopened first: {', '.join(closed)}.")
+        raise Conflict(f"These rankings are closed; reopen them first: {', '.join(closed)}.")
     if sum([len(one.deltas) for one in command.rankings]) > DELTAS_MAX:
-        raise unacceptable([Fault("rankings_delta", f"must hold at most {DELTAS_MAX} deltas")])
+        raise unacceptable([Fault("rankings_delta", f"must contain at most {DELTAS_MAX} deltas")])
     faults = [] if command.rankings else [Fault("rankings_delta", "must name at least one ranking")]
     named = Counter([one.ranking_id for one in command.rankings])
     faults += [Fault("rankings_delta", f"ranking {r} is named more than once") for r, n in named.items() if n > 1]
@@ -256,9 +256,9 @@ def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Faul
     enrolled: Container[int] = ranking.participants
     if len(deltas) != 1:
         if not deltas:
-            return [Fault("participants_delta", "must hold at least one delta")]
+            return [Fault("participants_delta", "must contain at least one delta")]
         if len(deltas) > DELTAS_MAX:
-            return [Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")]
+            return [Fault("participants_delta", f"must contain at most {DELTAS_MAX} deltas")]
         enrolled = ranking.participants.lookup()
     unities = ranking.unities
     faults: list[Fault] = []
@@ -461,7 +461,7 @@ def _change_participants(state: State, command: commands.ChangeParticipants) -> 
     faults = [
         *participant_faults(state, command.added, "add"),
         *participant_faults(state, command.removed, "remove"),
-        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in added),
+        *(Fault("remove", f"competitor {c} is also to be added") for c in command.removed if c in added),
     ]
     if not (command.added or command.removed):
         faults.append(Fault("add", "must name at least one competitor, unless remove does"))
@@ -522,12 +522,12 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
             faults.append(Fault(f"criteria[{number}].first", "must be sent without best and among"))
         if criterion.unity_id in ranking.of_results:
             faults += [
-                Fault(f"criteria[{number}].{name}", "is for unities that count sums")
+                Fault(f"criteria[{number}].{name}", "is only for unities that count sums")
                 for name in ("best", "among")
                 if getattr(criterion, name) is not None
             ]
     faults += [
-        Fault(f"criteria[{number}]", "is there before: it could part nobody any more")
+        Fault(f"criteria[{number}]", "repeats an earlier criterion, so it cannot separate anyone")
         for number, criterion in enumerate(command.criteria)
         if criterion.among is None and criterion in command.criteria[:number]
     ]
@@ -539,7 +539,7 @@ def _change_visibility(state: State, command: commands.ChangeVisibility) -> Even
     ranking_id = command.ranking_id
     existing(state.rankings, "ranking", ranking_id)
     if (ranking_id in state.publication.hidden) == command.hidden:
-        raise Conflict(f"Ranking {ranking_id} is {'hidden already' if command.hidden else 'not hidden'}.")
+        raise Conflict(f"Ranking {ranking_id} is {'already hidden' if command.hidden else 'not hidden'}.")
     if command.hidden:
         return events.RankingHidden(ranking_id=ranking_id)
     return events.RankingShown(ranking_id=ranking_id)
@@ -567,7 +567,7 @@ def _change_publication(publication: PublicationState, command: commands.ChangeP
     if command.reveal is not None:
         return events.PublicationRevealed(to=_revealed_to(publication, command))
     if command.published == publication.published:
-        raise Conflict(f"This tournament is {'published already' if command.published else 'not published'}.")
+        raise Conflict(f"This tournament is {'already published' if command.published else 'not published'}.")
     return events.TournamentPublished() if command.published else events.TournamentUnpublished()
 
 
@@ -591,13 +591,13 @@ def _change_presentation(command: commands.ChangePresentation) -> Event:
 
 def _frozen_at(publication: PublicationState, freeze: Sequence | Literal["now"], head: Sequence | None) -> Sequence:
     if publication.frozen_at is not None:
-        raise Conflict(f"What the public sees is held at event {publication.frozen_at} already; a reveal moves it on.")
+        raise Conflict(f"The public view is already frozen at event {publication.frozen_at}; a reveal moves it on.")
     assert head is not None
     if freeze == "now":
         return head
     seen = publication.seen(head)
     if freeze < seen:
-        raise unacceptable([Fault("freeze", f"must be at least {seen}: the public has seen the events up to there")])
+        raise unacceptable([Fault("freeze", f"must be at least {seen}: the public has already seen that event")])
     _refuse_beyond_head("freeze", freeze, head)
     return freeze
 
@@ -606,18 +606,18 @@ def _revealed_to(publication: PublicationState, command: commands.ChangePublicat
     """The event at which the public end is held afterwards; None: it is no longer held."""
     held, to, found = publication.frozen_at, command.reveal, command.next_reveal
     if held is None:
-        raise Conflict("Nothing is held back from the public; a freeze does that.")
+        raise Conflict("Nothing is held back from the public; freeze the tournament first.")
     if to == "all" or to is None:
         return None
     if to == "next":
         assert found is not None
         if found.held != held:
-            raise Conflict(f"Somebody else has just revealed the events up to {held}; look at them, then reveal more.")
+            raise Conflict(f"Someone else has just revealed events up to {held}; look at them before you reveal more.")
         if found.last is None:
             raise Conflict(f"No competition has given points after event {held}; reveal all to show the rest.")
         return found.last
     if to <= held:
-        raise unacceptable([Fault("reveal", f"must be more than {held}: what the public sees only grows")])
+        raise unacceptable([Fault("reveal", f"must be more than {held}: the public view only moves forward")])
     assert command.head is not None
     _refuse_beyond_head("reveal", to, command.head)
     return to
@@ -634,9 +634,9 @@ def _refuse_beyond_head(field: str, sequence: Sequence, head: Sequence) -> None:
 def _each(items: tuple[_T, ...], judge: Callable[[_T], Event]) -> tuple[Event, ...]:
     """The event that `judge` returns for each item. Raises Unacceptable with the faults of all items, named by item."""
     if not items:
-        raise unacceptable([Fault("items", "must hold at least one item")])
+        raise unacceptable([Fault("items", "must contain at least one item")])
     if len(items) > ITEMS_MAX:
-        raise unacceptable([Fault("items", f"must hold at most {ITEMS_MAX} items")])
+        raise unacceptable([Fault("items", f"must contain at most {ITEMS_MAX} items")])
     decided: list[Event] = []
     faults: list[Fault] = []
     for number, item in enumerate(items):
@@ -656,7 +656,7 @@ def _is_closed(state: State, ranking_id: RankingId) -> bool:
 def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = existing(state.rankings, "ranking", ranking_id)
     if ranking.closed_at is not None:
-        raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
+        raise Conflict(f"Ranking {ranking_id} is closed; reopen it first.")
     return ranking
 
 

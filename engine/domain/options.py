@@ -78,7 +78,7 @@ def _notation_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
 def _lasts_faults(prefix: str, unity: UnityOptions) -> list[Fault]:
     faults: list[Fault] = []
     if unity.lasts is not None and duration(unity.lasts) is None:
-        about = "must be a duration of ISO 8601 in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
+        about = "must be an ISO 8601 duration in weeks, days, hours and minutes, such as P52W, P90D or PT1H30M"
         faults.append(Fault(f"{prefix}lasts", about))
     if unity.lasts is not None and unity.expires_on is None:
         faults.append(Fault(f"{prefix}expires_on", f"must be sent with {prefix}lasts"))

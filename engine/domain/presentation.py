@@ -61,7 +61,7 @@ def logo_fault(logo: str) -> str | None:
         return f"must have at most {LOGO_BYTES_MAX:,} bytes"
     head = _PNG.match(data)
     if head is None or not data.endswith(_PNG_END):
-        return "must be a whole PNG, with nothing after it"
+        return "must be a complete PNG with nothing after it"
     width, height = int.from_bytes(head[1]), int.from_bytes(head[2])
     if not 1 <= width <= LOGO_PIXELS_MAX or not 1 <= height <= LOGO_PIXELS_MAX:
         return f"must be 1 to {LOGO_PIXELS_MAX:,} pixels wide and high; it has {width} by {height}"

@@ -100,7 +100,7 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             if event.undone is not None and event.struck is not None:
                 raise Conflict("It names two causes.")
             if event.undone is not None and event.undone == (event.reverses in ranking.undone):
-                raise Conflict(f"Event {event.reverses} is undone already, or not undone.")
+                raise Conflict(f"Event {event.reverses} is already undone, or not undone.")
             _refuse_mixed(ranking, event)
             return event
         case events.PointsExpired():
@@ -193,7 +193,7 @@ def _asked(command: type[_C], event: Event) -> _C:
 
 def _refuse_opening(sequence: Sequence, event: events.TournamentOpened) -> None:
     if sequence != 1:
-        raise Conflict("The tournament is open already.")
+        raise Conflict("The tournament is already open.")
     if event.name != event.name.strip():
         raise Conflict("The name must not begin or end with a blank.")
     if fault := name_fault(event.name):

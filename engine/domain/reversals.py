@@ -28,9 +28,9 @@ def void_competition(
     state: State, command: commands.VoidCompetition, times: ExpiryTimes | None = None
 ) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
-        raise Conflict(f"Competition {command.competition_id} is voided already.")
+        raise Conflict(f"Competition {command.competition_id} is already voided.")
     if command.only is not None and holds_others(state, command):
-        raise Conflict(f"Competition {command.competition_id} holds points of others.")
+        raise Conflict(f"Competition {command.competition_id} has points from elsewhere.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
     return voided, *_reversals(state, command.competition_id, command.caused, times, takes_back=True)
 
@@ -64,7 +64,7 @@ def strike_competitors(
     refuse_if_any(faults)
     already = state.struck.get(competition_id, ())
     if wrong := [str(one) for one in command.competitors if (one in already) is strike]:
-        state_of = "struck already" if strike else "not struck"
+        state_of = "already struck" if strike else "not struck"
         raise Conflict(f"These competitors are {state_of}: {', '.join(wrong)}.")
     if strike and len(already) + len(command.competitors) > PARTICIPANTS_MAX:
         raise Unacceptable(f"Competition {competition_id} can have at most {PARTICIPANTS_MAX:,} struck competitors.")
@@ -105,9 +105,7 @@ def _reversals(
         if lines:
             reversed_.append(Turned(sequence, points, lines))
     if closed := closed_among(state, [one.points.ranking_id for one in reversed_]):
-        raise Conflict(
-            f"Competition {competition_id} gave points in closed rankings; have them reopened first: {closed}."
-        )
+        raise Conflict(f"Competition {competition_id} gave points in closed rankings; reopen them first: {closed}.")
     if sum([len(one.lines) for one in reversed_]) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
@@ -133,7 +131,7 @@ def reverse_points(
     existing(state.rankings, "ranking", command.ranking_id)
     undo, roots = _undo_or_redo(state, command)
     if closed := closed_among(state, [points.ranking_id for points in roots.values()]):
-        raise Conflict(f"These points are in closed rankings; have them reopened first: {closed}.")
+        raise Conflict(f"These points are in closed rankings; reopen them first: {closed}.")
     reversals: list[Event] = []
     before = {one: rule_of(state, one) for one in {points.ranking_id for points in roots.values()}}
     after = {one: rule.undoing(roots, undone=undo) for one, rule in before.items()}
@@ -167,7 +165,7 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
         raise unacceptable([Fault("sequence", f"event {number} is about ranking {event.ranking_id}")])
     by = state.rankings[event.ranking_id].undone.get(events.root(Sequence(number), event))
     if isinstance(event, events.PointsAdded):
-        refusal = None if by is None else f"is undone already. To redo it, name the event that undid it: {by}"
+        refusal = None if by is None else f"is already undone. To redo it, name the event that undid it: {by}"
     elif event.struck is not None:
         refusal = (
             f"came with a change of who is struck from competition {event.competition_id}; strike or unstrike there"
@@ -181,5 +179,5 @@ def _undo_or_redo(state: State, command: commands.ReversePoints) -> tuple[bool, 
     if refusal is not None:
         raise Conflict(f"Event {number} {refusal}.")
     if command.only_of not in (None, command.named.actor):
-        raise Forbidden(f"Event {number} has another sender; reversing it needs a token of scope admin.")
+        raise Forbidden(f"Event {number} came from another sender; reversing it needs a token of scope admin.")
     return isinstance(event, events.PointsAdded), roots

@@ -108,7 +108,7 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
         before = _sum(before, text)
         if found.decode("ascii", "replace") != before:
             hint = "" if number > 1 else " Is it an archive at all?"
-            raise LogDisproved(f"Line {number} of the archive is not what was written.{hint}")
+            raise LogDisproved(f"Line {number} of the archive is altered or damaged.{hint}")
         try:
             if manifest is None:
                 manifest = msgspec.json.decode(text, type=Manifest)
@@ -142,17 +142,17 @@ def _fault(block: ArchivedBlock, columns: EventColumns) -> str | None:
     """Why no database could hold this block, or None."""
     keys = columns.keys or []
     if not len(columns.bodies) == len(columns.actors) == len(columns.kinds) == len(columns.keys or columns.bodies) > 0:
-        return "its columns are empty, or not of one length"
+        return "its columns are empty or differ in length"
     if block.personals is not None and len(block.personals) != len(columns.bodies):
         return "its personal fields are not those of its events"
     if not digest.is_moment(columns.recorded_us):
-        return "its time is not in any year from 1 to 9999"
+        return "its time is outside the years 1 to 9999"
     if not all(0 <= actor <= ID_MAX for actor in columns.actors):
-        return "an actor of it is no id"
+        return "one of its actors is not an id"
     given = (text for text in (*keys, *(block.personals or ())) if text)
     texts = chain(columns.kinds, columns.bodies, given, (used.key for used in block.keys))
     if any("\0" in text for text in texts):
-        return "a text of it contains U+0000"
+        return "one of its texts contains U+0000"
     return None
 
 

@@ -43,7 +43,7 @@ tokens)
     start_refused         a process of a service cannot start: reason
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
-    address_parameters_left_out  no connection is made by these parameters of the database's address: parameters
+    address_parameters_left_out  no connection is made by these parameters of the database address: parameters
     digests_failed        heads could not be noted: reason; the service tries again
     tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
     difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)
@@ -152,7 +152,7 @@ QUOTAS_NEAR: Final = Gauge(
 )
 DURABLE_ELSEWHERE: Final = Gauge(
     "tallybook_durable_elsewhere",
-    "1 if something else than the server is trusted to keep commits",
+    "1 if something other than the server is trusted to keep commits",
     multiprocess_mode="livemax",
 )
 LOOP_LAG: Final = Histogram(

@@ -91,7 +91,7 @@ def _exporter(name: str) -> EntryPoint:
     for one in names:
         for found in entry_points(group="opentelemetry_traces_exporter", name=one):
             return found
-    raise LookupError(f"no exporter of the name {' or '.join(names)} is installed")
+    raise LookupError(f"no exporter named {' or '.join(names)} is installed")
 
 
 def fold() -> AbstractContextManager[Attributes]:

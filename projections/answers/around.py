@@ -53,7 +53,7 @@ class ShownCompetition(Struct, frozen=True, kw_only=True):
 
 
 class ShownCompetitions(Struct, frozen=True, kw_only=True):
-    """`latest`: the one that gave points last, whatever its date. `results`: the newest first; `fixtures`: the next
+    """`latest`: the one that gave points last, whatever its date. `results`: newest first; `fixtures`: the next
     first."""
 
     latest: ShownCompetition | None = None
@@ -97,7 +97,7 @@ class Around:
 
     @property
     def results(self) -> list[CompetitionId]:
-        """The last of those that gave points, the newest first."""
+        """The last of those that gave points, newest first."""
         return [one for _, _, one in nlargest(RESULTS_SHOWN, self._results)]
 
     def fixtures(self, taken_place: Collection[CompetitionId]) -> list[CompetitionId]:

@@ -90,7 +90,7 @@ class TableColumn(Struct, frozen=True, kw_only=True):
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: the value is more than a total, and was not needed. `moved`: places
     gained, or lost if negative; None: the competitor had no points then, was not in the table, or nothing is compared.
-    `form`: their recent results, the newest last. `gained`: what they got from the competition that gave points last;
+    `form`: their recent results, newest last. `gained`: what they got from the competition that gave points last;
     None: nothing."""
 
     position: int

@@ -16,7 +16,7 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
     among: Annotated[Literal["tied"], Meta(extra_json_schema={"type": "string"})] | None = None
     first: Annotated[
-        bool, Meta(description="whoever reached their total first is ahead; the value is the sequence of that event")
+        bool, Meta(description="the first to reach their total is ahead; the value is the sequence of that event")
     ] = False
 
 

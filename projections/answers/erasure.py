@@ -20,7 +20,7 @@ class ErasureEffect(Struct, frozen=True, kw_only=True):
 
 
 class ErasureQuestion(Question[ErasureEffect], frozen=True):
-    """Raises NotFound, and Conflict if the competitor is erased already."""
+    """Raises NotFound, and Conflict if the competitor is already erased."""
 
     competitor_id: CompetitorId
 

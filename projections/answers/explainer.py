@@ -1,7 +1,7 @@
 """Explanation: how a competitor came from one position and total to another.
 
 Pure. In this file, *she* is the competitor that is explained. A step is an event that changed something for her: it
-gave her a delta, she passed somebody or was passed (whichever of the two moved), or the list of competitors or the sort
+gave her a delta, she passed someone or was passed (whichever of the two moved), or the list of competitors or the sort
 of the unity changed.
 
 OVERTAKING. Of two competitors in the list, one is better, or they are level. If an event improves how one stands

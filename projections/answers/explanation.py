@@ -58,7 +58,7 @@ class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.on is not None and self.start:
             fault = Fault("from", "cannot be sent with on, whose steps are in order of time")
-            raise Unreadable("The query names two beginnings; send from or on.", [fault])
+            raise Unreadable("The query has both from and on; send one of them.", [fault])
         if self.end is not None and self.start > self.end:
             fault = Fault("from", "must not be greater than to")
             raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
@@ -72,7 +72,7 @@ class ExplainQuestion(Question[Explanation], frozen=True, kw_only=True):
         asked = live.tournament_id, self.ranking_id, unity_id, self.competitor_id
         if self.on is not None and end > TIMELINE_EVENTS_MAX:
             raise Unacceptable(
-                f"Lines of a day are explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events."
+                f"Lines by date can be explained in tournaments of at most {TIMELINE_EVENTS_MAX:,} events."
             )
         if self.on is None:
             found = await explaining.explanation(
@@ -113,7 +113,7 @@ def _dated(board: Board, step: ExplanationStep) -> ExplanationStep:
 
 class Together(Struct, frozen=True, kw_only=True):
     """Steps taken together. `own`: those that changed the competitor's points, the list or the sort; `others`: those in
-    which only others moved; both the newest first. `deltas`: the number of steps with one; `gained` and `lost`: the
+    which only others moved; both newest first. `deltas`: the number of steps with one; `gained` and `lost`: the
     sums of those above and below 0. `passed`, `was_passed`: how often the competitor overtook, and was overtaken."""
 
     own: list[ExplanationStep]

@@ -25,7 +25,7 @@ FORM_SUMS_MAX: Final = 50_000
 
 
 class CompetitorForm(Struct, frozen=True):
-    """`competitions`: the last ones, the newest last."""
+    """`competitions`: the last ones, newest last."""
 
     competitor_id: CompetitorId
     competitions: list[CompetitionSum]

@@ -70,7 +70,7 @@ class RaceQuestion(Question[Race], frozen=True, kw_only=True):
         unity = board.rankings[ranking_id].unities[unity_id]
         if not is_raced(board.rankings[ranking_id], end):
             raise Unacceptable(
-                f"A race is drawn of at most {SERIES_COMPETITORS_MAX} competitors and {SERIES_EVENTS_MAX:,} events."
+                f"A race can be drawn of at most {SERIES_COMPETITORS_MAX} competitors and {SERIES_EVENTS_MAX:,} events."
             )
         order = await live.orders.of(ranking_id, unity_id)
         first = [one.competitor_id for one in order.standings(0, RACERS_MAX)]

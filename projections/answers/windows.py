@@ -39,7 +39,7 @@ class Window(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         kinds = [named for kind in _KINDS if (named := [name for name in kind if getattr(self, name) is not None])]
         if len(kinds) > 1:
-            faults = [Fault(name, "is one window too many") for named in kinds for name in named]
+            faults = [Fault(name, "cannot be combined with another window") for named in kinds for name in named]
             raise Unreadable(
                 "The query names more than one window; send top, around and span, competitors, or offset and limit.",
                 faults,
@@ -113,5 +113,5 @@ def refuse_several(question: Struct, said: str, names: tuple[str, ...]) -> None:
     """Raises Unreadable if the question has more than one of these fields."""
     named = [name for name in names if getattr(question, name) is not None]
     if len(named) > 1:
-        faults = [Fault(name, "is one moment too many") for name in named]
+        faults = [Fault(name, "cannot be combined with another moment") for name in named]
         raise Unreadable(f"{said}; send {', '.join(names[:-1])} or {names[-1]}.", faults)

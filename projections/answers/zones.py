@@ -65,7 +65,7 @@ def unknown_zone(name: str) -> str | None:
     if fault is None and name in _names():
         return None
     near = _near(name[:_COMPARED_CHARACTERS_MAX])
-    return (fault or "is not a time zone that is known here") + (f"; near it: {', '.join(near)}" if near else "")
+    return (fault or "is not a known time zone") + (f"; similar: {', '.join(near)}" if near else "")
 
 
 @cache

@@ -38,7 +38,7 @@ def looked_at(sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable
 def forms(
     board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
 ) -> Generator[None, None, dict[CompetitorId, list[CompetitionSum]]]:
-    """The `last` sums of each competitor, or fewer if there are fewer, the newest last. Shows the state of the first
+    """The `last` sums of each competitor, or fewer if there are fewer, newest last. Shows the state of the first
     step. Pauses for other work."""
     taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
     named: set[CompetitionId] = set()

@@ -104,7 +104,7 @@ async def at(
                 async with past.database.connection_for(tournament_id) as connection:
                     last = await heads.last_at(connection, tournament_id, moment.moment, head)
                 if last == 0:
-                    raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
+                    raise NotFound("At that time this tournament did not exist yet; ask for a later time.")
                 past_board = await _at_sequence(past, tournament_id, last, head)
             case AtVersion():
                 past_board = await _at_version(past, tournament_id, ranking_id, moment, head)
@@ -251,7 +251,7 @@ async def _at_version(
         if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
             return PastBoard(board, folded[-1].sequence, folded[-1].recorded_at)
     reached = _version(board, ranking_id, wanted.unity_id)
-    raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 up to that.")
+    raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 to {reached}.")
 
 
 async def _before_version(

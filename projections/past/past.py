@@ -135,7 +135,7 @@ class Past:
 
 def refuse_beyond(head: Sequence, sequence: Sequence) -> None:
     if sequence > head:
-        raise NotFound(f"The log of this tournament ends at sequence {head}; ask for one up to that.")
+        raise NotFound(f"The log of this tournament ends at sequence {head}; ask for one up to {head}.")
 
 
 @contextmanager

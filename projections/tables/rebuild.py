@@ -64,7 +64,7 @@ async def rebuild(
         if rebuilt is not None:
             return rebuilt
         await asyncio.sleep(CLAIM_PAUSE_SECONDS)
-    raise Conflict("Other processes keep holding the tables; try again.")
+    raise Conflict("Other processes keep the tables locked; try again.")
 
 
 async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
@@ -98,7 +98,7 @@ async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
     found: list[str] = []
     if checkpoint.head != goal:
-        found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
+        found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that has since been replaced")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
         erase(stored, erased_later)

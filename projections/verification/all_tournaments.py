@@ -314,10 +314,10 @@ def _verified_tournament(progress: Progress, tournament: RegisteredTournament) -
 
 def _unread(witness: Witness, plan: Plan) -> Iterator[str]:
     if witness.torn:
-        yield f"the last line of {plan.digests}: it has no end, as after a crash"
+        yield f"the last line of {plan.digests}: it is incomplete, as after a crash"
     if witness.unreadable:
         lines = ", ".join(map(str, witness.unreadable_lines))
-        yield f"{witness.unreadable} lines of {plan.digests}: they are no digests ({lines})"
+        yield f"{witness.unreadable} lines of {plan.digests}: they are not digests ({lines})"
 
 
 # ── What differs outside the logs ───────────────────────────────────────────────────────────────────────

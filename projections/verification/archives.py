@@ -104,7 +104,7 @@ async def exported(
                 if chained != block.digest or block.first_sequence != sequence + 1:
                     raise LogDisproved(
                         f"The events from {block.first_sequence} to {block.last_sequence} of {tournament.slug} do not "
-                        f"make their digest; `tallybook verify {tournament.slug}` says more."
+                        f"match their digest; `tallybook verify {tournament.slug}` says more."
                     )
                 sequence = block.last_sequence
                 yield writer.line(archived)
@@ -184,7 +184,7 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
             await owner.execute(_ALLOW_APPENDS, manifest.tournament_id)
             await owner.execute(_MOVE_IDS, followed)
     except asyncpg.UniqueViolationError as error:
-        raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.") from error
+        raise Conflict(f"Tournament {manifest.tournament_id} is already in this database.") from error
     except asyncpg.CheckViolationError as error:
         raise LogDisproved(f"The archive was refused: {error}.") from error
     return Entered(
@@ -199,7 +199,7 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
 async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
     here = await owner.fetchrow(_IS_HERE, manifest.tournament_id, manifest.slug)
     if here["id_is_taken"]:
-        raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.")
+        raise Conflict(f"Tournament {manifest.tournament_id} is already in this database.")
     if here["slug_is_taken"]:
         raise Conflict(f"Another tournament of this database has the slug {manifest.slug!r}, which cannot change.")
     if here["slug_was_taken"]:
@@ -256,8 +256,8 @@ async def _refuse_future(owner: Connection, manifest: Manifest) -> None:
     ahead_seconds = await owner.fetchval(_AHEAD_SECONDS, manifest.tournament_id, manifest.sequence)
     if ahead_seconds > AHEAD_SECONDS_MAX:
         raise Unacceptable(
-            f"The last event of the archive was recorded {ahead_seconds / 86_400:,.0f} days after this moment by the "
-            "clock of the database. Whatever is added to the tournament would be recorded no earlier."
+            f"The last event of the archive was recorded {ahead_seconds / 86_400:,.0f} days ahead of the clock of the "
+            "database. Anything added to the tournament would be recorded no earlier."
         )
 
 

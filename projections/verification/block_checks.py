@@ -186,7 +186,7 @@ class BlockChecks:
                 self._differ(
                     first,
                     "block.digest",
-                    f"of the block from {first} to {last} is {block.digest.hex()}; its events make {recomputed.hex()}",
+                    f"of the block from {first} to {last} is {block.digest.hex()}; its events give {recomputed.hex()}",
                 )
             if columns is None:
                 self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
@@ -217,7 +217,7 @@ class BlockChecks:
         decode, encode, sequence = codec.decode, codec.text_of, columns.first_sequence
         facts = _BlockFacts(structural=sequence == 1)  # `open_tournament` stores its block as structural
         if not digest.is_moment(columns.recorded_us):
-            self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
+            self._differ(sequence, "event.recorded_at", "is outside the years 1 to 9999")
             progress.foldable = False
         progress.caused += sum(map(codec.is_caused, kinds, columns.bodies))
         if self.ignored:
@@ -276,7 +276,7 @@ class BlockChecks:
         """Checks that the points of a request in several rankings are all there, one after another."""
         parts, n = facts.parts, sequence - columns.first_sequence
         if not isinstance(event, PointsAdded) or event.part is None:
-            self._differ(sequence, "event.part", f"is none, after the part {len(parts)} of a request")
+            self._differ(sequence, "event.part", f"is absent, after part {len(parts)} of a request")
             parts.clear()
             return
         number, count = event.part
@@ -375,7 +375,7 @@ class BlockChecks:
             expected = total_of_results(results, rule, unity_id, competitor_id, now)
             if line.total != expected:
                 named = f"competitor {competitor_id} in unity {unity_id}"
-                self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results make {expected}")
+                self._differ(sequence, "event.totals", f"of {named} is {line.total}; their results give {expected}")
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
         """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, for each event that was set aside."""
@@ -493,7 +493,7 @@ class BlockChecks:
         competition_id = event.competition_id
         due = None if competition_id is None else facts.due.get(competition_id)
         if due is None or event.struck != due.struck:
-            wrong = f"reverses points of competition {competition_id}, which nothing in this block is a reason for"
+            wrong = f"reverses points of competition {competition_id}, for which nothing in this block is a reason"
             self._differ(sequence, "event.body", wrong)
             return
         lines = len(changed_by(event))
@@ -539,7 +539,7 @@ class BlockChecks:
     def _compare_registry(self, sequence: Sequence, event: Event) -> None:
         """Compares the event that opens the tournament with the registry."""
         if sequence != 1:
-            self._differ(sequence, "event.kind", "opens the tournament, which is open")
+            self._differ(sequence, "event.kind", "opens the tournament, which is already open")
         expected = TournamentOpened(name=self._tournament.name, slug=self._tournament.slug)
         for unlike in differences(event, expected):
             self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")

@@ -90,7 +90,7 @@ class LineOutcome(StrEnum):
     """What applying a line did."""
 
     ERASED = "erased"
-    ALREADY = "erased already"
+    ALREADY = "already erased"
     UNKNOWN_TOURNAMENT = "unknown tournament"
     UNKNOWN_COMPETITOR = "unknown competitor"
     UNREADABLE = "unreadable"
@@ -250,7 +250,7 @@ async def _append(connection: Connection, tournament_id: TournamentId, competito
     for _ in range(ERASE_ATTEMPTS_MAX):
         head = (await heads.current(connection, [tournament_id]))[tournament_id]
         if await connection.fetchval(_REGISTERED, tournament_id, str(competitor_id)) is None:
-            raise NotFound(f"There is no competitor {competitor_id} that could be erased.")
+            raise NotFound(f"There is no competitor {competitor_id} to erase.")
         block = Block(
             tournament_id=tournament_id,
             judged_at=head.sequence,

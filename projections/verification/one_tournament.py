@@ -325,7 +325,7 @@ class TournamentVerification:
                 if total != (expected := sums[unity_id].get(competitor_id, 0)):
                     named = f"competitor {competitor_id} in unity {unity_id}"
                     shown = board.rankings[ranking_id].unities[unity_id].notation.shown
-                    made = f"is {shown(total)}; what counts makes {shown(expected)}"
+                    made = f"is {shown(total)}; what counts gives {shown(expected)}"
                     self._differ(None, "event.deltas", f"the total of {named} {made}")
 
     async def _check_totals(self) -> None:
@@ -485,7 +485,7 @@ class TournamentVerification:
         if len(note.digests) > 1:
             self._differ(note.sequence, "digests", f"two were noted elsewhere: {noted}: the log was forked")
         if note.sequence != self.progress.sequence:
-            self._differ(note.sequence, "digests", f"{noted} was noted elsewhere, but no block ends here any more")
+            self._differ(note.sequence, "digests", f"{noted} was noted elsewhere, but no block ends here now")
         elif self.progress.digest not in note.digests:
             self._differ(
                 note.sequence,

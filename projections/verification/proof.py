@@ -61,7 +61,7 @@ async def prove(
             if known != block.digest:
                 raise LogDisproved(
                     f"{slug} at sequence {block.first_sequence}: the events of the block that ends at "
-                    f"{block.last_sequence} make the digest {known.hex()}, not {block.digest.hex()}; nothing is proved."
+                    f"{block.last_sequence} give the digest {known.hex()}, not {block.digest.hex()}; nothing is proved."
                 )
             if text:
                 later.append(sha256(block.text).hexdigest())

@@ -167,9 +167,7 @@ async def broken_rules(connection: Connection) -> list[BrokenRule]:
             broken.append(BrokenRule(f"trigger.{table}.{trigger}", "is missing"))
         elif enabled not in (b"O", b"A") or not as_made:
             broken.append(
-                BrokenRule(
-                    f"trigger.{table}.{trigger}", "is not what it was made" if as_made is False else "is disabled"
-                )
+                BrokenRule(f"trigger.{table}.{trigger}", "is not as migrated" if as_made is False else "is disabled")
             )
     for table, right in await connection.fetch(_RIGHTS, SERVICE_ROLE, _LOG_TABLES):
         broken.append(BrokenRule(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
@@ -340,15 +338,15 @@ async def _broken_functions(connection: Connection) -> list[BrokenRule]:
         )
         brought = expected.pop(found.identity, None)
         if brought is None or row["prokind"] != b"f":
-            broken.append(BrokenRule(rule, f"({row['identity']}) is none that the migrations brought"))
+            broken.append(BrokenRule(rule, f"({row['identity']}) was not made by the migrations"))
             continue
         unlike = [f for f in found.__struct_fields__ if getattr(found, f) != getattr(brought, f)]
         if unlike:
-            broken.append(BrokenRule(rule, f"is not the one that the migrations brought: another {', '.join(unlike)}"))
+            broken.append(BrokenRule(rule, f"does not match the migrations: another {', '.join(unlike)}"))
         if not row["of_owner"]:
             broken.append(BrokenRule(rule, "does not belong to the owner of the schema"))
         if found.definer and row["for_anybody"]:
-            broken.append(BrokenRule(rule, "works with its owner's rights, and anybody may execute it"))
+            broken.append(BrokenRule(rule, "works with its owner's rights, and anyone may execute it"))
     return broken + [BrokenRule(f"function.{name}", "is missing") for name, _ in expected]
 
 
@@ -380,9 +378,7 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
     expected = schema_objects_of(migration.sql for migration in shipped()).views
     rows = {row["relname"]: row for row in await connection.fetch(_VIEWS)}
     there = {name: row["plain"] for name, row in rows.items()}
-    broken += [
-        BrokenRule(f"view.{name}", "is none that the migrations brought") for name in there if name not in expected
-    ]
+    broken += [BrokenRule(f"view.{name}", "was not made by the migrations") for name in there if name not in expected]
     for name, query in expected.items():
         if name not in there:
             broken.append(BrokenRule(f"view.{name}", "is missing"))
@@ -396,10 +392,8 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
                         for what in (f"tallybook.{name}", f"({query})")
                     ]
             except _NOT_PLANNED as error:
-                broken.append(
-                    BrokenRule(f"view.{name}", f"cannot be compared with what the migrations brought: {error}")
-                )
+                broken.append(BrokenRule(f"view.{name}", f"cannot be compared with the migrations: {error}"))
                 continue
             if plans[0] != plans[1] or _counted(rows[name]["definition"]) != _counted(query):
-                broken.append(BrokenRule(f"view.{name}", "is not the one that the migrations brought"))
+                broken.append(BrokenRule(f"view.{name}", "does not match the migrations"))
     return broken

@@ -357,13 +357,13 @@ async def set_asides(connection: Connection, tournament_id: TournamentId) -> lis
         earlier = [other for other in found if other.sequence == event.sequence and other.fault is None]
         fault = None
         if event.sequence >= by or named is None:
-            fault = f"names event {event.sequence}, which is none before it"
+            fault = f"names event {event.sequence}, which is not before it"
         elif named.digest.hex() != event.digest:
             fault = f"names event {event.sequence} by a digest that is not that of its block"
         elif earlier:
             fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
         elif codec.encode(event) != (kind, body):
-            fault = f"names event {event.sequence} in other words than the service writes"
+            fault = f"names event {event.sequence} in a form that the service does not write"
         found.append(SetAside(by, at, actor, event.sequence, None if named is None else named.kind, fault))
     return found
 

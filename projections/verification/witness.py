@@ -143,7 +143,7 @@ def last_noted(path: Path) -> dict[TournamentId, tuple[Sequence, str]]:
             if (note := _read(line)) is not None:
                 last[note.tournament] = (note.sequence, note.digest)
             elif line.strip() and not is_cut_off(line) and len(wrong) < UNREADABLE_MAX:
-                wrong.append(Fault(f"line {number}", "it is no note of a digest"))
+                wrong.append(Fault(f"line {number}", "it is not a noted digest"))
     if wrong:
         raise Unacceptable(f"{path} is not a file of digests; nothing was added.", wrong)
     return last

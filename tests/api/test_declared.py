@@ -44,8 +44,8 @@ BEYOND: Final = re.compile(
             "is (named|given) more than once",
             "names a competitor more than once",
             "must name each id once",
-            "is to be added too",
-            "has a unity .* already",
+            "is also to be added",
+            "already has a unity ",
             "must be another competitor",
             "is below competitor",
             "must be sent (alone|with)",
@@ -53,7 +53,7 @@ BEYOND: Final = re.compile(
             "is not within ±2147483647",  # where results count, more is
             "it could part nobody any more",
             "neither adds points nor undoes any",
-            "is not a time zone that is known here",
+            "is not a known time zone",
             "must be a.* PNG",
         ]
     )

@@ -308,8 +308,8 @@ async def test_the_preview_lists_where_people_wrote_a_name_and_what_is_listed_st
         page = await visitor.page(at(shown, f"/competitors/{who}/erase"))
     assert f"x{LATER}x" in page
     await erase(shown)
-    assert "erased already" in refused_message(await client.get(path))
-    assert "erased already" in (await tallybook.refused("competitor", "erase", client.tournament, str(who)))[0]
+    assert "already erased" in refused_message(await client.get(path))
+    assert "already erased" in (await tallybook.refused("competitor", "erase", client.tournament, str(who)))[0]
     named = (await client.get(f"{shown.path}/history.json?competitor={who}")).json["history"]
     assert f"by {NAME.upper()} alone" in {line["reason"] for line in named}
 
@@ -611,7 +611,7 @@ async def test_a_list_that_was_kept_elsewhere_erases_again_after_a_restore_and_a
             assert await left_in(address)
             assert await outcomes(of, kept, "--dry-run") == ["erased"]
             assert await outcomes(of, kept) == ["erased"]
-            assert await outcomes(of, kept) == ["erased already"]
+            assert await outcomes(of, kept) == ["already erased"]
             assert await left_in(address) == {}
             assert await of.done("verify")
             assert {one["name"] for one in await of.json("competitor", "list", slug)} == {f"#{who['id']}", "Ann"}
@@ -722,7 +722,7 @@ async def test_a_tournament_that_has_stopped_forgets_too(
     assert (await tallybook.refused("competitor", "erase", slug, LATER))[0]
     await tallybook.done("competitor", "erase", slug, str(who))
     assert await left_in_database(owner) == {}
-    assert "could be erased" in (await tallybook.refused("competitor", "erase", slug, str(who)))[0]
+    assert "no competitor" in (await tallybook.refused("competitor", "erase", slug, str(who)))[0]
     await set_aside(service.database, tournament_id, sequence)
     await Worker(service.database).catch_up()
     report = await verified(service.database)

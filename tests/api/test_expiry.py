@@ -1143,7 +1143,7 @@ async def test_another_date_expires_what_is_due_whatever_happened_while_that_was
                 await world.do(1, commands.CloseRanking(ranking_id=RANKING))
         goes_on.set()
         if what == "closed":
-            with pytest.raises(Conflict, match="would count otherwise in closed rankings"):
+            with pytest.raises(Conflict, match="would count differently in closed rankings"):
                 await redating
         else:
             await redating

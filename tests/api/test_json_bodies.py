@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http import forms
+from api.desk.fingerprints import fingerprint
 from api.http.errors import BodyTooLarge
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX, JsonObjects
 from api.interface.declarations import Write
@@ -143,7 +143,7 @@ MISREAD: Final[list[tuple[str, str, object, str]]] = [
     ("POST competitors.json", "name", 5, "must be a string"),
     ("POST competitors.json", "name", ["Ada"], "must be a string"),
     ("POST competitors.json", "name", True, "must be a string"),
-    ("POST competitors.json", "name", "A\0", "must not hold the character U+0000"),
+    ("POST competitors.json", "name", "A\0", "must not contain the character U+0000"),
     ("POST competitors.json", "tags", [1], "must be an array of strings, or a string"),
     ("POST competitors.json", "tags", {"u18": 1}, "must be an array of strings, or a string"),
     ("POST competitors.json", "parent", 1.0, "must be a whole number"),
@@ -176,7 +176,7 @@ async def test_an_item_of_a_list_has_no_comma_and_is_not_empty(season: Season, i
     (fault,) = refused(
         await send(season.client, "POST", "competitors.json", {"name": "Ada", "tags": items}), 422, "tags"
     )
-    assert fault.startswith("must not hold an item that is empty or has a comma")
+    assert fault.startswith("must not contain an item that is empty or has a comma")
 
 
 @pytest.mark.parametrize("value", [1, "1", [], {}, [{"a": "]"}], None, True])
@@ -302,6 +302,4 @@ def test_the_text_of_json_is_what_was_sent() -> None:
     fields = reader.json_objects.read_body(f'{{"participants_delta": {text} , "competition_id":7}}'.encode())
     form = reader.form_of(fields)
     assert form == {"participants_delta": text, "competition_id": "7"}
-    assert forms.fingerprint("PUT", "/", form) == forms.fingerprint(
-        "PUT", "/", {"competition_id": "7", "participants_delta": text}
-    )
+    assert fingerprint("PUT", "/", form) == fingerprint("PUT", "/", {"competition_id": "7", "participants_delta": text})

@@ -156,7 +156,7 @@ async def test_a_request_makes_a_thousand_and_no_more(season: Season, log: Log) 
     before = await log.length()
     said = [{"name": f"c{number}"} for number in range(ITEMS_MAX + 1)]
     (fault,) = refused(await season.client.post("competitors.json", items(*said)), 422, "items")
-    assert fault == f"must hold at most {ITEMS_MAX} items"
+    assert fault == f"must contain at most {ITEMS_MAX} items"
     assert await log.length() == before
     answer = await season.client.post("competitors.json", items(*said[:-1]), MINIMAL)
     assert len(answer.json["ids"]) == ITEMS_MAX
@@ -270,7 +270,7 @@ async def test_one_fault_among_rankings_refuses_all(season: Season, cup: Any, lo
     closed = {"ranking_id": season.closed_ranking_id, "participants_delta": [good]}
     answer = await client.put("points.json", {"rankings_delta": json.dumps([its, closed])})
     refused(answer, 409)
-    assert f"have them reopened first: {season.closed_ranking_id}." in answer.json["message"]
+    assert f"reopen them first: {season.closed_ranking_id}." in answer.json["message"]
     assert await log.length() == before
 
 

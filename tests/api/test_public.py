@@ -672,5 +672,5 @@ async def test_verification_names_a_freeze_that_hides_what_was_shown(
     hidden = await append_text(owner, clients_tournament, "PublicationFrozen", '{"at":2}', structural=True)
     said = await tallybook("verify", season.client.tournament)
     assert said.code != 0
-    assert f"freeze must be at least {hidden - 1}: the public has seen the events up to there" in said.out
+    assert f"freeze must be at least {hidden - 1}: the public has already seen that event" in said.out
     assert said.out.count(" at sequence ") == 1

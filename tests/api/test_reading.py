@@ -865,7 +865,7 @@ def test_every_bad_delta_is_listed() -> None:
 def test_at_least_one_delta_is_asked_for_everywhere(text: str) -> None:
     [(field, message)] = faults_of(lambda: add_points({"participants_delta": text}))
     assert field == "participants_delta"
-    assert message.startswith("must hold at least one delta")
+    assert message.startswith("must contain at least one delta")
 
 
 @pytest.mark.parametrize(
@@ -940,7 +940,7 @@ def test_ids_of_deltas_reach_to_the_last_one() -> None:
 )
 def test_no_key_is_dropped_without_a_word(text: str) -> None:
     faults = faults_of(lambda: add_points({"participants_delta": text}))
-    assert faults == [("participants_delta", "must not hold a key twice in one object")]
+    assert faults == [("participants_delta", "must not repeat a key in one object")]
 
 
 def _spelled(key: str, escaped: list[bool]) -> str:

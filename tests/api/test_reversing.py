@@ -46,7 +46,7 @@ async def test_points_are_undone_once_and_redone_by_naming_what_undid_them(
     refused = await reverse(season, added, peers_client)
     assert (refused.status, refused.json["message"]) == (
         409,
-        f"Event {added} is undone already. To redo it, name the event that undid it: {undone}.",
+        f"Event {added} is already undone. To redo it, name the event that undid it: {undone}.",
     )
     redone = await reverse(season, undone, peers_client)
     assert total(redone) == 3
@@ -86,7 +86,7 @@ async def test_a_token_of_scope_write_reverses_only_what_it_did_itself(service: 
     ):
         assert (answer.status, answer.json["message"]) == (
             403,
-            f"Event {added} has another sender; reversing it needs a token of scope admin.",
+            f"Event {added} came from another sender; reversing it needs a token of scope admin.",
         )
     undone = sequence_of(await reverse(season, added, writers[0]))
     assert (await reverse(season, undone, writers[1])).status == 403

@@ -953,7 +953,7 @@ async def test_the_number_of_webhooks_is_limited(world: World, monkeypatch: pyte
     monkeypatch.setattr(webhooks, "WEBHOOKS_MAX", 2)
     first = await world.add("https://example.org/1")
     await world.add("https://example.org/2")
-    with pytest.raises(Conflict, match="2 webhooks already"):
+    with pytest.raises(Conflict, match="already 2 webhooks"):
         await world.add("https://example.org/3")
     async with world.database.connection() as connection:
         await webhooks.remove_webhook(connection, world.tournament_id, first)

@@ -135,7 +135,7 @@ async def test_a_login_that_may_not_work_as_the_service_is_refused(dsn: str, own
     await owner.execute(f"CREATE ROLE {guest} LOGIN")
     try:
         message = await refused(urlunsplit(urlsplit(dsn)._replace(netloc=f"{guest}@")))
-        assert message.startswith("This login may not work as tallybook_service")
+        assert message.startswith("This login may not act as tallybook_service")
         head, _, statement = message.rpartition(": ")
         assert (head.rpartition("; ")[2], statement) == (
             "an administrator must run",
@@ -267,7 +267,7 @@ async def test_what_makes_a_new_session_unfit_while_the_service_runs_is_trouble_
                         await ask(database, "SELECT 1")
             reasons = [line["reason"] for line in said if line["event"] == "session_refused"]
             assert len(reasons) == 1, "said once, not each time"
-            assert reasons[0].startswith("This login may not work as tallybook_service")
+            assert reasons[0].startswith("This login may not act as tallybook_service")
             await owner.execute(f"GRANT tallybook_service TO {guest}")
             assert await ask(database, "SELECT 1") == 1
     finally:

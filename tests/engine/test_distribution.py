@@ -35,7 +35,9 @@ _numbers = count(1)
 @pytest.mark.one_postgresql("it is about a database that is not distributed")
 async def test_a_database_without_citus_is_plain_and_says_what_it_lacks_to_be_distributed(dsn: str) -> None:
     assert await status(dsn) == ([], DatabaseForm.PLAIN)
-    with pytest.raises(StartupRefused, match="no extension citus; an administrator must load it on every node"):
+    with pytest.raises(
+        StartupRefused, match="not have the extension citus; an administrator must load it on every node"
+    ):
         await migrate_and_distribute(dsn, shards=SHARDS)
     assert await status(dsn) == ([], DatabaseForm.PLAIN)
 
@@ -112,10 +114,10 @@ async def test_what_is_missing_is_said_before_anything_is_changed(
     undistributed: str, nodes: DistributedAdministrator
 ) -> None:
     await migrate(undistributed)
-    with pytest.raises(StartupRefused, match="no extension citus"):
+    with pytest.raises(StartupRefused, match="not have the extension citus"):
         await migrate_and_distribute(undistributed, shards=SHARDS)
     nodes.run(nodes.join(database_of(undistributed), nodes_max=1))
-    with pytest.raises(StartupRefused, match="Citus knows 1 nodes that hold shards, and 2 are the least"):
+    with pytest.raises(StartupRefused, match="Citus has 1 nodes with shards, and needs at least 2"):
         await migrate_and_distribute(undistributed, shards=SHARDS)
     assert await status(undistributed) == ([], DatabaseForm.PLAIN)
 
@@ -197,9 +199,9 @@ async def test_what_only_the_coordinator_can_do_is_refused_at_another_address(
     dsn: str, nodes: DistributedAdministrator
 ) -> None:
     address = nodes.address(database_of(dsn), node=1)
-    with pytest.raises(StartupRefused, match="that of a worker node of Citus; this command needs the coordinator's"):
+    with pytest.raises(StartupRefused, match="the address of a Citus worker node; give the coordinator's"):
         await migrate(address)
-    with pytest.raises(StartupRefused, match="that of a worker node of Citus; this command needs the coordinator's"):
+    with pytest.raises(StartupRefused, match="the address of a Citus worker node; give the coordinator's"):
         async with as_owner(address):
             pass
 
@@ -269,7 +271,7 @@ async def test_a_tournament_whose_id_is_there_already_is_refused_in_a_sentence(
     async with open_desk_at(dsn) as desk:
         there = await open_tournament(desk, "Open")
         monkeypatch.setattr(registry, "new_tournament_id", lambda: there.tournament_id)
-        with pytest.raises(Conflict, match="is there already, where it should not be"):
+        with pytest.raises(Conflict, match="already exists, where it should not be"):
             await open_tournament(desk, "Another")
 
 

@@ -582,7 +582,7 @@ def test_a_request_creates_up_to_the_limit(board: Board) -> None:
     for when in (register_all(*each), compete_all(*duels)):
         with pytest.raises(Unacceptable) as refusal:
             decide(board, when)
-        assert refusal.value.faults == (Fault("items", "must hold at most 1000 items"),)
+        assert refusal.value.faults == (Fault("items", "must contain at most 1000 items"),)
     with pytest.raises(IdTaken):
         decide(board, register_all(each[0], each[0]))
     with pytest.raises(IdTaken):
@@ -610,12 +610,12 @@ def test_the_deltas_of_all_rankings_are_counted_together(board: Board) -> None:
     assert decide(board, add_to_rankings((OVERALL, half), (FINISHED, ((DORA, TIMES, 1),))))
     with pytest.raises(Unacceptable) as refusal:
         decide(board, add_to_rankings((OVERALL, half), (FINISHED, ((DORA, TIMES, 1),) * 2)))
-    assert refusal.value.faults == (Fault("rankings_delta", f"must hold at most {DELTAS_MAX} deltas"),)
+    assert refusal.value.faults == (Fault("rankings_delta", f"must contain at most {DELTAS_MAX} deltas"),)
 
 
 def test_closed_rankings_among_many_are_all_named(board: Board) -> None:
     fold_events(board, events.RankingClosed(ranking_id=OVERALL))
-    with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
+    with pytest.raises(Conflict, match=r"reopen them first: 31, 30\."):
         decide(board, add_to_rankings((FINISHED, ()), (NOBODY, ()), (OVERALL, ())))
 
 
@@ -631,8 +631,8 @@ TOO_LONG: Final = "must have at most 255 characters"
 NUL: Final = "must not contain the control character U+0000"
 NEXT_LINE: Final = "must not contain the control character U+0085"
 NO_COLOR: Final = "must be 6 hexadecimal characters, without a leading #"
-NO_OBJECT: Final = "must be, with more than two participants, an object of strings by competitor id"
-NO_SCORE: Final = "must be a string, the score, with up to two participants"
+NO_OBJECT: Final = "must be an object of strings by competitor id if there are more than two participants"
+NO_SCORE: Final = "must be a string, the score, if there are at most two participants"
 
 UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a unity with 7 decimals": (measure("Score", decimals=7), [("decimals", "must be from 0 to 6")]),
@@ -660,16 +660,16 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
             ("zone", "must be the name of a time zone, such as Europe/Berlin"),
             ("language", "must be one of en, de, fr, es"),
             ("accent", "must be 6 hexadecimal characters, without a leading #"),
-            ("logo", "must be a whole PNG, with nothing after it"),
+            ("logo", "must be a complete PNG with nothing after it"),
         ],
     ),
     "a logo with something after it": (
         commands.ChangePresentation(logo=b64encode(b64decode(LOGO) + b"<svg>").decode()),
-        [("logo", "must be a whole PNG, with nothing after it")],
+        [("logo", "must be a complete PNG with nothing after it")],
     ),
     "a logo that is damaged": (
         commands.ChangePresentation(logo=b64encode(b64decode(LOGO)[:-1] + b"x").decode()),
-        [("logo", "must be a whole PNG, with nothing after it")],
+        [("logo", "must be a complete PNG with nothing after it")],
     ),
     "a logo of too many bytes": (
         commands.ChangePresentation(logo=b64encode(bytes(12_289)).decode()),
@@ -702,30 +702,30 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a unity with a name too long": (measure(LONGEST_NAME + "e"), [("name", TOO_LONG)]),
     "a unity with a control character": (measure("a\0b"), [("name", NUL)]),
     # unity names
-    "a unity named as the main one": (measure("Points"), [("name", "this ranking has a unity 'Points' already")]),
-    "a unity named as another": (measure("Goals"), [("name", "this ranking has a unity 'Goals' already")]),
+    "a unity named as the main one": (measure("Points"), [("name", "this ranking already has a unity 'Points'")]),
+    "a unity named as another": (measure("Goals"), [("name", "this ranking already has a unity 'Goals'")]),
     "a unity named as another but for blanks": (
         measure(" Goals "),
-        [("name", "this ranking has a unity 'Goals' already")],
+        [("name", "this ranking already has a unity 'Goals'")],
     ),
     "a main unity renamed to another's name": (
         modify(ANNA, main_unity_name=" Goals"),
-        [("main_unity_name", "this ranking has a unity 'Goals' already")],
+        [("main_unity_name", "this ranking already has a unity 'Goals'")],
     ),
     "a ranking renamed to nothing": (inform(name=" "), [("name", EMPTY)]),
     "a ranking described with a control character": (inform(description="a\0"), [("description", NUL)]),
     "a unity renamed to nothing": (redefine(name=""), [("name", EMPTY)]),
     "a unity renamed to another's name": (
         redefine(name=" Points"),
-        [("name", "this ranking has a unity 'Points' already")],
+        [("name", "this ranking already has a unity 'Points'")],
     ),
     "a main unity that takes another's name": (
         redefine(POINTS, name="Goals"),
-        [("name", "this ranking has a unity 'Goals' already")],
+        [("name", "this ranking already has a unity 'Goals'")],
     ),
     # many at once
-    "no competitors at all": (register_all(), [("items", "must hold at least one item")]),
-    "no competitions at all": (compete_all(), [("items", "must hold at least one item")]),
+    "no competitors at all": (register_all(), [("items", "must contain at least one item")]),
+    "no competitions at all": (compete_all(), [("items", "must contain at least one item")]),
     "some competitors who are not right": (
         register_all(
             register(name="", color="red"), register(competitor_id=NEW_TOO), register(competitor_id=60, parent_id=NEW)
@@ -750,7 +750,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
             ("rankings_delta[0].participants_delta", f"competitor {DORA} is not in this ranking"),
             ("rankings_delta[0].participants_delta", f"unity {TIMES} is not in this ranking"),
             ("rankings_delta[1].ranking_id", f"ranking {NOBODY} is not in this tournament"),
-            ("rankings_delta[2].participants_delta", "must hold at least one delta"),
+            ("rankings_delta[2].participants_delta", "must contain at least one delta"),
             ("competition_id", "competition 1 is not in this tournament"),
         ],
     ),
@@ -765,7 +765,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a competitor who is to leave twice": (remove(BEN, BEN), [("remove", f"competitor {BEN} is named more than once")]),
     "one who is to come and to leave": (
         enrol(DORA, removed=(DORA,)),
-        [("remove", f"competitor {DORA} is to be added too")],
+        [("remove", f"competitor {DORA} is also to be added")],
     ),
     "the removal of the last one": (
         remove(CARA, ANNA, BEN),
@@ -937,10 +937,10 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         ],
     ),
     # points
-    "points of nobody": (add(), [("participants_delta", "must hold at least one delta")]),
+    "points of nobody": (add(), [("participants_delta", "must contain at least one delta")]),
     "10,001 deltas": (
         add(*[(ANNA, POINTS, 1)] * (DELTAS_MAX + 1)),
-        [("participants_delta", "must hold at most 10000 deltas")],
+        [("participants_delta", "must contain at most 10000 deltas")],
     ),
     "points of one who is not in the ranking": (
         add((DORA, POINTS, 1)),
@@ -1018,7 +1018,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         modify(name="", main_unity_name="Goals", description="\0"),
         [
             ("name", EMPTY),
-            ("main_unity_name", "this ranking has a unity 'Goals' already"),
+            ("main_unity_name", "this ranking already has a unity 'Goals'"),
             ("participants", "must name at least one competitor"),
             ("description", NUL),
         ],
@@ -1043,7 +1043,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
             ("criteria[1].unity", f"unity {TIMES} is not in this ranking"),
             ("criteria[2].best", f"must be from 1 to {BEST_MAX}"),
             ("criteria[3].best", f"must be from 1 to {BEST_MAX}"),
-            ("criteria[4]", "is there before: it could part nobody any more"),
+            ("criteria[4]", "repeats an earlier criterion, so it cannot separate anyone"),
         ],
     ),
     "points with everything wrong": (
@@ -1090,7 +1090,7 @@ def test_performances_that_are_too_many_are_not_searched_for_repeats() -> None:
 def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
     with pytest.raises(Unacceptable) as refusal:
         decide(board, add(*[(NOBODY, NOBODY, 1)] * (DELTAS_MAX + 1)))
-    assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
+    assert refusal.value.faults == (Fault("participants_delta", f"must contain at most {DELTAS_MAX} deltas"),)
 
 
 @pytest.mark.parametrize(
@@ -1184,7 +1184,7 @@ def test_what_does_not_exist_is_not_found(board: Board, when: Command) -> None:
     ],
 )
 def test_until_it_is_reopened_a_closed_ranking_cannot_be(board: Board, when: Command) -> None:
-    with pytest.raises(Conflict, match="is closed"):
+    with pytest.raises(Conflict, match=r"is (already )?closed"):
         decide(board, when)
     fold_events(board, events.RankingReopened(ranking_id=FINISHED))
     assert decide(board, when)
@@ -1197,7 +1197,7 @@ def test_that_a_ranking_is_closed_comes_before_whatever_else_is_wrong(board: Boa
 
 
 def test_an_open_ranking_cannot_be_reopened(board: Board) -> None:
-    with pytest.raises(Conflict, match="is open"):
+    with pytest.raises(Conflict, match="is already open"):
         decide(board, commands.ReopenRanking(ranking_id=OVERALL))
 
 
@@ -1243,7 +1243,7 @@ def test_the_largest_delta_can_be_reversed(board: Board) -> None:
 
 
 def test_a_competition_is_voided_once_and_unvoided_once(board: Board) -> None:
-    with pytest.raises(Conflict, match="Competition 23 is voided already"):
+    with pytest.raises(Conflict, match="Competition 23 is already voided"):
         decide(board, void(RIGGED))
     with pytest.raises(Conflict, match="Competition 21 is not voided"):
         decide(board, unvoid(DUEL))
@@ -1257,7 +1257,7 @@ def test_every_closed_ranking_that_it_gave_points_in_is_named(board: Board, when
         31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
         32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
     }
-    with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
+    with pytest.raises(Conflict, match=r"reopen them first: 31, 30\."):
         decide(board, when(caused=caused))
 
 
@@ -1279,7 +1279,7 @@ def test_what_is_undone_is_redone_by_naming_what_undid_it(board: Board) -> None:
         decide(board, reverse(reversal(), 31))
     (undo,) = decide(board, reverse(GIVEN_POINTS))
     fold_events(board, undo, first=31)
-    with pytest.raises(Conflict, match=r"Event 30 is undone already. To redo it, name the event that undid it: 31"):
+    with pytest.raises(Conflict, match=r"Event 30 is already undone. To redo it, name the event that undid it: 31"):
         decide(board, reverse(GIVEN_POINTS))
     (redo,) = decide(board, reverse(undo, 31))
     assert redo == reversal(deltas=GIVEN_POINTS.deltas, undone=False)
@@ -1307,7 +1307,7 @@ def test_a_request_over_several_rankings_is_undone_whole_and_the_named_ranking_c
         31: added((ANNA, POINTS, 2), part=(2, 2)),
     }
     command = reverse(parts[31], 31, parts)
-    with pytest.raises(Conflict, match=r"in closed rankings; have them reopened first: 31\."):
+    with pytest.raises(Conflict, match=r"in closed rankings; reopen them first: 31\."):
         decide(board, command)
     fold_events(board, events.RankingReopened(ranking_id=FINISHED))
     assert decide(board, command) == (
@@ -1323,11 +1323,11 @@ def test_a_reversal_by_voiding_is_not_undone_but_unvoided(board: Board) -> None:
 
 def test_without_scope_admin_only_what_the_same_token_did_is_reversed(board: Board) -> None:
     (undo,) = decide(board, reverse(GIVEN_POINTS, only_of=7))
-    with pytest.raises(Forbidden, match="Event 30 has another sender; reversing it needs a token of scope admin"):
+    with pytest.raises(Forbidden, match="Event 30 came from another sender; reversing it needs a token of scope admin"):
         decide(board, reverse(GIVEN_POINTS, only_of=8))
     fold_events(board, undo, first=31)
     assert decide(board, reverse(undo, 31, only_of=7))
-    with pytest.raises(Forbidden, match="Event 31 has another sender"):
+    with pytest.raises(Forbidden, match="Event 31 came from another sender"):
         decide(board, reverse(undo, 31, only_of=8))
 
 
@@ -1353,7 +1353,7 @@ def test_striking_takes_back_only_the_lines_that_count(board: Board) -> None:
     taken = events.PointsReversed(ranking_id=OVERALL, competition_id=DUEL, deltas=hers, reverses=30, struck=True)
     assert decide(board, strike(ANNA, caused=points)) == (struck(ANNA), taken)
     fold_events(board, struck(ANNA))
-    with pytest.raises(Conflict, match="These competitors are struck already: 1"):
+    with pytest.raises(Conflict, match="These competitors are already struck: 1"):
         decide(board, strike(ANNA, BEN))
     with pytest.raises(Conflict, match="These competitors are not struck: 2"):
         decide(board, unstrike(ANNA, BEN, competition_id=DUEL))
@@ -1393,7 +1393,7 @@ def test_struck_competitors_are_looked_up_and_not_scanned(board: Board) -> None:
 
 def test_a_closed_ranking_refuses_a_strike_only_where_it_would_change(board: Board) -> None:
     points = {30: added((ANNA, TIMES, 1), (DORA, TIMES, 2), ranking_id=FINISHED, competition_id=DUEL)}
-    with pytest.raises(Conflict, match=r"gave points in closed rankings; have them reopened first: 31\."):
+    with pytest.raises(Conflict, match=r"gave points in closed rankings; reopen them first: 31\."):
         decide(board, strike(ANNA, caused=points))
     assert decide(board, strike(BEN, caused=points)) == (struck(BEN),)
 
@@ -1450,11 +1450,11 @@ PUBLISHING: Final[dict[str, tuple[Publication, Command, Event]]] = {
     "revealed for good": (HELD, reveal("all"), revealed()),
 }
 NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]] = {
-    "published twice": (SHOWN, publish(), Conflict, "published already"),
+    "published twice": (SHOWN, publish(), Conflict, "already published"),
     "unpublished before": (HIDDEN, publish(False), Conflict, "is not published"),
     "unpublished twice": (TAKEN_AWAY, publish(False), Conflict, "is not published"),
-    "frozen twice": (HELD, freeze(), Conflict, "held at event 12 already"),
-    "frozen elsewhere": (HELD, freeze(15), Conflict, "held at event 12 already"),
+    "frozen twice": (HELD, freeze(), Conflict, "already frozen at event 12"),
+    "frozen elsewhere": (HELD, freeze(15), Conflict, "already frozen at event 12"),
     "frozen before what is shown": (SHOWN, freeze(HEAD - 1), Unacceptable, "freeze: must be at least 20"),
     "frozen before what was shown": (TAKEN_AWAY, freeze(14), Unacceptable, "freeze: must be at least 15"),
     "frozen beyond the head": (SHOWN, freeze(HEAD + 1), Unacceptable, "freeze: must be at most 20"),
@@ -1474,7 +1474,7 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
         *(HELD, commands.ChangePublication(freeze="now", reveal="all", head=HEAD)),
         *(Unacceptable, "freeze: must be sent alone"),
     ),
-    "somebody was faster": (HELD, reveal("next", 17, held=11), Conflict, "Somebody else has just revealed"),
+    "somebody was faster": (HELD, reveal("next", 17, held=11), Conflict, "Someone else has just revealed"),
 }
 
 

@@ -240,7 +240,7 @@ async def test_a_file_that_was_edited_after_it_was_applied_is_refused(
     edited = Migration(number=first.number, name=first.name, sql=first.sql, sha256=sha256(b"edited").hexdigest())
     monkeypatch.setattr(migrator, "shipped", lambda: [edited, *others])
     for message in await refused(dsn):
-        assert message.startswith("Migration 0001 log was edited after it had been applied; install the version")
+        assert message.startswith("Migration 0001 log was edited after it was applied; install the version")
     assert await register(dsn) == SHIPPED
 
 

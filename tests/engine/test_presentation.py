@@ -24,7 +24,7 @@ def sized(width: int, height: int) -> bytes:
 def test_a_logo_is_a_whole_png() -> None:
     assert fault(PNG) is None
     for data in (b"", PNG[:-1], PNG + b"x", PNG[1:], b"GIF89a" + PNG[6:], PNG[:8]):
-        assert fault(data) == "must be a whole PNG, with nothing after it"
+        assert fault(data) == "must be a complete PNG with nothing after it"
     assert fault(PNG + bytes(LOGO_BYTES_MAX)) == f"must have at most {LOGO_BYTES_MAX:,} bytes"
     for text in ("-", "é", LOGO[:-1]):
         assert logo_fault(text) == "must be a PNG in base64"

@@ -245,7 +245,7 @@ async def test_the_ends_of_time_are_times(database: Database, past: Past, arena:
     if future:
         assert (await moments.at(past, arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == head
     else:
-        with pytest.raises(NotFound, match="not been opened yet"):
+        with pytest.raises(NotFound, match="did not exist yet"):
             await moments.at(past, arena.tournament_id, arena.ranking_id, AtTime(moment), head)
 
 

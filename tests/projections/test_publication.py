@@ -72,7 +72,7 @@ def test_snapshots_keep_it(log: list[Recorded]) -> None:
 
 SHOWN, HELD = Publication(published=True), Publication(published=True, frozen_at=Sequence(5))
 FAULTS: Final[dict[str, tuple[Publication, Event]]] = {
-    "publishes what is published already": (SHOWN, events.TournamentPublished()),
+    "publishes what is already published": (SHOWN, events.TournamentPublished()),
     "unpublishes what is not published": (Publication(), events.TournamentUnpublished()),
     "freezes what is frozen at 5 already": (HELD, events.PublicationFrozen(at=9)),
     "freezes at 8, which is not from 9 to 9": (SHOWN, events.PublicationFrozen(at=8)),

@@ -134,7 +134,7 @@ async def test_tables_of_another_log_are_made_those_of_this_one(
     await cut_tail(owner, arena.tournament_id, 4)
     await point(database, arena, 9)
     rebuilt = await rebuild(database, arena.tournament_id)
-    assert rebuilt.differences == ["the tables stand at event 5 of a log that is another one now"]
+    assert rebuilt.differences == ["the tables stand at event 5 of a log that has since been replaced"]
     await assert_tables_show_the_log(database, arena.tournament_id)
 
 
@@ -241,7 +241,7 @@ async def test_a_checkpoint_that_is_held_is_waited_for_but_not_for_ever(
     monkeypatch.setattr(rebuild_module, "CLAIMS_MAX", 3)
     held = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
     async with holding(dsn, held, arena.tournament_id):
-        with pytest.raises(Conflict, match="keep holding the tables"):
+        with pytest.raises(Conflict, match="keep the tables locked"):
             await rebuild(database, arena.tournament_id)
     await rebuild(database, arena.tournament_id)
 

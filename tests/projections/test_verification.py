@@ -443,7 +443,7 @@ async def test_a_time_in_a_year_that_is_none_of_ours_is_found(
     await tamper(owner, f"UPDATE event SET recorded_at = '{moment}' {EVENT} 12", staged.tournament_id)
     await tamper(owner, f"UPDATE block SET recorded_at = '{moment}' {BLOCK} 12", staged.tournament_id)
     report = await verified(database)
-    said = [d.sequence for d in report.differences if d.message == "is not in any year from 1 to 9999"]
+    said = [d.sequence for d in report.differences if d.message == "is outside the years 1 to 9999"]
     assert said == ([12] if found else [])
 
 
@@ -743,8 +743,8 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         lambda a: [(VOIDED,), (back(a, 6, -5), back(a, 7, -7))],
         {
             (9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed",
-            (10, "event.body"): "reverses points of competition 900, which nothing in this block is a reason for",
-            (11, "event.body"): "reverses points of competition 900, which nothing in this block is a reason for",
+            (10, "event.body"): "reverses points of competition 900, for which nothing in this block is a reason",
+            (11, "event.body"): "reverses points of competition 900, for which nothing in this block is a reason",
         },
     ),
     "points for what is voided": (
@@ -757,7 +757,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     ),
     "what is voided already": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
-        {(12, "event.body"): "could not be made: Competition 900 is voided already."},
+        {(12, "event.body"): "could not be made: Competition 900 is already voided."},
     ),
     "what is not voided": (
         lambda a: [(UNVOIDED, back(a, 6, 5), back(a, 7, 7))],
@@ -793,7 +793,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     "struck, and taken back as if it were voided": (
         lambda a: [(struck(a, 0), back(a, 6, -5), without(a, 7, (0, -7)))],
         {
-            (10, "event.body"): "reverses points of competition 900, which nothing in this block is a reason for",
+            (10, "event.body"): "reverses points of competition 900, for which nothing in this block is a reason",
         },
     ),
     "struck, and taken back again when it is voided": (
@@ -821,8 +821,8 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     "undone twice, and redone before": (
         lambda a: [(undo(a, 6, -5),), (undo(a, 6, -5),), (undo(a, 7, 7, redo=True),)],
         {
-            (10, "event.body"): "could not be made: Event 6 is undone already, or not undone.",
-            (11, "event.body"): "could not be made: Event 7 is undone already, or not undone.",
+            (10, "event.body"): "could not be made: Event 6 is already undone, or not undone.",
+            (11, "event.body"): "could not be made: Event 7 is already undone, or not undone.",
         },
     ),
     "undone and redone, and not taken back with its competition": (
@@ -1328,8 +1328,8 @@ async def test_what_of_the_file_says_nothing_is_said(database: Database, staged:
         file.write(b'nonsense\n\n{"tournament":1,"slu')
     report = await verified(database, digests=notes)
     assert report.differences == []
-    assert f"the last line of {notes}: it has no end, as after a crash" in report.unchecked
-    assert f"1 lines of {notes}: they are no digests (2)" in report.unchecked
+    assert f"the last line of {notes}: it is incomplete, as after a crash" in report.unchecked
+    assert f"1 lines of {notes}: they are not digests (2)" in report.unchecked
 
 
 async def test_a_file_of_digests_that_is_not_there_is_refused(database: Database, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def _public(recall: Recall, public: Public) -> PublicRead:
 PUBLIC_READS: Final[tuple[PublicRead, ...]] = (
     PublicRead(
         "rankings/{ranking_id}/standings.json",
-        "The standings of a unity or a window of them, now or at one moment of the past",
+        "The standings of a unity or a window of them, now or at a past moment",
         operation_id="showPublicStandings",
         question=StandingsQuestion,
         answer=Answer("standings", PublicStandingsShape),

@@ -22,9 +22,7 @@ from engine.log import heads
 from engine.log.heads import Head
 from projections.live.tournament import LiveTournament
 
-PUBLIC_EVENTS: Final = Stream(
-    "events", "Stream what happens to what is public, as it happens", "followPublicEvents", (AFTER,)
-)
+PUBLIC_EVENTS: Final = Stream("events", "Stream public changes as they happen", "followPublicEvents", (AFTER,))
 
 
 def add_to(

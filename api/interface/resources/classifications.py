@@ -39,7 +39,7 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
     shapes = decoded_array(_CRITERIA, text, "criteria", _FORM)
     keys = sum([len(found) for found in msgspec.json.decode(text, type=list[dict[str, msgspec.Raw]])])
     if text.count(":") != keys:  # JSON lets an object repeat a key; each has a colon, and no value contains one
-        raise FieldMisread("must not hold a key twice in one object")
+        raise FieldMisread("must not repeat a key in one object")
     return criteria_of(shapes)
 
 
@@ -66,17 +66,17 @@ async def answer_classification(context: RecallContext, answer: Answer, question
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _ABOUT: Final = (
-    f"a JSON array of at most {CRITERIA_MAX} criteria, the first decides first: objects with unity, best (only this "
-    "many competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
+    f"a JSON array of at most {CRITERIA_MAX} criteria, the most important first: objects with unity, best (only this "
+    "many competitions count) and among (tied: only what the tied got among themselves); [] removes the declaration"
 )
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/classification.json",
-        "Show the classification of a ranking or a window of it, now or at one moment of the past",
+        "Show the classification of a ranking or a window of it, now or at a past moment",
         operation_id="showClassification",
         public=Public(
-            "The classification of a ranking or a window of it, now or at one moment of the past",
+            "The classification of a ranking or a window of it, now or at a past moment",
             "showPublicClassification",
         ),
         question=ClassificationQuestion,

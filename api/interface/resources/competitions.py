@@ -329,7 +329,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitions/{competition_id}.json",
-        "Change a competition; what is absent stays, what is empty is emptied",
+        "Change a competition; absent fields stay, empty ones are cleared",
         operation_id="changeCompetition",
         command=ChangeCompetition,
         answer=Answer("competition", CompetitionShape),

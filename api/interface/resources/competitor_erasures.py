@@ -48,7 +48,7 @@ async def answer_erasure(context: RecallContext, answer: Answer, question: Erasu
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "competitors/{competitor_id}/erase.json",
-        f"Show what erasing a competitor would take away, and up to {MENTIONS_MAX} texts in which its name would stay",
+        f"Show what erasing a competitor would remove, and up to {MENTIONS_MAX} texts in which its name would stay",
         operation_id="previewEraseCompetitor",
         question=ErasureQuestion,
         answer=Answer("erasure", ErasureShape, "preview"),

@@ -126,7 +126,7 @@ EXPORT: Final = Answer("export", CompetitorExportShape)
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "competitors/{competitor_id}/export.json",
-        "Export what is held about a competitor: data, standings, and every event that touches it",
+        "Export what is held about a competitor: data, standings, and every event that concerns it",
         operation_id="exportCompetitor",
         question=ExportQuestion,
         answer=EXPORT,

@@ -303,7 +303,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitors/{competitor_id}.json",
-        "Change a competitor; what is absent stays, what is empty is emptied",
+        "Change a competitor; absent fields stay, empty ones are cleared",
         operation_id="changeCompetitor",
         command=ChangeCompetitor,
         answer=Answer("competitor", CompetitorShape),

@@ -23,7 +23,7 @@ async def answer_history(context: RecallContext, answer: Answer, question: Histo
 
 _CURSOR: Final = parsed_type(
     rf"({ID_PATTERN})\.(0|[1-9][0-9]{{0,8}})",
-    "what an answer gave as next",
+    "the next of an earlier answer",
     lambda found: Cursor(Sequence(int(found[1])), int(found[2])),
 )
 
@@ -65,9 +65,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=answered,
         fields=(
             Field("competitor", ID, "who", required=True, argument="competitor_id"),
-            Field("unity", ID, "in what; absent: in the main unity", argument="unity_id"),
-            Field("from", FROM_0, "from after this event; 0: from the beginning", argument="start"),
-            Field("to", FROM_1, "to after this event; absent: until now", argument="end"),
+            Field("unity", ID, "which unity; absent: the main one", argument="unity_id"),
+            Field("from", FROM_0, "starting after this event; 0: at the beginning", argument="start"),
+            Field("to", FROM_1, "ending after this event; absent: now", argument="end"),
             Field("on", TIME_END, "by what had taken place by this day or time, in order of time: the last steps"),
             Field("limit", count(STEPS_DEFAULT, STEPS_MAX), "steps"),
         ),

@@ -20,7 +20,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=answer_of("leaders", Leaders),
         render=answered,
         fields=(
-            Field("unity", ID, "in what; absent: in the main unity", argument="unity_id"),
+            Field("unity", ID, "which unity; absent: the main one", argument="unity_id"),
             Field(
                 "clock",
                 one_of("log", "world"),

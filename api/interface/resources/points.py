@@ -66,7 +66,7 @@ def _deltas(text: str) -> tuple[Delta, ...]:
     """The deltas, flat and in the order sent. Raises FieldMisread, and Unreadable if the text is not JSON."""
     lines = decoded_array(_LINES, text, _NAME, _FORM)
     if not lines:
-        raise FieldMisread("must hold at least one delta")
+        raise FieldMisread("must contain at least one delta")
     count = sum([len(line.unities) or 1 for line in lines])
     if count > DELTAS_MAX:
         raise FieldMisread(_TOO_MANY)
@@ -103,11 +103,11 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
 
 
 # Counted before any delta causes work, or a fault. A line without deltas counts as one, because it is a fault.
-_TOO_MANY: Final = f"must hold at most {DELTAS_MAX} deltas"
+_TOO_MANY: Final = f"must contain at most {DELTAS_MAX} deltas"
 # JSON lets an object repeat a key. Decoders silently keep the last value, so the points in the others would be lost.
 # But each key has a colon, however its letters are escaped, and no decoded string (known keys, signs and digits)
 # contains one. So more colons than decoded keys mean that more keys were sent.
-_TWICE: Final = "must not hold a key twice in one object"
+_TWICE: Final = "must not repeat a key in one object"
 
 
 def _flat(lines: Deltas) -> tuple[Delta, ...]:
@@ -164,7 +164,7 @@ def _amount(delta: int | str) -> int | None:
 
 def _line_faults(line: CompetitorLines) -> Iterator[str]:
     if not line.unities:
-        yield f"must hold at least one delta of competitor {line.competitor_id}"
+        yield f"must contain at least one delta of competitor {line.competitor_id}"
     for unity in line.unities:
         if _amount(unity.delta) is None:
             yield _amount_fault(line.competitor_id, unity.delta)

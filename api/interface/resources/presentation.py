@@ -72,7 +72,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
                 one_of(*LANGUAGES),
                 "the language of its board; empty: the language that the reader's browser prefers",
             ),
-            Field("accent", COLOR, "the colour of its board, in hexadecimal; pages make it lighter or darker to read"),
+            Field("accent", COLOR, "the colour of its board, in hexadecimal; pages adjust it to stay readable"),
             Field(
                 "logo",
                 _BASE64,

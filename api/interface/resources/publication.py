@@ -51,11 +51,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_publication,
         fields=(
             Field("published", BOOLEAN, "true: the public sees the tournament; false: it sees nothing of it"),
-            Field("freeze", number_or("now"), "holds the public view where it is (now) or at this event"),
+            Field("freeze", number_or("now"), "freezes the public view where it is (now) or at this event"),
             Field(
                 "reveal",
                 number_or("next", "all"),
-                "moves the held view on to this event or through the next competition, or releases it (all)",
+                "moves the frozen view forward to this event or through the next competition, or releases it (all)",
             ),
         ),
         scope=Scope.ADMIN,

@@ -273,8 +273,8 @@ _RANKING_LINES: Final = 5
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _LIST: Final = f"ids of competitors, in a form separated by commas, at most {PARTICIPANTS_MAX:,}"
-_TITLE: Final = Field("name", NAME, "its title; absent: as it is")
-_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
+_TITLE: Final = Field("name", NAME, "its title; absent: unchanged")
+_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: unchanged; empty: removed")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
@@ -325,7 +325,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         render=render_standings,
         fields=(
             _MAIN_UNITY_NAME,
-            Field("participants", IDS, f"becomes the list, in that order: {_LIST}", required=True),
+            Field("participants", IDS, f"the new list, in this order: {_LIST}", required=True),
             _TITLE,
             _DESCRIPTION,
         ),
@@ -333,7 +333,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/information.json",
-        "Change the name or the description of a ranking of any size; what is absent stays, what is empty is emptied",
+        "Change the name or the description of a ranking of any size; absent fields stay, empty ones are cleared",
         operation_id="changeRankingInformation",
         command=ChangeRankingInformation,
         answer=STANDINGS,
@@ -371,7 +371,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/unities/{unity_id}.json",
-        "Change the name or the sort of a unity, also of the main one; what is absent stays",
+        "Change the name or the sort of a unity, even the main one; absent fields stay",
         operation_id="changeUnity",
         command=ChangeUnity,
         answer=Answer("unity", ListedUnity),
@@ -415,7 +415,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings.json",
-        "Order the rankings: the tournament's lists of them have this order",
+        "Order the rankings: the tournament's lists of them follow this order",
         operation_id="orderRankings",
         command=OrderRankings,
         answer=Answer("rankings", RankingsShape),
@@ -424,7 +424,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field(
                 "order",
                 IDS,
-                "ids of rankings, in a form separated by commas: these come first; the others follow as they were",
+                "ids of rankings, in a form separated by commas: these come first; the others keep their order",
                 required=True,
                 argument="rankings",
             ),

@@ -12,11 +12,9 @@ from projections.answers.form import LAST_DEFAULT, LAST_MAX, CompetitorForms, Fo
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/form.json",
-        "Show what competitors got in their last competitions, now or at one moment of the past",
+        "Show what competitors scored in their last competitions, now or at a past moment",
         operation_id="showForm",
-        public=Public(
-            "What competitors got in their last competitions, now or at one moment of the past", "showPublicForm"
-        ),
+        public=Public("What competitors scored in their last competitions, now or at a past moment", "showPublicForm"),
         question=FormQuestion,
         answer=answer_of("form", CompetitorForms),
         render=answered,

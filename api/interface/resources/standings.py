@@ -481,7 +481,7 @@ STANDINGS: Final = Answer("ranking", RankingShape)
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/standings.json",
-        "Show the standings of a ranking or a window of them, now or at one moment of the past",
+        "Show the standings of a ranking or a window of them, now or at a past moment",
         operation_id="showStandings",
         question=StandingsQuestion,
         answer=Answer("ranking", PastRankingShape),

@@ -297,7 +297,7 @@ class CompetitorForm(Struct, frozen=True, kw_only=True):
 
 
 class CompetitorForms(_Shape, frozen=True, kw_only=True):
-    """What competitors got in their last competitions, the newest last."""
+    """What competitors scored in their last competitions, newest last."""
 
     unity_id: int
     version: int

@@ -222,7 +222,7 @@ async def test_a_changed_byte_anywhere_is_refused_and_its_line_named(exported: P
         changed = bytearray(content)
         changed[position] ^= 1
         number = content.count(b"\n", 0, position) + 1
-        with pytest.raises(LogDisproved, match=rf"^Line {number} of the archive is not what was written\."):
+        with pytest.raises(LogDisproved, match=rf"^Line {number} of the archive is altered or damaged\."):
             list(archive.read(io.BytesIO(changed)))
 
 
@@ -231,8 +231,8 @@ async def test_a_changed_archive_changes_nothing(
 ) -> None:
     content = bytes_of(exported)
     lines = content.splitlines(keepends=True)
-    last = f"Line {len(lines)} of the archive is not what was written."
-    fourth = "Line 4 of the archive is not what was written."
+    last = f"Line {len(lines)} of the archive is altered or damaged."
+    fourth = "Line 4 of the archive is altered or damaged."
     broken = {
         "a changed byte": (content[:-20] + b"x" + content[-19:], last),
         "a lost line": (b"".join(lines[:3] + lines[4:]), fourth),
@@ -240,7 +240,7 @@ async def test_a_changed_archive_changes_nothing(
         "half a line": (content[:-30], last),
         "a lost end": (b"".join(lines[:4]), "The archive ends with event 3; it was written up to event 17."),
         "nothing": (b"", "The file is not an archive of a tournament."),
-        "something else": (b"name\nAnn\n", "Line 1 of the archive is not what was written. Is it an archive at all?"),
+        "something else": (b"name\nAnn\n", "Line 1 of the archive is altered or damaged. Is it an archive at all?"),
     }
     for what, (text, reason) in broken.items():
         exported.write_bytes(text)  # noqa: ASYNC240
@@ -356,11 +356,11 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "a list with an unknown competitor": (in_body("RankingCreated", participants=[999_999]), "is not in this"),
     "a field twice": (with_a_field_twice, "is not written as the service writes it"),
     "a slug that leads elsewhere": (in_body("TournamentOpened", slug="../etc"), "The slug must be"),
-    "a time after the year 9999": (in_column(1, lambda _: 2**62), "not in any year from 1 to 9999"),
-    "a time before the year 1": (in_column(1, lambda _: -(2**62)), "not in any year from 1 to 9999"),
-    "a time to come": (in_time_to_come, "by the clock of the database"),
-    "an actor below 0": (in_column(2, lambda actors: [-1 for _ in actors]), "no id"),
-    "an actor beyond 64 bits": (in_column(2, lambda actors: [2**70 for _ in actors]), "no id"),
+    "a time after the year 9999": (in_column(1, lambda _: 2**62), "outside the years 1 to 9999"),
+    "a time before the year 1": (in_column(1, lambda _: -(2**62)), "outside the years 1 to 9999"),
+    "a time to come": (in_time_to_come, "ahead of the clock of the database"),
+    "an actor below 0": (in_column(2, lambda actors: [-1 for _ in actors]), "not an id"),
+    "an actor beyond 64 bits": (in_column(2, lambda actors: [2**70 for _ in actors]), "not an id"),
     "fewer actors than events": (in_column(2, lambda actors: actors[1:]), "not of one length"),
     "NUL in a tag": (in_column(3, lambda kinds: ["a\0" for _ in kinds]), "U+0000"),
     "answers beyond 64 bits": (lambda parts: parts[2].update(answers=[2**70]), "cannot be read"),
@@ -449,7 +449,7 @@ async def test_what_is_here_already_is_refused(
     tallybook: Tallybook, other: Tallybook, other_owner: asyncpg.Connection, slug: str, exported: Path
 ) -> None:
     (reason,) = await tallybook.refused("tournament", "import", str(exported))
-    assert reason.endswith("is in this database already.")
+    assert reason.endswith("is already in this database.")
     await other.done("tournament", "create", "Cup")
     (reason,) = await other.refused("tournament", "import", str(exported))
     assert reason == "Another tournament of this database has the slug 'cup', which cannot change."
@@ -526,7 +526,7 @@ async def test_a_log_that_does_not_make_its_digests_is_not_exported(
     await tamper(owner, "UPDATE event SET body = replace(body, '_id', '_ib') WHERE sequence = 2")
     file = tmp_path / "cup.archive"
     (reason,) = await tallybook.refused("tournament", "export", slug, "--output", str(file))
-    assert reason == "The events from 2 to 2 of cup do not make their digest; `tallybook verify cup` says more."
+    assert reason == "The events from 2 to 2 of cup do not match their digest; `tallybook verify cup` says more."
     assert os.listdir(tmp_path) == []
 
 

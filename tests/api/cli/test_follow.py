@@ -49,7 +49,7 @@ async def test_it_begins_where_it_is_told_to_with_what_is_asked_for(
     [
         (["--after", "nowhere"], "--after takes"),
         (["--after", "99"], "The log ends at sequence"),
-        (["--after", "3-00000000"], "The log is not the one"),
+        (["--after", "3-00000000"], "This id belongs to another log"),
         (["--ranking", "Nonsense"], "Nonsense"),
     ],
 )

@@ -252,7 +252,7 @@ async def test_rankings_are_listed_with_their_unities(tallybook: Tallybook, desk
 async def test_a_unity_of_a_name_that_is_taken_is_refused(tallybook: Tallybook, desk: Desk, slug: str) -> None:
     ranking_id = await ranked(desk, slug)
     reason = await tallybook.refused("unity", "add", slug, ranking_id, "points")
-    assert reason[1:] == ["  name: this ranking has a unity 'points' already"]
+    assert reason[1:] == ["  name: this ranking already has a unity 'points'"]
 
 
 async def test_a_closed_ranking_refuses_change_until_it_is_reopened(
@@ -263,7 +263,7 @@ async def test_a_closed_ranking_refuses_change_until_it_is_reopened(
     (ranking,) = await tallybook.json("ranking", "list", slug)
     assert INSTANT.fullmatch(ranking["closed_at"])
     (reason,) = await tallybook.refused("unity", "add", slug, ranking_id, "fouls")
-    assert reason == f"Ranking {ranking_id} is closed; have it reopened first."
+    assert reason == f"Ranking {ranking_id} is closed; reopen it first."
     assert await tallybook("ranking", "reopen", slug, ranking_id) == Said(0, "", f"ranking {ranking_id} is open\n")
     await tallybook.done("unity", "add", slug, ranking_id, "fouls")
 

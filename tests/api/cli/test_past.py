@@ -120,11 +120,11 @@ async def test_the_last_result_counts_whether_it_is_better_or_not(tallybook: Tal
 
 async def test_a_moment_that_is_not_there_is_refused(tallybook: Tallybook, played: Season) -> None:
     (reason,) = await tallybook.refused("standings", *of(played), "--at-sequence", "9999")
-    assert re.fullmatch(r"The log of this tournament ends at sequence \d+; ask for one up to that\.", reason)
+    assert re.fullmatch(r"The log of this tournament ends at sequence (\d+); ask for one up to \1\.", reason)
     (reason,) = await tallybook.refused("standings", *of(played), "--at-sequence", "1")
     assert "had no ranking" in reason
     (reason,) = await tallybook.refused("standings", *of(played), "--at-time", "1999-12-31")
-    assert "not been opened yet" in reason
+    assert "did not exist yet" in reason
     (reason,) = await tallybook.refused("standings", *of(played), "--unity", "cards", "--at-time", "2999-01-01")
     assert reason == f"Ranking {played.ranking_id} has no unity 'cards'."
 
@@ -347,17 +347,17 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
     said = await tallybook.done("explain", *of(played), str(played.ids[0]))
     said = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<time>", said)
     first, *_, last = [line["sequence"] for line in await history(played.client, played.path)]
-    created = int(re.findall(r"event (\d+)\n    Ada came", said)[0])
+    created = int(re.findall(r"event (\d+)\n    Ada joined", said)[0])
     assert said == (
         "Ada in Season: points\n"
         "\n"
         "Before the first event, Ada was not in the list.\n"
         f"After event {last}, recorded at <time> UTC, Ada stood 3rd with 2.\n"
         "\n"
-        "In between: 2 changes of the total (3 gained, 1 lost, +2 in all); passed somebody 1 time, "
+        "In between: 2 changes of the total (3 gained, 1 lost, +2 in all); passed someone 1 time, "
         "was passed 2 times.\n"
         "\n"
-        "What Ada got, the newest first:\n"
+        "What Ada got, newest first:\n"
         "\n"
         f"<time>  event {last}\n"
         "    -1 by Competition of 3, group 2 (late at the start). Total 3 → 2, still 3rd.\n"
@@ -365,9 +365,9 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
         "    +3 by a free modification (fair play). Total 0 → 3, still 1st.\n"
         "    Ada passed Pair, 3 to 0.\n"
         f"<time>  event {created}\n"
-        "    Ada came into the list: 1st with 0.\n"
+        "    Ada joined the list: 1st with 0.\n"
         "\n"
-        "When only others moved, the newest first:\n"
+        "When only others moved, newest first:\n"
         "\n"
         f"<time>  event {first + 2}\n"
         "    Others moved by a free modification: 2nd → 3rd.\n"
@@ -410,7 +410,7 @@ async def test_voided_points_and_lists_are_explained_too(tallybook: Tallybook, p
     assert "Pair left the list." in pair
     assert re.search(r"-5 because event \d+, by Competition of 3, group 2, since voided, was reversed\.", pair)
     assert "Total 5 → 0, not in the list." in pair
-    assert "Pair came into the list: 3rd with 0." in pair
+    assert "Pair joined the list: 3rd with 0." in pair
     ada = await tallybook.done("explain", *of(played), str(played.ids[0]))
     assert "The list of competitors changed: 3rd → 1st." in ada
     nothing = await tallybook.done("explain", *of(played), str(played.ids[0]), "--unity", "fouls", "--from", "12")
@@ -423,7 +423,7 @@ async def test_another_sort_is_explained_and_history_continues_by_it(tallybook: 
     form = {"participants_delta": deltas((ada, played.unity_id, 7))}
     await played.client.put(f"{played.path}/add.json", form)
     said = await tallybook.done("explain", *of(played), str(ada))
-    assert "Which totals are better changed: 3rd → 1st." in said
+    assert "The sort order changed: 3rd → 1st." in said
     told = (await played.client.get(f"{played.path}/explain.json?competitor={ada}")).json["explanation"]
     assert [step["cause"] for step in told["steps"]][-2:] == ["sort", "points"]
     *_, last = await history(played.client, played.path)
@@ -471,7 +471,7 @@ async def test_a_step_that_leaves_overtakings_out_says_how_many(
     monkeypatch.setattr("projections.answers.explainer.OVERTAKINGS_MAX", 3)
     ranking, _ = await of_a_dozen(client)
     said = await tallybook.done("explain", client.tournament, ranking, "P1")
-    assert " times; 8 more overtakings are not told." in said
+    assert " times; 8 more overtakings are not shown." in said
     *_, last = said.partition("+20 by a free modification. Total 0 → 20, 12th → 1st.\n")
     told = [f"    P1 passed P{number}, 20 to {number - 1}." for number in (10, 11, 12)]
     assert last.splitlines()[:4] == [*told, "    And 8 more."]

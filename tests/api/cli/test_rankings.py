@@ -72,7 +72,7 @@ async def test_every_fault_of_a_ranking_is_listed(tallybook: Tallybook, slug: st
 
 async def test_a_known_kind_decides_the_unities(tallybook: Tallybook, slug: str) -> None:
     assert await tallybook.refused("ranking", "create", slug, "Contest", "--like", "icpc", "--unity", "solved") == [
-        "--like decides all about unities; leave out --unity, --sort, --decimals, --time and --counts."
+        "--like already sets the unities; leave out --unity, --sort, --decimals, --time and --counts."
     ]
     await tallybook.done("ranking", "create", slug, "Contest", "--like", "icpc")
     (contest,) = await listed(tallybook, slug)
@@ -121,7 +121,7 @@ async def test_rankings_are_ordered_and_hidden(tallybook: Tallybook, slug: str) 
     assert [one["name"] for one in await listed(tallybook, slug)] == ["C", "B", "A"]
     assert (await tallybook("ranking", "hide", slug, "A")).err == f"ranking {first} is hidden\n"
     assert [one["hidden"] for one in await listed(tallybook, slug)] == [False, False, True]
-    assert await tallybook.refused("ranking", "hide", slug, "A") == [f"Ranking {first} is hidden already."]
+    assert await tallybook.refused("ranking", "hide", slug, "A") == [f"Ranking {first} is already hidden."]
     await tallybook.done("ranking", "show", slug, "A")
     assert not any(one["hidden"] for one in await listed(tallybook, slug))
     assert await tallybook.refused("ranking", "order", slug, third, "C") == [
@@ -236,11 +236,11 @@ async def test_points_are_judged_as_everywhere(tallybook: Tallybook, slug: str) 
     ]
     assert await tallybook.refused("points", "add", slug, "Season") == [
         CORRECT,
-        "  participants_delta: must hold at least one delta",
+        "  participants_delta: must contain at least one delta",
     ]
     await tallybook.done("ranking", "close", slug, "Season")
     assert await tallybook.refused("points", "add", slug, "Season", "Ann=1") == [
-        f"Ranking {ranking} is closed; have it reopened first."
+        f"Ranking {ranking} is closed; reopen it first."
     ]
 
 

@@ -42,7 +42,7 @@ async def test_void_and_unvoid(tallybook: Tallybook, played: Season) -> None:
     assert "sequence" in await tallybook.json("void", slug, match)
     first = (await tallybook.json("standings", slug, str(played.ranking_id)))["unities"][0]["competitors_ranking"][0]
     assert first == {"competitor_id": played.ids[1], "position": 1, "total": 2}
-    assert "voided already" in (await tallybook.refused("void", slug, match))[0]
+    assert "already voided" in (await tallybook.refused("void", slug, match))[0]
     said = await tallybook("unvoid", slug, match)
     assert (said.code, said.out) == (0, "")
     assert "recorded as event" in said.err
@@ -66,7 +66,7 @@ async def test_a_competitor_is_struck_and_unstruck(tallybook: Tallybook, played:
     slug, match = played.client.tournament, str(played.competition_id)
     assert places(await tallybook.json("strike", slug, match, "Ada", "--dry-run")) == WITHOUT_ADA
     await tallybook.json("strike", slug, match, "Ada")
-    assert "struck already" in (await tallybook.refused("strike", slug, match, "Ada"))[0]
+    assert "already struck" in (await tallybook.refused("strike", slug, match, "Ada"))[0]
     assert "no longer counts" in await tallybook.done("explain", slug, str(played.ranking_id), "Ada")
     await tallybook.done("unstrike", slug, match, "Ada")
     assert "not struck" in (await tallybook.refused("unstrike", slug, match, "Ada"))[0]

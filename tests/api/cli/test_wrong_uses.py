@@ -34,7 +34,7 @@ def one_sentence(ended: Said, code: int = 1) -> str:
         ("standings {slug} Nothing", "This tournament has no ranking 'Nothing'."),
         ("standings {slug} Season --around Nobody", "This tournament has no competitor 'Nobody'."),
         ("standings {slug} Season --at-sequence 999", "The log of this tournament ends at sequence "),
-        ("standings {slug} Season --at-time 1999-01-01", "At that time this tournament had not been opened yet"),
+        ("standings {slug} Season --at-time 1999-01-01", "At that time this tournament did not exist yet"),
         ("explain {slug} Season Twin", "2 competitors are named 'Twin'; give the id of one: "),
         ("explain {slug} Season Ada --from 9 --to 8", "There is nothing to explain from event 9 to event 8; "),
         (

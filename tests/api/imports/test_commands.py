@@ -122,8 +122,8 @@ async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
     assert (first.json, first.err) == ({"registered": 2, "already_registered": 0, "ids": ids}, "")
     file.write_text("name\nAnn\nCid\nBob\n")
     second = said(*command)
-    assert second == Said(0, "", "1 competitor registered; 2 of the file were already\n")
-    assert said(*command) == Said(0, "", "nothing to do: all 3 competitors of the file are registered already\n")
+    assert second == Said(0, "", "1 competitor registered; 2 in the file already were\n")
+    assert said(*command) == Said(0, "", "nothing to do: all 3 competitors in the file are already registered\n")
     _, _, cid = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
     third = said(*command, "--json")
     assert (third.json, third.err) == ({"registered": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]}, "")
@@ -253,8 +253,8 @@ async def test_an_import_is_undone_and_the_corrected_file_counts(imported: Impor
     assert voided["voided_at"] is not None
     assert await imported.table() == before
     again = await asyncio.to_thread(said, "import", "undo", slug, imported.names[1], *where)
-    assert again.err == f"nothing to do: nothing of import {imported.names[1]} counts\n"
-    assert await imported(DAY_ONE + DAY_TWO) == "1 competition imported; 2 of the file were already"
+    assert again.err == f"nothing to do: nothing from import {imported.names[1]} counts\n"
+    assert await imported(DAY_ONE + DAY_TWO) == "1 competition imported; 2 in the file already were"
     assert (await imported.table())["points"]["Brest"] == 1
     assert len({*imported.names}) == 3
     listed = await command.json("import", "list", slug)
@@ -288,11 +288,11 @@ async def test_an_import_that_was_taken_back_by_hand_can_be_undone_and_the_corre
     (name,) = imported.names
     assert (undone.out, undone.err) == (
         "",
-        f"nothing of import {name} counted any more; now that it is undone, its file can be imported again\n",
+        f"nothing from import {name} counted any longer; now that it is undone, its file can be imported again\n",
     )
     assert [one["undone"] for one in await command.json("import", "list", slug)] == [True]
     events = await imported.events()
-    assert (await asyncio.to_thread(said, *undo)).err == f"nothing to do: nothing of import {name} counts\n"
+    assert (await asyncio.to_thread(said, *undo)).err == f"nothing to do: nothing from import {name} counts\n"
     assert await imported.events() == events
     assert await imported(wrong.format("2:1", "3|0")) == "2 competitions imported"
     assert (await imported.table())["points"] == {"Ajax": 3, "Brest": 0, "Celtic": 3, "Dynamo": 0}
@@ -353,7 +353,7 @@ async def test_a_competition_with_points_of_others_is_kept(imported: Import) -> 
     assert (kept["voided_at"], ended.out) == (None, f"{voided['id']}\n")
     assert ended.err.splitlines() == [
         "1 competition voided, points of 2 events taken back",
-        f"kept, because they hold points of others: {kept['id']}",
+        f"kept, because they also have points from elsewhere: {kept['id']}",
     ]
     assert (await imported.table())["points"] == {"Ajax": 7, "Brest": 0, "Celtic": 0, "Dynamo": 0}
 
@@ -419,7 +419,7 @@ async def test_an_undoing_that_is_killed_at_any_moment_continues_and_takes_back_
     assert await owner.fetchval("SELECT count(*) FROM tallybook.event WHERE kind = 'CompetitionVoided'") == count
     assert (await imported.table())["points"] == dict.fromkeys(CLUBS, 0)
     again = await asyncio.to_thread(said, *undo)
-    assert again.err == f"nothing to do: nothing of import {imported.names[0]} counts\n"
+    assert again.err == f"nothing to do: nothing from import {imported.names[0]} counts\n"
     assert await imported(content) == f"{count:,} competitions imported"
     assert await imported.table() == played
     assert (await asyncio.to_thread(said, "verify", *where)).code == 0

@@ -275,7 +275,7 @@ async def test_a_file_of_too_many_lines_is_refused() -> None:
 async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:
     await imported.tallybook.done("ranking", "close", imported.slug, "Table")
     (reason,) = await imported.refused("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n")
-    assert "is closed; have it reopened first" in reason
+    assert "is closed; reopen it first" in reason
 
 
 # ── Nothing twice ───────────────────────────────────────────────────────────────────────────────────────

@@ -46,10 +46,7 @@ class Season(Struct, frozen=True):
         return read_competitors(file) if self.requests == 1 else read_competitions(file, TABLE, Scoring())
 
     def so_far(self, done: int, of: int) -> str:
-        return (
-            f"{done} of the file's {of} {self.what}s are {self.done}. Import it again: that adds the others, and none "
-            "twice."
-        )
+        return f"{done} of the file's {of} {self.what}s are {self.done}. Import it again: that adds only the rest."
 
 
 COMPETITORS = Season("competitor", "registered", "name", "Player {}", 1)
