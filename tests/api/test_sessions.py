@@ -126,9 +126,9 @@ async def test_who_is_not_signed_in_is_asked_to_and_comes_to_the_page_afterwards
         assert answer.status == 401
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         assert b'name="to" value="/console/sessions?a=%22"' in answer.body
-        assert b"Signed in already?" not in answer.body
+        assert b"Already signed in?" not in answer.body
         elsewhere = await visitor.get("/console/sessions", {"Sec-Fetch-Site": "cross-site"})
-        assert b"Signed in already?" in elsewhere.body  # a link from another site brings no cookie
+        assert b"Already signed in?" in elsewhere.body  # a link from another site brings no cookie
 
 
 # ── How it ends ─────────────────────────────────────────────────────────────────────────────────────────

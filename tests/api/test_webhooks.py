@@ -859,7 +859,7 @@ async def test_a_connection_to_a_private_address_is_not_used_for_a_webhook_that_
         ("example.org", "must begin with"),
         ("https:///hook", "must begin with"),
         ("https://example.org:99999/", "is not an address"),
-        ("https://me:secret@example.org/", "name or a password"),
+        ("https://me:secret@example.org/", "user name or password"),
         ("https://example.org/#part", "fragment"),
         ("https://" + "x" * 64 + ".org/", "cannot exist"),
         ("https://" + "x." * 127 + "org/", "cannot exist"),
