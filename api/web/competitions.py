@@ -52,11 +52,12 @@ def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
 
 
 def _competition(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
+    competition = shown.competition
     return ShownCompetitionShape(
         id=str(shown.competition_id),
-        started_at=shown.started_at,
-        location=shown.location,
-        result=shown.result,
+        started_at=competition.started_at,
+        location=competition.location,
+        result=competition.result if isinstance(competition.result, str) else None,
         sides=[_side(one, notation) for one in shown.sides],
         others=shown.others,
     )

@@ -41,13 +41,11 @@ class Side(Struct, frozen=True, gc=False):
 
 
 class ShownCompetition(Struct, frozen=True, kw_only=True):
-    """`result`: the score. `sides`: the participants, or some if there are more than two; `others`: the number of the
-    rest."""
+    """`competition`: as it was known at the moment. `sides`: its participants, or some if there are more than two;
+    `others`: the number of the rest."""
 
     competition_id: CompetitionId
-    started_at: datetime
-    location: str
-    result: str | None
+    competition: Competition
     sides: list[Side]
     others: int
 
@@ -164,10 +162,5 @@ def _shown(
             )
         )
     return ShownCompetition(
-        competition_id=competition_id,
-        started_at=competition.started_at,
-        location=competition.location,
-        result=result if isinstance(result, str) else None,
-        sides=sides,
-        others=number - len(sides),
+        competition_id=competition_id, competition=competition, sides=sides, others=number - len(sides)
     )
