@@ -1,8 +1,8 @@
 """The events that touch one competitor, each reduced to its content about that competitor.
 
 Pure. An event touches a competitor if it names the competitor, or is about a competition in which the competitor takes
-part. Lists of competitors and lines of points are reduced to the competitor's own. Names of others are left out,
-because they are personal fields of others.
+part, unless it lists the `competitors` whom it is about. Lists of competitors and lines of points are reduced to the
+competitor's own. Names of others are left out, because they are personal fields of others.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import (
-    CompetitionAdded,
-    CompetitionChanged,
-    CompetitionUnvoided,
-    CompetitionVoided,
-    Event,
-    Recorded,
-)
+from engine.domain.events import Event, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId
 
 _ONE: Final = ("competitor_id", "parent_id", "winner_id")
@@ -26,7 +19,6 @@ _ONE: Final = ("competitor_id", "parent_id", "winner_id")
 _LISTS: Final = ("participants", "added", "removed", "competitors")
 _LINES: Final = ("deltas", "results", "totals")
 """The fields whose items begin with the id of a competitor."""
-_OF_COMPETITIONS: Final = CompetitionAdded | CompetitionChanged | CompetitionVoided | CompetitionUnvoided
 
 
 class Touch(Struct, frozen=True):
@@ -40,8 +32,10 @@ class Touch(Struct, frozen=True):
 def touch(recorded: Recorded, competitor_id: CompetitorId, takes_part: Callable[[CompetitionId], bool]) -> Touch | None:
     """The event, reduced to its content about a competitor; None: it does not touch the competitor. `takes_part`:
     whether the competitor takes part in a competition."""
-    event = recorded.event
-    is_theirs = isinstance(event, _OF_COMPETITIONS) and takes_part(event.competition_id)
+    event: Any = recorded.event
+    is_theirs = (
+        "competition" in event.touches and not hasattr(event, "competitors") and takes_part(event.competition_id)
+    )
     if not (is_theirs or _names(event, competitor_id)):
         return None
     told = msgspec.to_builtins(event, str_keys=True)
