@@ -28,7 +28,7 @@ PLACES: Final = {
     "explain": "projections/answers/explainer.py",
     "compare": "projections/past/comparison.py",
     "leaders": "projections/past/leaders.py",
-    "verify": "projections/verification/block_checks.py",
+    "verify": "projections/verification/fold_checks.py",
 }
 DECIDED: Final = """
                           orders classif nested held live select history passage explain compare leaders verify

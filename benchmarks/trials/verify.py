@@ -11,7 +11,7 @@ from msgspec import Struct
 from benchmarks.trials import Stopwatch, say, told
 from engine.database.pool import open_database
 from projections.verification.all_tournaments import Plan, verify_all
-from projections.verification.progress import Difference
+from projections.verification.findings import Difference
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -65,7 +65,12 @@ _DROP_OTHERS: Final = """
 """
 
 
-_COUNT_OTHERS: Final = "SELECT count(*) FROM snapshot WHERE tournament_id = $1 AND fold_version <> $2"
+_VERSIONS: Final = """
+    SELECT tournament_id, sequence, fold_version
+    FROM snapshot
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, sequence
+"""
 
 
 class Snapshot(Struct, frozen=True):
@@ -131,10 +136,14 @@ async def sequences(connection: Connection, tournament_id: TournamentId) -> list
     return [row["sequence"] for row in await connection.fetch(_SEQUENCES, tournament_id, FOLD_VERSION)]
 
 
-async def count_others(connection: Connection, tournament_id: TournamentId) -> int:
-    """The number of snapshots of other versions of the fold."""
-    count: int = await connection.fetchval(_COUNT_OTHERS, tournament_id, FOLD_VERSION)
-    return count
+async def versions(
+    connection: Connection, tournament_ids: Collection[TournamentId]
+) -> dict[TournamentId, list[tuple[Sequence, int]]]:
+    """The sequences of the snapshots of each of the tournaments, ascending, with the versions of their folds."""
+    found: dict[TournamentId, list[tuple[Sequence, int]]] = {}
+    for tournament_id, sequence, version in await connection.fetch(_VERSIONS, list(tournament_ids)):
+        found.setdefault(tournament_id, []).append((sequence, version))
+    return found
 
 
 async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot]) -> None:

@@ -6,7 +6,7 @@ Outside digests are read before the moment is taken, so everything noted by then
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -19,15 +19,20 @@ from engine.database.pool import Database, durable_elsewhere
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
 from projections.tables.defects import is_defect
-from projections.verification import safeguards, source, stored_log, table_checks
+from projections.verification import safeguards, stored_log, table_checks
+from projections.verification import source as sources
 from projections.verification.deletion import deleted_among
-from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
-from projections.verification.progress import Difference, Progress, ProgressFile, beginning
+from projections.verification.findings import Difference
+from projections.verification.one_tournament import verification
+from projections.verification.progress import Progress, ProgressFile, beginning
+from projections.verification.setting_aside import SetAside
 from projections.verification.source import TournamentSource
-from projections.verification.stored_log import RegisteredTournament, SetAside
+from projections.verification.stored_log import RegisteredTournament
 from projections.verification.witness import Witness
 
 PARALLEL_MAX: Final = 16
+MARK_EVENTS: Final = 1_000_000
+"""Events of a tournament after which its progress is saved."""
 
 CHECKED: Final = (
     "the server's settings, the triggers that refuse change, the service role's rights, primary keys, indexes, "
@@ -191,11 +196,11 @@ class _Run:
     def _keep_database_differences(self, found: list[Difference]) -> None:
         """Reports what was found to differ outside the verified tournaments, now or before the run was resumed."""
         kept = self._progress_file.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
-        kept.differences += [difference for difference in found if difference not in kept.differences]
+        kept.account.differences += [one for one in found if one not in kept.account.differences]
         self._progress_file.keep(kept)
-        for difference in kept.differences:
+        for difference in kept.account.differences:
             self._differ(difference)
-        self._differences_count = len(kept.differences)
+        self._differences_count = len(kept.account.differences)
 
     async def work(self, database: Database, moment: str) -> None:
         """Verifies tournaments that no other task has taken, one after another."""
@@ -206,9 +211,9 @@ class _Run:
         async with database.connection() as connection, stored_log.one_moment(connection, moment):
             while self._left:
                 batch = self._next_batch()
-                sources = await source.prefetched(connection, batch) if len(batch) > 1 else {}
+                source = TournamentSource(connection, [tournament.tournament_id for tournament in batch])
                 for tournament in batch:
-                    await self._verify(connection, tournament, sources.get(tournament.tournament_id))
+                    await self._verify(source, tournament)
 
     async def _work_one_by_one(self, database: Database) -> None:
         """Like `work`, with a snapshot for each tournament."""
@@ -216,59 +221,62 @@ class _Run:
             tournament_id = self._left.popleft().tournament_id
             async with database.connection() as connection, stored_log.one_moment(connection):
                 for tournament in await stored_log.registered_tournaments(connection, tournament_id):
-                    await self._verify(connection, tournament, None)
+                    await self._verify(TournamentSource(connection, [tournament_id]), tournament)
 
     def _next_batch(self) -> list[RegisteredTournament]:
         """The next tournament, with some following ones if all are small and not started yet."""
         batch = [self._left.popleft()]
-        while self._left and len(batch) < source.TOGETHER_MAX and all(map(self._fits, (batch[-1], self._left[0]))):
-            batch.append(self._left.popleft())
+        if self._fits(batch[0]):
+            while self._left and len(batch) < sources.TOGETHER_MAX and self._fits(self._left[0]):
+                batch.append(self._left.popleft())
         return batch
 
     def _fits(self, tournament: RegisteredTournament) -> bool:
-        return source.is_small(tournament) and self._progress_file.of(tournament.tournament_id) is None
+        return sources.is_small(tournament) and self._progress_file.of(tournament.tournament_id) is None
 
-    async def _verify(
-        self, connection: Connection, tournament: RegisteredTournament, read: TournamentSource | None
-    ) -> None:
+    async def _verify(self, source: TournamentSource, tournament: RegisteredTournament) -> None:
         tournament_id, slug = tournament.tournament_id, tournament.slug
         progress = self._progress_file.of(tournament_id) or beginning(tournament_id, slug)
-        for difference in progress.differences:
+        blocks = progress.blocks
+        for difference in progress.account.differences:
             self._differ(difference)
-        self._verified_events += progress.events
+        self._verified_events += blocks.events
         self._on_events(self._verified_events, self._all_events)
         if not progress.done:
-            callbacks = Callbacks(on_difference=self._differ, on_events=self._count, on_mark=self._progress_file.keep)
             try:
-                await TournamentVerification(
-                    connection,
-                    tournament,
-                    progress,
-                    witness=self._witness,
-                    callbacks=callbacks,
-                    mark_events=self._plan.mark_events,
-                    source=read,
-                ).run()
+                await self._continue(source, tournament, progress)
             except Exception as error:
                 if not is_defect(error):
                     raise
                 wrong = f"the tournament cannot be verified further: {error!r}"
-                self._differ(Difference(tournament=slug, sequence=progress.sequence, field="event", message=wrong))
+                at = progress.blocks.sequence
+                self._differ(Difference(tournament=slug, sequence=at, field="event", message=wrong))
                 self._differences_count += 1
             else:
                 self._progress_file.keep(progress)
-        elif await stored_log.digest_at(connection, tournament_id, progress.sequence) != progress.digest:
+        elif await stored_log.digest_at(source.connection, tournament_id, blocks.sequence) != blocks.digest:
             gone = "is not the one that had been verified before the pause"
-            self._differ(Difference(tournament=slug, sequence=progress.sequence, field="block.digest", message=gone))
+            self._differ(Difference(tournament=slug, sequence=blocks.sequence, field="block.digest", message=gone))
             self._differences_count += 1
-        self._differences_count += progress.differences_count
+        self._differences_count += progress.account.count
         self._heads.append(_verified_tournament(progress, tournament))
-        self._unchecked += [f"{slug}: {sentence}" for sentence in progress.unchecked]
+        self._unchecked += [f"{slug}: {sentence}" for sentence in progress.account.unchecked]
 
-    def _count(self, events: int) -> None:
-        self._read_events += events
-        self._verified_events += events
-        self._on_events(self._verified_events, self._all_events)
+    async def _continue(self, source: TournamentSource, tournament: RegisteredTournament, progress: Progress) -> None:
+        """Verifies the rest of a tournament, and keeps its progress now and then."""
+        since_mark = 0
+        async with aclosing(verification(source, tournament, progress, witness=self._witness)) as all_found:
+            async for found in all_found:
+                if isinstance(found, Difference):
+                    self._differ(found)
+                    continue
+                self._read_events += found.events
+                self._verified_events += found.events
+                self._on_events(self._verified_events, self._all_events)
+                since_mark += found.events
+                if since_mark >= self._plan.mark_events:
+                    self._progress_file.keep(progress)
+                    since_mark = 0
 
     def _differ(self, difference: Difference) -> None:
         self._differences.append(difference)
@@ -296,19 +304,20 @@ class _Run:
 
 
 def _verified_tournament(progress: Progress, tournament: RegisteredTournament) -> VerifiedTournament:
+    blocks, compared = progress.blocks, progress.compared
     return VerifiedTournament(
         tournament=progress.tournament_id,
         slug=progress.slug,
-        sequence=progress.sequence,
-        digest=progress.digest.hex(),
-        recorded_at=tournament.recorded_at if tournament.sequence == progress.sequence else None,
-        events=progress.events,
-        blocks=progress.blocks,
-        tables_at=progress.tables_at,
-        snapshots=progress.snapshots,
-        digests=progress.notes,
+        sequence=blocks.sequence,
+        digest=blocks.digest.hex(),
+        recorded_at=tournament.recorded_at if tournament.sequence == blocks.sequence else None,
+        events=blocks.events,
+        blocks=blocks.count,
+        tables_at=compared.tables_at,
+        snapshots=compared.snapshots,
+        digests=compared.digests,
         set_aside=progress.set_aside,
-        differences=progress.differences_count,
+        differences=progress.account.count,
     )
 
 

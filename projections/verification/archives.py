@@ -12,6 +12,7 @@ earlier may use one that the archive contains; it is refused (`IdTaken`), and dr
 from array import array
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing
 from typing import Final
 
 import asyncpg
@@ -25,8 +26,10 @@ from engine.log import archive, codec, digest
 from engine.log.archive import ArchivedBlock, Manifest, UsedKey
 from engine.log.digest import EventColumns
 from projections.verification import stored_log
-from projections.verification.one_tournament import Callbacks, TournamentVerification
-from projections.verification.progress import Difference, beginning
+from projections.verification.findings import Difference
+from projections.verification.one_tournament import verification
+from projections.verification.progress import beginning
+from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
 IDS_FOLLOWED_MAX: Final = 2**40
@@ -263,7 +266,6 @@ async def _refuse_future(owner: Connection, manifest: Manifest) -> None:
 
 async def _verify(owner: Connection, manifest: Manifest, ends: "array[int]") -> None:
     """Raises LogDisproved, naming what differs, and in which line. `ends`: the last sequence of each block."""
-    found: list[Difference] = []
     tournament = RegisteredTournament(
         tournament_id=manifest.tournament_id,
         slug=manifest.slug,
@@ -275,12 +277,15 @@ async def _verify(owner: Connection, manifest: Manifest, ends: "array[int]") -> 
         refusals=0,
         last_refusal=None,
     )
-    callbacks = Callbacks(on_difference=found.append, on_events=lambda _: None, on_mark=lambda _: None)
     progress = beginning(manifest.tournament_id, manifest.slug)
-    await TournamentVerification(owner, tournament, progress, witness=None, callbacks=callbacks).run()
-    if progress.differences_count:
-        named = "; ".join([_placed(difference, ends) for difference in found[:NAMED_MAX]])
-        left = progress.differences_count - NAMED_MAX
+    async with aclosing(
+        verification(TournamentSource(owner, [manifest.tournament_id]), tournament, progress)
+    ) as all_found:
+        async for _ in all_found:
+            pass  # the progress keeps it
+    if progress.account.count:
+        named = "; ".join([_placed(difference, ends) for difference in progress.account.differences[:NAMED_MAX]])
+        left = progress.account.count - NAMED_MAX
         more = f"; and {left} more" if left > 0 else ""
         raise LogDisproved(f"The archive was refused, because verification found: {named}{more}.")
 

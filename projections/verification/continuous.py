@@ -5,7 +5,7 @@ Findings become log lines, metrics and notes for operators. A finding stops noth
 
 import asyncio
 import time
-from contextlib import closing
+from contextlib import aclosing, closing
 from time import perf_counter
 from typing import Final
 
@@ -22,9 +22,11 @@ from projections.tables import defects
 from projections.tables.defects import DefectPart, is_defect
 from projections.verification import stored_log
 from projections.verification.all_tournaments import Plan, database_differences, opened_witness
+from projections.verification.findings import Difference
 from projections.verification.noted import note_verified
-from projections.verification.one_tournament import Callbacks, TournamentVerification
-from projections.verification.progress import Difference, Progress, ProgressFile, beginning
+from projections.verification.one_tournament import verification
+from projections.verification.progress import Progress, ProgressFile, beginning
+from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament
 from projections.verification.witness import Witness
 
@@ -82,9 +84,6 @@ class _Rounds:
         self._rested_at = perf_counter()
         self._verified_at = progress_file.verified_at()
         self._differing: set[TournamentId] = set()
-        self._callbacks = Callbacks(
-            on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=progress_file.keep
-        )
 
     async def go_round(self) -> None:
         """Verifies every tournament once."""
@@ -140,10 +139,10 @@ class _Rounds:
                 await self._part(connection, found[0], progress)
             self._progress_file.keep(progress)
             if self._stop.is_set() and not progress.done:
-                self.count += progress.differences_count
+                self.count += progress.account.count
                 return
         async with self._database.connection() as connection:
-            await note_verified(connection, tournament_id, progress.sequence, progress.differences_count)
+            await note_verified(connection, tournament_id, progress.blocks.sequence, progress.account.count)
         self._conclude(progress, perf_counter() - began)
         await self._rest()
 
@@ -160,37 +159,34 @@ class _Rounds:
         await self._rest()
 
     async def _part(self, connection: Connection, tournament: RegisteredTournament, progress: Progress) -> None:
-        upto = progress.events + self._plan.mark_events
-
-        async def rest() -> bool:
-            return await self._rest() and progress.events < upto
-
-        verification = TournamentVerification(
-            connection,
-            tournament,
-            progress,
-            witness=self._witness,
-            callbacks=self._callbacks,
-            rest=rest,
-            mark_events=2**63,
-        )
-        await verification.run()
+        """Verifies the next chunk of a tournament, and rests after each batch of blocks."""
+        source, events = TournamentSource(connection, [tournament.tournament_id]), 0
+        run = verification(source, tournament, progress, witness=self._witness, reads_ahead=False)
+        async with aclosing(run) as all_found:
+            async for found in all_found:
+                if isinstance(found, Difference):
+                    self._differ(found)
+                    continue
+                VERIFIED_EVENTS.inc(found.events)
+                events += found.events
+                if not await self._rest() or events >= self._plan.mark_events:
+                    return
 
     def _conclude(self, progress: Progress, seconds: float) -> None:
         tournament_id = progress.tournament_id
         self._progress_file.keep_verified(tournament_id)
         self._verified_at[tournament_id] = time.time()
-        self.count += progress.differences_count
-        (self._differing.add if progress.differences_count else self._differing.discard)(tournament_id)
+        self.count += progress.account.count
+        (self._differing.add if progress.account.count else self._differing.discard)(tournament_id)
         DIFFERING.set(len(self._differing))
         VERIFIED_TOURNAMENTS.inc()
         _logger.info(
             "tournament_verified",
             tournament=progress.slug,
-            sequence=progress.sequence,
-            events=progress.events,
+            sequence=progress.blocks.sequence,
+            events=progress.blocks.events,
             milliseconds=round(seconds * 1000, 3),
-            differences=progress.differences_count,
+            differences=progress.account.count,
         )
 
     def _differ(self, difference: Difference) -> None:

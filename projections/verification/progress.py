@@ -1,10 +1,9 @@
-"""The progress and the findings of a verification, kept in a file, so that an interrupted verification can continue.
+"""The progress of a verification, kept in a file, so that an interrupted verification can continue.
 
 The file is an SQLite database and belongs to one run. A run begins if the file has none, and ends when every tournament
 is done. The file helps the verifier and proves nothing: keep it where the database's owner cannot write.
 """
 
-import secrets
 import sqlite3
 import sys
 import time
@@ -16,95 +15,52 @@ import msgspec
 from msgspec import Struct, field
 
 from engine.domain.errors import Unacceptable
-from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId, UnityId
+from engine.domain.terms import TournamentId
 from engine.log.digest import genesis
 from projections.board.board import FOLD_VERSION, Board
 from projections.board.parts import parts_of, take_part
-from projections.verification.stored_log import SetAside
-
-TOURNAMENT_DIFFERENCES_MAX: Final = 1_000
-"""Differences that are kept for one tournament. Further ones are only counted."""
+from projections.verification.block_checks import Blocks, PersonalFields
+from projections.verification.derived_checks import Compared
+from projections.verification.findings import Account
+from projections.verification.fold_checks import FoldState
+from projections.verification.setting_aside import SetAside
 
 # ── What is known of a tournament ───────────────────────────────────────────────────────────────────────
 
 
-class Difference(Struct, frozen=True, kw_only=True):
-    """One violation of a check. `tournament`: its slug, or "" for none. `sequence` None: it concerns no particular
-    event."""
-
-    tournament: str
-    sequence: Sequence | None
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        where = self.tournament or "the database"
-        at = "" if self.sequence is None else f" at sequence {self.sequence}"
-        return f"{where}{at}: {self.field}: {self.message}"
-
-
-Sums = dict[UnityId, dict[CompetitorId, int]]
-
-
-class CausedSum(Struct, array_like=True):
-    """The points that one competition caused: the number of events that gave them, and the sum of their hashes."""
-
-    count: int = 0
-    sum: int = 0
-
-
 class Progress(Struct, kw_only=True):
-    """One tournament, verified up to `sequence`, the end of a block.
+    """One tournament, verified up to the end of `blocks`. Each part belongs to the module of its type, which alone
+    changes it.
 
-    `board` and `sums` are what its events give up to there. `caused_sums` are the points that each competition caused,
-    by hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `caused_sums`
-    are empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
-    `caused` the events that are in the index of what competitions caused. `tables_at` is the sequence at which the
-    tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared. `differences`
-    holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and
-    why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that were not
-    folded because they are set aside; `set_aside` describes them once it is done. `erased` has the competitors that
-    events erased; `lacking`, of each competitor without personal fields where there should be some, the first event.
+    `board` and `folded` are what its events give up to there; once all is verified, `board` is None. `set_aside`
+    describes the events that were set aside, once all is verified.
     """
 
     tournament_id: TournamentId
     slug: str
-    sequence: Sequence = Sequence(0)
-    digest: bytes
-    recorded_us: int | None = None
-    structure_sequence: Sequence = Sequence(0)
-    structure_kept: bool = False
-    salt: int = field(default_factory=lambda: secrets.randbits(60))
-    caused_sums: dict[CompetitionId, CausedSum] = field(default_factory=dict)
-    ignored: list[Sequence] = field(default_factory=list)
-    set_aside: list[SetAside] = field(default_factory=list)
+    blocks: Blocks
     board: Board | None = field(default_factory=Board)
-    sums: Sums = field(default_factory=dict)
-    foldable: bool = True
-    events: int = 0
-    blocks: int = 0
-    keys: int = 0
-    caused: int = 0
-    tables_at: Sequence | None = None
-    snapshots: int = 0
-    notes: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    differences_count: int = 0
-    erased: list[CompetitorId] = field(default_factory=list)
-    lacking: dict[CompetitorId, Sequence] = field(default_factory=dict)
-    unchecked: list[str] = field(default_factory=list)
-    done: bool = False
+    folded: FoldState = field(default_factory=FoldState)
+    names: PersonalFields = field(default_factory=PersonalFields)
+    compared: Compared = field(default_factory=Compared)
+    account: Account = field(default_factory=Account)
+    set_aside: list[SetAside] = field(default_factory=list)
+
+    @property
+    def done(self) -> bool:
+        """Whether all is verified."""
+        return self.board is None
 
 
 def beginning(tournament_id: TournamentId, slug: str) -> Progress:
     """The progress before anything is verified."""
-    return Progress(tournament_id=tournament_id, slug=slug, digest=genesis(tournament_id))
+    return Progress(tournament_id=tournament_id, slug=slug, blocks=Blocks(digest=genesis(tournament_id)))
 
 
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
 # It names the version of Python: in all processes of one version the hashes in `caused_sums` are the same.
-_FORMAT: Final = f"tallybook verification 6, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+_FORMAT: Final = f"tallybook verification 7, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (
@@ -163,7 +119,7 @@ class ProgressFile:
         row = self._file.execute(_KEPT, (tournament_id,)).fetchone()
         if row is None:
             return None
-        progress = _decode(row[0])
+        progress = _decode(row[0])  # without its board
         board = self._file.execute(_KEPT_BOARD, (tournament_id,)).fetchone()
         if board is not None:
             progress.board = Board()

@@ -72,11 +72,12 @@ async def prove(
                 break
     if at < upto:
         raise NotFound(f"The log of {slug} ends at sequence {at}; there is no event {upto}.")
-    beyond = None if to is not None else (await stored_log.out_of_range(connection, tournament_id, at)).event_beyond
-    if beyond is not None:
-        raise LogDisproved(
-            f"{slug} at sequence {beyond}: it lies beyond the last block, which ends at {at}; nothing is proved."
-        )
+    if to is None:
+        beyond = (await stored_log.out_of_range(connection, [tournament_id]))[tournament_id].event_beyond
+        if beyond is not None:
+            raise LogDisproved(
+                f"{slug} at sequence {beyond}: it lies beyond the last block, which ends at {at}; nothing is proved."
+            )
     return Proof(
         tournament=tournament_id,
         slug=slug,

@@ -6,6 +6,8 @@ to the very log that was checked. From then on the event that it names has no ef
 """
 
 from collections.abc import Callable
+from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Final
 
 from asyncpg import Connection
@@ -14,7 +16,7 @@ from msgspec import Struct, field
 from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogDisproved, NotFound, OutcomeUnknown
 from engine.domain.events import Event, EventSetAside, Ignored, Recorded
-from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.domain.terms import OPERATOR, ActorId, Sequence, TournamentId
 from engine.log import appending, codec, digest, heads
 from engine.log.appending import Appended, Block, Request, UnconfirmedCommit
 from engine.log.heads import Head
@@ -55,8 +57,8 @@ async def find_unfoldable(
     async with database.connection() as connection, stored_log.one_moment(connection):
         if not await stored_log.registered_tournaments(connection, tournament_id):
             raise NotFound(f"There is no tournament {tournament_id}.")
-        ignored = await stored_log.ignored(connection, tournament_id)
-        folding = _Folding(heads.beginning(tournament_id), frozenset(ignored))
+        ignored = (await stored_log.ignored(connection, [tournament_id])).get(tournament_id, frozenset())
+        folding = _Folding(heads.beginning(tournament_id), ignored)
         while blocks := await stored_log.blocks(connection, tournament_id, folding.head.sequence):
             for block in blocks:
                 folding.take(block)
@@ -159,3 +161,52 @@ async def _allowed(
             f"{sequence}. Run that version instead."
         )
     return EventSetAside(sequence=sequence, digest=first.event.digest.hex())
+
+
+# ── What was set aside ──────────────────────────────────────────────────────────────────────────────────
+
+_SET_ASIDES: Final = """
+    SELECT tournament_id, sequence, recorded_at, actor, kind, body
+    FROM event
+    WHERE tournament_id = ANY($1::bigint[]) AND kind = 'EventSetAside'
+    ORDER BY tournament_id, sequence
+"""
+
+
+class SetAside(Struct, frozen=True):
+    """An event that was set aside. `by`, `at` and `actor`: sequence, time and sender of the event that names it.
+    `fault`: why it was not set aside, although that event names it."""
+
+    by: Sequence
+    at: datetime
+    actor: ActorId
+    sequence: Sequence | None
+    kind: str | None
+    fault: str | None = None
+
+
+async def set_asides(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, list[SetAside]]:
+    """The effect of every EventSetAside of the logs, in their order, judged from the events themselves."""
+    found_in: dict[TournamentId, list[SetAside]] = {}
+    rows = await connection.fetch(_SET_ASIDES, tournament_ids, timeout=stored_log.LOOK_SECONDS_MAX)
+    for tournament_id, by, at, actor, kind, body in rows:
+        found = found_in.setdefault(tournament_id, [])
+        try:
+            event = codec.decode(kind, body)
+        except codec.Undecodable as error:
+            found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
+            continue
+        assert isinstance(event, EventSetAside)
+        named = await stored_log.stored_event(connection, tournament_id, event.sequence)
+        earlier = [other for other in found if other.sequence == event.sequence and other.fault is None]
+        fault = None
+        if event.sequence >= by or named is None:
+            fault = f"names event {event.sequence}, which is not before it"
+        elif named.digest.hex() != event.digest:
+            fault = f"names event {event.sequence} by a digest that is not that of its block"
+        elif earlier:
+            fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
+        elif codec.encode(event) != (kind, body):
+            fault = f"names event {event.sequence} in a form that the service does not write"
+        found.append(SetAside(by, at, actor, event.sequence, None if named is None else named.kind, fault))
+    return found_in

@@ -1,155 +1,106 @@
-"""The data that a verification reads of a tournament: on demand, or beforehand for many small ones.
+"""The data that a verification reads of tournaments: of one, or of many small ones together.
 
-Even a small tournament needs some twenty queries. A batch of small ones shares them. A tournament that has anything out
-of the ordinary (snapshots, events that were set aside or are out of range, more than a batch may hold) is read
-separately. So is each of the batch if something in it cannot be read: then the error occurs again, at the tournament
-that has it.
+Even a small tournament needs some twenty queries. A batch of small ones shares them. If something in the batch cannot
+be read, or there is too much of it, each tournament is read separately. So an error occurs at the tournament that has
+it.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from collections.abc import Sequence as Items
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import asyncpg
 from asyncpg import Connection
-from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
-from engine.domain.terms import RankingId, Sequence, TournamentId
-from projections.board.board import FOLD_VERSION, Board
+from engine.domain.terms import Sequence, TournamentId
+from projections.board.board import Board
 from projections.tables import snapshots, tables
-from projections.tables.tables import Checkpoint
-from projections.verification import stored_log, table_checks
-from projections.verification.stored_log import OutOfRange, RegisteredTournament, SetAside, StoredBlock
+from projections.verification import setting_aside, stored_log, table_checks
+from projections.verification.stored_log import RegisteredTournament, StoredBlock
 from projections.verification.table_checks import StandingRow
 
 TOGETHER_MAX: Final = 100
 SMALL_EVENTS_MAX: Final = 1_000
 """A tournament with more events is read separately."""
 SMALL_BYTES_MAX: Final = 64 * 1024
-"""So is one with more bytes of blocks. A batch has up to TOGETHER_MAX times as many."""
+"""Bytes of blocks that are read of each tournament of a batch; the blocks after these are read separately."""
 TOGETHER_ROWS_MAX: Final = 50_000
-"""Lines of standings, and idempotency keys, that are read for a batch; if there are more, each tournament is read
+"""Lines of standings, or idempotency keys, that are read for a batch; if there are more, each tournament is read
 separately."""
+
+_T = TypeVar("_T")
+_Reading = Callable[[Connection, Items[TournamentId]], Awaitable[Mapping[TournamentId, _T]]]
+"""Reads something of tournaments; those that have none are left out."""
+
+
+class _TooMuch(Exception):
+    """More than a batch may hold."""
 
 
 class TournamentSource:
-    """Reads one tournament on demand, over a connection within `stored_log.one_moment`."""
+    """Reads a batch of tournaments over a connection within `stored_log.one_moment`."""
 
-    def __init__(self, connection: Connection, tournament_id: TournamentId) -> None:
+    def __init__(self, connection: Connection, tournament_ids: Iterable[TournamentId]) -> None:
         self.connection = connection
-        self.tournament_id = tournament_id
+        self._tournament_ids = list(tournament_ids)
+        self._found: dict[_Reading[Any], Mapping[TournamentId, Any]] | None = None
 
-    async def blocks(self, after: Sequence) -> list[StoredBlock]:
-        return await stored_log.blocks(self.connection, self.tournament_id, after)
+    async def of(self, tournament_id: TournamentId, read: _Reading[_T]) -> _T | None:
+        """What `read` finds of a tournament of the batch."""
+        found = await self._together(read)
+        if found is None:
+            found = await read(self.connection, [tournament_id])
+        return found.get(tournament_id)
 
-    async def key_sequences(self, keys: Items[str]) -> Mapping[str, Sequence]:
-        return await stored_log.key_sequences(self.connection, self.tournament_id, keys)
+    async def _together(self, read: _Reading[_T]) -> Mapping[TournamentId, _T] | None:
+        """What `read` found of the whole batch. None: each tournament is to be read separately."""
+        if len(self._tournament_ids) == 1:
+            return None
+        if self._found is None:
+            try:
+                async with self.connection.transaction():  # a savepoint: an error does not end the moment
+                    self._found = {one: await one(self.connection, self._tournament_ids) for one in _TOGETHER}
+            except DATABASE_TROUBLE:
+                raise
+            except (asyncpg.PostgresError, ValueError, TypeError, OverflowError, LookupError, _TooMuch):
+                self._found = {}
+        return self._found.get(read)
 
-    async def key_count(self) -> int:
-        return await stored_log.key_count(self.connection, self.tournament_id)
+    async def blocks(self, tournament_id: TournamentId, after: Sequence) -> list[StoredBlock]:
+        """The next blocks of a tournament, as `stored_log.blocks`."""
+        found = None if after > 0 else await self._together(_first_blocks)
+        if found is None:
+            return await stored_log.blocks(self.connection, tournament_id, after)
+        return found.get(tournament_id, [])
 
-    async def caused_count(self, last: Sequence) -> int:
-        return await stored_log.caused_count(self.connection, self.tournament_id, last)
+    async def key_sequences(self, tournament_id: TournamentId, keys: Items[str]) -> Mapping[str, Sequence]:
+        """The sequences that are remembered for these keys, and perhaps for others."""
+        found = await self._together(_all_keys)
+        if found is None:
+            return await stored_log.key_sequences(self.connection, tournament_id, keys)
+        return found.get(tournament_id, {})
 
-    async def out_of_range(self, last: Sequence) -> OutOfRange:
-        return await stored_log.out_of_range(self.connection, self.tournament_id, last)
+    async def board(self, tournament_id: TournamentId, like: Board) -> Board:
+        """The board of the tables. One that is read separately shares items with `like`."""
+        found = await self._together(tables.load_boards)
+        if found is None:
+            return await tables.load_board(self.connection, tournament_id, like=like)
+        return found[tournament_id]
 
-    async def set_asides(self) -> list[SetAside]:
-        return await stored_log.set_asides(self.connection, self.tournament_id)
-
-    async def ignored(self) -> set[Sequence]:
-        return await stored_log.ignored(self.connection, self.tournament_id)
-
-    async def snapshot_sequences(self) -> list[Sequence]:
-        return await snapshots.sequences(self.connection, self.tournament_id)
-
-    async def count_other_snapshots(self) -> int:
-        return await snapshots.count_others(self.connection, self.tournament_id)
-
-    async def checkpoint(self) -> Checkpoint | None:
-        return await tables.checkpoint(self.connection, self.tournament_id)
-
-    async def strays(self) -> list[tuple[str, int, str]]:
-        return await table_checks.strays(self.connection, self.tournament_id)
-
-    async def incomplete(self) -> RankingId | None:
-        return await table_checks.incomplete(self.connection, self.tournament_id)
-
-    async def board(self, like: Board) -> Board:
-        return await tables.load_board(self.connection, self.tournament_id, like=like)
-
-    async def standing_rows(self) -> AsyncGenerator[list[StandingRow], None]:
+    async def standing_rows(self, tournament_id: TournamentId) -> AsyncGenerator[list[StandingRow], None]:
+        """The lines of the view of standings, in chunks. Use it `aclosing`."""
+        found = await self._together(_all_standing_rows)
+        if found is not None:
+            yield found.get(tournament_id, [])
+            return
         async with (
-            self.connection.transaction(),  # a savepoint: an error does not end the moment
-            aclosing(table_checks.standing_rows(self.connection, self.tournament_id)) as chunks,
+            self.connection.transaction(),  # as in `_together`
+            aclosing(table_checks.standing_rows(self.connection, tournament_id)) as chunks,
         ):
             async for rows in chunks:
                 yield rows
-
-
-class _Found(Struct):
-    """What was read of one tournament. Its tables have nothing wrong in themselves; `board` None: they are of another
-    fold, and not compared."""
-
-    blocks: list[StoredBlock]
-    keys: Mapping[str, Sequence]
-    caused: int
-    checkpoint: Checkpoint | None
-    board: Board | None
-    standing: list[StandingRow]
-
-
-class PrefetchedSource(TournamentSource):
-    """Answers from the data read before."""
-
-    def __init__(self, connection: Connection, tournament_id: TournamentId, found: _Found) -> None:
-        super().__init__(connection, tournament_id)
-        self._found = found
-
-    async def blocks(self, after: Sequence) -> list[StoredBlock]:
-        return self._found.blocks if after == 0 else []
-
-    async def key_sequences(self, keys: Items[str]) -> Mapping[str, Sequence]:
-        return self._found.keys
-
-    async def key_count(self) -> int:
-        return len(self._found.keys)
-
-    async def caused_count(self, last: Sequence) -> int:
-        return self._found.caused
-
-    async def out_of_range(self, last: Sequence) -> OutOfRange:
-        return OutOfRange(None, None, None)
-
-    async def set_asides(self) -> list[SetAside]:
-        return []
-
-    async def ignored(self) -> set[Sequence]:
-        return set()
-
-    async def snapshot_sequences(self) -> list[Sequence]:
-        return []
-
-    async def count_other_snapshots(self) -> int:
-        return 0
-
-    async def checkpoint(self) -> Checkpoint | None:
-        return self._found.checkpoint
-
-    async def strays(self) -> list[tuple[str, int, str]]:
-        return []
-
-    async def incomplete(self) -> RankingId | None:
-        return None
-
-    async def board(self, like: Board) -> Board:
-        assert self._found.board is not None
-        return self._found.board
-
-    async def standing_rows(self) -> AsyncGenerator[list[StandingRow], None]:
-        yield self._found.standing
 
 
 def is_small(tournament: RegisteredTournament) -> bool:
@@ -157,47 +108,37 @@ def is_small(tournament: RegisteredTournament) -> bool:
     return tournament.sequence is not None and tournament.sequence <= SMALL_EVENTS_MAX
 
 
-async def prefetched(
-    connection: Connection, tournaments: Iterable[RegisteredTournament]
-) -> dict[TournamentId, PrefetchedSource]:
-    """The sources of those of a batch that could be read together."""
-    lasts = {one.tournament_id: one.sequence for one in tournaments}
-    try:
-        async with connection.transaction():  # a savepoint: an error does not end the moment
-            found = await _found(connection, lasts)
-    except DATABASE_TROUBLE:
-        raise
-    except (asyncpg.PostgresError, ValueError, TypeError, OverflowError, LookupError):
-        return {}
-    return {t: PrefetchedSource(connection, t, of) for t, of in found.items()}
+async def _first_blocks(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, list[StoredBlock]]:
+    return await stored_log.blocks_of(connection, tournament_ids, Sequence(0), SMALL_BYTES_MAX)
 
 
-async def _found(connection: Connection, lasts: Mapping[TournamentId, Sequence | None]) -> dict[TournamentId, _Found]:
-    plain = await stored_log.plain(connection, list(lasts), SMALL_BYTES_MAX)
-    faulty = await table_checks.faulty(connection, plain)
-    ids = [tournament_id for tournament_id in plain if tournament_id not in faulty]
-    keys = await stored_log.all_keys(connection, ids, TOGETHER_ROWS_MAX + 1)
-    standing = await table_checks.all_standing_rows(connection, ids, TOGETHER_ROWS_MAX + 1)
-    if max(_count(keys), _count(standing)) > TOGETHER_ROWS_MAX:
-        return {}
-    blocks = await stored_log.all_blocks(connection, ids)
-    caused = await stored_log.all_caused_counts(connection, ids)
-    checkpoints = await tables.checkpoints(connection, ids)
-    others = {t for t, checkpoint in checkpoints.items() if checkpoint.fold_version != FOLD_VERSION}
-    boards = await tables.load_boards(connection, [t for t in ids if t not in others])
-    return {
-        t: _Found(
-            blocks=blocks[t],
-            keys=dict(keys.get(t, ())),
-            caused=caused.get(t, 0),
-            checkpoint=checkpoints.get(t),
-            board=boards.get(t),
-            standing=standing.get(t, []),
-        )
-        for t in ids
-        if t in blocks and blocks[t][-1].last_sequence == lasts[t]
-    }
+async def _all_keys(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, dict[str, Sequence]]:
+    return _few(await stored_log.all_keys(connection, tournament_ids, TOGETHER_ROWS_MAX + 1))
 
 
-def _count(by_tournament: Mapping[TournamentId, Items[Any]]) -> int:
-    return sum(map(len, by_tournament.values()))
+async def _all_standing_rows(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, list[StandingRow]]:
+    return _few(await table_checks.all_standing_rows(connection, tournament_ids, TOGETHER_ROWS_MAX + 1))
+
+
+_Rows = TypeVar("_Rows", bound=Collection[Any])
+
+
+def _few(found: dict[TournamentId, _Rows]) -> dict[TournamentId, _Rows]:
+    """The same, unless there is more of it than a batch may hold."""
+    if sum(map(len, found.values())) > TOGETHER_ROWS_MAX:
+        raise _TooMuch
+    return found
+
+
+_TOGETHER: Final[tuple[_Reading[Any], ...]] = (
+    *(setting_aside.set_asides, stored_log.ignored, stored_log.out_of_range, stored_log.counts, snapshots.versions),
+    *(tables.checkpoints, table_checks.strays, table_checks.incomplete, _all_keys, _all_standing_rows),
+    *(_first_blocks, tables.load_boards),
+)
+"""What is read for a batch. What may be too much for it comes before what takes long."""

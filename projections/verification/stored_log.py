@@ -14,14 +14,13 @@ from collections.abc import AsyncIterator
 from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.distribution import is_distributed
-from engine.domain.events import EventSetAside
 from engine.domain.terms import ActorId, CompetitorId, Sequence, TournamentId
 from engine.log import codec
 from engine.log.digest import EventColumns, columns_of
@@ -68,6 +67,33 @@ async def one_moment(connection: Connection, of: str | None = None) -> AsyncIter
         await connection.execute(_UNHURRIED)
         name: str = of if of is not None else await connection.fetchval(_EXPORT)
         yield name
+
+
+# ── One tournament, or many ─────────────────────────────────────────────────────────────────────────────
+
+
+def for_each(statement: str) -> str:
+    """Applies `statement`, which is about the tournament $1, to each of an array of tournaments. Rows begin with the
+    tournament. `statement` must have an order or a limit, or else PostgreSQL would turn everything into one join."""
+    return f"""
+    SELECT a.tournament_id, asked.*
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL ({statement.replace("$1", "a.tournament_id")}) AS asked
+"""  # noqa: S608 # a statement that is written down
+
+
+async def rows_of(
+    connection: Connection, one: str, many: str, tournament_ids: Items[TournamentId], *arguments: object
+) -> dict[TournamentId, list[Any]]:
+    """The rows of the statement `one` by tournament; `many` is it `for_each`. Of a single tournament, `one` is asked,
+    because a distributed database refuses the other."""
+    if len(tournament_ids) == 1:
+        rows = await connection.fetch(one, tournament_ids[0], *arguments, timeout=LOOK_SECONDS_MAX)
+        return {tournament_ids[0]: rows} if rows else {}
+    found: dict[TournamentId, list[Any]] = {}
+    for row in await connection.fetch(many, tournament_ids, *arguments, timeout=LOOK_SECONDS_MAX):
+        found.setdefault(row[0], []).append(row[1:])
+    return found
 
 
 # ── Blocks ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,6 +157,7 @@ _BLOCKS: Final = """
     WHERE b.bytes_before < $4
     ORDER BY b.last_sequence
 """
+_ALL_BLOCKS: Final = for_each(_BLOCKS)
 _BLOCK_OF: Final = """
     SELECT last_sequence
     FROM block
@@ -146,27 +173,11 @@ _MISSING: Final = """
     ORDER BY s.sequence
     LIMIT 1
 """
-_OUT_OF_RANGE: Final = """
-    SELECT
-        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > $2) AS event_beyond,
-        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
-        (SELECT min(last_sequence) FROM block WHERE tournament_id = $1 AND last_sequence < 1) AS block_before
-"""
 _KEYS: Final = """
     SELECT idempotency_key, sequence
     FROM idempotency
     WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
 """
-_KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
-# Spelled like the index `event_competition`, by which voiding finds points.
-_CAUSED_COUNT: Final = """
-    SELECT count(*)
-    FROM event
-    WHERE tournament_id = $1 AND sequence BETWEEN 1 AND $2
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
-"""
-
-
 # Uses the index `event_personal`.
 _NOT_ERASED: Final = """
     SELECT e.competitor_id::bigint, e.sequence
@@ -223,10 +234,16 @@ class StoredBlock(Struct, frozen=True):
 async def blocks(connection: Connection, tournament_id: TournamentId, after: Sequence) -> list[StoredBlock]:
     """The blocks that end after `after`, in order: BLOCKS_MAX at most, ending with the one that brings their texts to
     BYTES_MAX bytes."""
-    rows = await connection.fetch(
-        _BLOCKS, tournament_id, after, BLOCKS_MAX, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
-    )
-    return [StoredBlock(*row) for row in rows]
+    return (await blocks_of(connection, [tournament_id], after, BYTES_MAX)).get(tournament_id, [])
+
+
+async def blocks_of(
+    connection: Connection, tournament_ids: Items[TournamentId], after: Sequence, bytes_max: int
+) -> dict[TournamentId, list[StoredBlock]]:
+    """The blocks of each of the tournaments, as `blocks`, with `bytes_max` instead of BYTES_MAX."""
+    bounds = after, BLOCKS_MAX, bytes_max, BLOCK_EVENTS_MAX
+    found = await rows_of(connection, _BLOCKS, _ALL_BLOCKS, tournament_ids, *bounds)
+    return {tournament_id: [StoredBlock(*row) for row in rows] for tournament_id, rows in found.items()}
 
 
 async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
@@ -252,19 +269,6 @@ async def missing(
     return sequence
 
 
-class OutOfRange(Struct, frozen=True):
-    """The first sequences beyond the last block or before 1. None: there are none."""
-
-    event_beyond: Sequence | None
-    event_before: Sequence | None
-    block_before: Sequence | None
-
-
-async def out_of_range(connection: Connection, tournament_id: TournamentId, last: Sequence) -> OutOfRange:
-    """What is stored of the tournament before 1, or beyond `last`, the end of its last block."""
-    return OutOfRange(*await connection.fetchrow(_OUT_OF_RANGE, tournament_id, last))
-
-
 async def not_erased(
     connection: Connection, tournament_id: TournamentId, competitor_ids: Items[CompetitorId]
 ) -> list[tuple[CompetitorId, Sequence]]:
@@ -279,26 +283,81 @@ async def key_sequences(connection: Connection, tournament_id: TournamentId, key
     return {row[0]: row[1] for row in await connection.fetch(_KEYS, tournament_id, keys)} if keys else {}
 
 
-async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
-    """The number of recorded idempotency keys."""
-    count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
-    return count
+# ── What is stored next to the blocks ───────────────────────────────────────────────────────────────────
 
-
-async def caused_count(connection: Connection, tournament_id: TournamentId, last: Sequence) -> int:
-    """The number of events up to `last` in the index of points that competitions caused."""
-    count: int = await connection.fetchval(_CAUSED_COUNT, tournament_id, last, timeout=LOOK_SECONDS_MAX)
-    return count
-
-
-# ── What was set aside ──────────────────────────────────────────────────────────────────────────────────
-
-_SET_ASIDES: Final = """
-    SELECT sequence, recorded_at, actor, kind, body
-    FROM event
-    WHERE tournament_id = $1 AND kind = 'EventSetAside'
-    ORDER BY sequence
+_OUT_OF_RANGE: Final = """
+    SELECT
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > b.last) AS event_beyond,
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
+        (SELECT min(last_sequence) FROM block WHERE tournament_id = $1 AND last_sequence < 1) AS block_before
+    FROM (SELECT greatest(max(last_sequence), 0) AS last FROM block WHERE tournament_id = $1) AS b
 """
+_ALL_OUT_OF_RANGE: Final = for_each(_OUT_OF_RANGE)
+# The second is spelled like the index `event_competition`, by which voiding finds points.
+_COUNTS: Final = """
+    SELECT
+        (SELECT count(*) FROM idempotency WHERE tournament_id = $1) AS keys,
+        (
+            SELECT count(*)
+            FROM event
+            WHERE tournament_id = $1
+                AND sequence BETWEEN 1 AND (SELECT max(last_sequence) FROM block WHERE tournament_id = $1)
+                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
+        ) AS caused
+"""
+_ALL_COUNTS: Final = for_each(_COUNTS)
+_ALL_KEYS: Final = """
+    SELECT tournament_id, idempotency_key, sequence
+    FROM idempotency
+    WHERE tournament_id = ANY($1::bigint[])
+    LIMIT $2
+"""
+_IGNORED: Final = "SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])"
+
+
+class OutOfRange(Struct, frozen=True):
+    """The first sequences beyond the last block or before 1. None: there are none."""
+
+    event_beyond: Sequence | None
+    event_before: Sequence | None
+    block_before: Sequence | None
+
+
+async def out_of_range(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, OutOfRange]:
+    """What is stored of each of the tournaments before 1, or beyond the end of its last block."""
+    found = await rows_of(connection, _OUT_OF_RANGE, _ALL_OUT_OF_RANGE, tournament_ids)
+    return {tournament_id: OutOfRange(*rows[0]) for tournament_id, rows in found.items()}
+
+
+async def counts(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, tuple[int, int]]:
+    """How many idempotency keys each of the tournaments has, and how many events up to its last block in the index of
+    points that competitions caused."""
+    found = await rows_of(connection, _COUNTS, _ALL_COUNTS, tournament_ids)
+    return {tournament_id: (keys, caused) for tournament_id, ((keys, caused),) in found.items()}
+
+
+async def all_keys(
+    connection: Connection, tournament_ids: Items[TournamentId], limit: int
+) -> dict[TournamentId, dict[str, Sequence]]:
+    """The idempotency keys that are remembered for the tournaments, and the sequence of each; `limit` of them."""
+    found: dict[TournamentId, dict[str, Sequence]] = {}
+    for tournament_id, key, sequence in await connection.fetch(
+        _ALL_KEYS, tournament_ids, limit, timeout=LOOK_SECONDS_MAX
+    ):
+        found.setdefault(tournament_id, {})[key] = sequence
+    return found
+
+
+async def ignored(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, frozenset[Sequence]]:
+    """The events that the database tells the service to ignore."""
+    found: dict[TournamentId, list[Sequence]] = {}
+    for tournament_id, sequence in await connection.fetch(_IGNORED, tournament_ids, timeout=LOOK_SECONDS_MAX):
+        found.setdefault(tournament_id, []).append(sequence)
+    return {tournament_id: frozenset(sequences) for tournament_id, sequences in found.items()}
+
+
 _STORED_EVENT: Final = """
     SELECT b.digest, e.recorded_at, e.actor, e.kind, e.body
     FROM event AS e
@@ -311,7 +370,6 @@ _STORED_EVENT: Final = """
     ) AS b
     WHERE e.tournament_id = $1 AND e.sequence = $2
 """
-_IGNORED: Final = "SELECT sequence FROM set_aside WHERE tournament_id = $1"
 
 
 class StoredEvent(Struct, frozen=True):
@@ -325,134 +383,10 @@ class StoredEvent(Struct, frozen=True):
     digest: bytes
 
 
-class SetAside(Struct, frozen=True):
-    """An event that was set aside. `by`, `at` and `actor`: sequence, time and sender of the event that names it.
-    `fault`: why it was not set aside, although that event names it."""
-
-    by: Sequence
-    at: datetime
-    actor: ActorId
-    sequence: Sequence | None
-    kind: str | None
-    fault: str | None = None
-
-
 async def stored_event(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> StoredEvent | None:
     """The event with this sequence; None: there is none, or no block that holds it."""
     row = await connection.fetchrow(_STORED_EVENT, tournament_id, sequence)
     return None if row is None else StoredEvent(sequence, row[1], row[2], row[3], row[4], row[0])
-
-
-async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
-    """The effect of every EventSetAside of the log, in the order of the log, judged from the events themselves."""
-    found: list[SetAside] = []
-    for by, at, actor, kind, body in await connection.fetch(_SET_ASIDES, tournament_id, timeout=LOOK_SECONDS_MAX):
-        try:
-            event = codec.decode(kind, body)
-        except codec.Undecodable as error:
-            found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
-            continue
-        assert isinstance(event, EventSetAside)
-        named = await stored_event(connection, tournament_id, event.sequence)
-        earlier = [other for other in found if other.sequence == event.sequence and other.fault is None]
-        fault = None
-        if event.sequence >= by or named is None:
-            fault = f"names event {event.sequence}, which is not before it"
-        elif named.digest.hex() != event.digest:
-            fault = f"names event {event.sequence} by a digest that is not that of its block"
-        elif earlier:
-            fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
-        elif codec.encode(event) != (kind, body):
-            fault = f"names event {event.sequence} in a form that the service does not write"
-        found.append(SetAside(by, at, actor, event.sequence, None if named is None else named.kind, fault))
-    return found
-
-
-async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Sequence]:
-    """The events that the database tells the service to ignore."""
-    return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
-
-
-# ── Many tournaments at once ────────────────────────────────────────────────────────────────────────────
-
-
-def for_each(statement: str) -> str:
-    """Applies `statement`, which is about the tournament $1, to each of an array of tournaments. Rows begin with the
-    tournament. `statement` must have an order or a limit, or else PostgreSQL would turn everything into one join."""
-    return f"""
-    SELECT a.tournament_id, asked.*
-    FROM unnest($1::bigint[]) AS a (tournament_id)
-    CROSS JOIN LATERAL ({statement.replace("$1", "a.tournament_id")}) AS asked
-"""  # noqa: S608 # a statement that is written down
-
-
-# Tournaments with at most $2 bytes of blocks and nothing out of the ordinary: no snapshot, nothing set aside, no event
-# or block out of range.
-_PLAIN: Final = """
-    SELECT a.tournament_id
-    FROM unnest($1::bigint[]) AS a (tournament_id)
-    CROSS JOIN LATERAL (
-        SELECT sum(bytes::float8) AS size, min(last_sequence) AS first, max(last_sequence) AS last
-        FROM block
-        WHERE tournament_id = a.tournament_id
-    ) AS b
-    WHERE b.size <= $2 AND b.first >= 1
-        AND NOT EXISTS (SELECT FROM snapshot WHERE tournament_id = a.tournament_id)
-        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND kind = 'EventSetAside')
-        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND sequence < 1)
-        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND sequence > b.last)
-"""
-_ALL_BLOCKS: Final = for_each(_BLOCKS.replace("$2", "0").replace("$3", "$2").replace("$4", "$3").replace("$5", "$4"))
-_ALL_KEYS: Final = """
-    SELECT tournament_id, idempotency_key, sequence
-    FROM idempotency
-    WHERE tournament_id = ANY($1::bigint[])
-    LIMIT $2
-"""
-_ALL_CAUSED_COUNTS: Final = """
-    SELECT tournament_id, count(*)
-    FROM event
-    WHERE tournament_id = ANY($1::bigint[])
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
-    GROUP BY tournament_id
-"""
-
-
-async def plain(connection: Connection, tournament_ids: Items[TournamentId], bytes_max: int) -> list[TournamentId]:
-    """The tournaments among these without snapshots, events set aside or rows out of range, and with at most
-    `bytes_max` bytes of blocks."""
-    return [row[0] for row in await connection.fetch(_PLAIN, tournament_ids, bytes_max, timeout=LOOK_SECONDS_MAX)]
-
-
-async def all_blocks(
-    connection: Connection, tournament_ids: Items[TournamentId]
-) -> dict[TournamentId, list[StoredBlock]]:
-    """The first blocks of each of the tournaments, as `blocks` reads them."""
-    found: dict[TournamentId, list[StoredBlock]] = {}
-    for tournament_id, *row in await connection.fetch(
-        _ALL_BLOCKS, tournament_ids, BLOCKS_MAX, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
-    ):
-        found.setdefault(tournament_id, []).append(StoredBlock(*row))
-    return found
-
-
-async def all_keys(
-    connection: Connection, tournament_ids: Items[TournamentId], limit: int
-) -> dict[TournamentId, list[tuple[str, Sequence]]]:
-    """The idempotency keys that are remembered for the tournaments, and the sequence of each; `limit` of them."""
-    found: dict[TournamentId, list[tuple[str, Sequence]]] = {}
-    for tournament_id, key, sequence in await connection.fetch(
-        _ALL_KEYS, tournament_ids, limit, timeout=LOOK_SECONDS_MAX
-    ):
-        found.setdefault(tournament_id, []).append((key, sequence))
-    return found
-
-
-async def all_caused_counts(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, int]:
-    """As `caused_count`, of each of the tournaments; 0 is left out."""
-    return {
-        row[0]: row[1] for row in await connection.fetch(_ALL_CAUSED_COUNTS, tournament_ids, timeout=LOOK_SECONDS_MAX)
-    }
 
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ Like `tables.py`, this is SQL on the relational projection, but it only reads.
 from collections.abc import AsyncGenerator
 from collections.abc import Sequence as Items
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
 from asyncpg import Connection
 from msgspec import Struct
@@ -120,7 +120,7 @@ _UNREGISTERED_ANYWHERE: Final = tuple(
 """  # noqa: S608 # names that are written down
     for table in _OF_TOURNAMENTS
 )
-_ALL_STRAYS: Final = stored_log.for_each(_STRAYS.replace("$3", "1"))
+_ALL_STRAYS: Final = stored_log.for_each(_STRAYS)
 _ALL_INCOMPLETE: Final = stored_log.for_each(_INCOMPLETE)
 _ALL_STANDING: Final = stored_log.for_each(_STANDING) + "    LIMIT $2\n"
 STRAYS_MAX: Final = 100
@@ -128,16 +128,17 @@ CHECK_SECONDS_MAX: Final = 3_600.0
 """The time limit of one statement of a check, which may scan millions of rows."""
 
 
-async def strays(connection: Connection, tournament_id: TournamentId) -> list[tuple[str, int, str]]:
-    """Up to STRAYS_MAX rows that a board read from the tables does not show: table, id, and what is wrong with it."""
-    rows = await connection.fetch(_STRAYS, tournament_id, SCORE_PARTICIPANTS_MAX, STRAYS_MAX, timeout=CHECK_SECONDS_MAX)
-    return [tuple(row) for row in rows]
+async def strays(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, list[Any]]:
+    """Up to STRAYS_MAX rows of each of the tournaments that a board read from the tables does not show: table, id, and
+    what is wrong with it."""
+    bounds = SCORE_PARTICIPANTS_MAX, STRAYS_MAX
+    return await stored_log.rows_of(connection, _STRAYS, _ALL_STRAYS, tournament_ids, *bounds)
 
 
-async def incomplete(connection: Connection, tournament_id: TournamentId) -> RankingId | None:
-    """A ranking that has no list or no unity, so that no board can be read. None: there is none."""
-    ranking_id: RankingId | None = await connection.fetchval(_INCOMPLETE, tournament_id, timeout=CHECK_SECONDS_MAX)
-    return ranking_id
+async def incomplete(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, RankingId]:
+    """A ranking that has no list or no unity, of each tournament with one: no board can be read."""
+    found = await stored_log.rows_of(connection, _INCOMPLETE, _ALL_INCOMPLETE, tournament_ids)
+    return {tournament_id: rows[0][0] for tournament_id, rows in found.items()}
 
 
 class StandingRow(Struct, frozen=True):
@@ -162,13 +163,6 @@ async def standing_rows(connection: Connection, tournament_id: TournamentId) -> 
     async with aclosing(read) as chunks:
         async for rows in chunks:
             yield [StandingRow(*row) for row in rows]
-
-
-async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:
-    """The tournaments among these in which `strays` or `incomplete` would find something."""
-    strays = await connection.fetch(_ALL_STRAYS, tournament_ids, SCORE_PARTICIPANTS_MAX, timeout=CHECK_SECONDS_MAX)
-    incomplete = await connection.fetch(_ALL_INCOMPLETE, tournament_ids, timeout=CHECK_SECONDS_MAX)
-    return {row[0] for row in (*strays, *incomplete)}
 
 
 async def all_standing_rows(

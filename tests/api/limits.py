@@ -62,7 +62,7 @@ from projections.past import folds, mentions, past, searches, series
 from projections.past import leaders as past_leaders
 from projections.past import moments as past_moments
 from projections.tables import defects, rebuild, sizes, sweep
-from projections.verification import all_tournaments, archives, erasures, progress, setting_aside
+from projections.verification import all_tournaments, archives, erasures, findings, setting_aside
 from tallybook_client import sending as client_sending
 from tallybook_client import stream as client_stream
 from tallybook_client import webhooks as client_webhooks
@@ -237,7 +237,7 @@ def tables() -> dict[str, tuple[Row, ...]]:
             ),
             (
                 "a tournament's differences named by `verify`",
-                f"{progress.TOURNAMENT_DIFFERENCES_MAX:,}",
+                f"{findings.TOURNAMENT_DIFFERENCES_MAX:,}",
                 "others counted",
             ),
             (

@@ -616,7 +616,7 @@ async def test_a_tournament_that_cannot_be_verified_does_not_hold_up_the_others(
 ) -> None:
     plant = Plant(
         monkeypatch,
-        "projections.verification.continuous:TournamentVerification",
+        "projections.verification.continuous:verification",
         lambda value: getattr(value, "tournament_id", None) == pair.planted_id,
     )
     stop = asyncio.Event()
@@ -642,7 +642,7 @@ async def test_a_verification_of_all_says_which_tournament_it_could_not_verify(
 ) -> None:
     plant = Plant(
         monkeypatch,
-        "projections.verification.all_tournaments:TournamentVerification",
+        "projections.verification.all_tournaments:verification",
         lambda value: getattr(value, "tournament_id", None) == pair.planted_id,
     )
     report = await verify_all(

@@ -54,7 +54,7 @@ from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables.worker import Worker
 from projections.verification.erasures import erase_in_log
-from projections.verification.progress import Difference
+from projections.verification.findings import Difference
 from tests.api.asking import refused
 from tests.api.public_boards import Board, change
 from tests.api.service import Answer, Season, Service, deltas, listed

@@ -128,7 +128,7 @@ INTERNAL: Final[dict[str, str]] = {
     "what the checks of an untrue or foreign log read of it": """
         projections.verification.archives: IDS_FOLLOWED_MAX
         projections.verification.erasures: LINE_BYTES_MAX
-        projections.verification.one_tournament: UNREVERSED_MAX
+        projections.verification.log_checks: UNREVERSED_MAX
         projections.verification.stored_log: BLOCK_EVENTS_MAX LOOK_SECONDS_MAX
         projections.verification.table_checks: STRAYS_MAX CHECK_SECONDS_MAX
         projections.verification.witness: UNREADABLE_MAX NOTE_BYTES_MAX""",

@@ -170,7 +170,7 @@ async def test_what_was_found_counts_although_it_is_stopped_within_the_tournamen
 
     def keeping(file: ProgressFile, progress: Any) -> None:
         keep(file, progress)
-        if progress.differences_count:
+        if progress.account.count:
             stop.set()
 
     monkeypatch.setattr(ProgressFile, "keep", keeping)
@@ -201,11 +201,11 @@ async def test_what_was_begun_continues_after_a_restart(
     kept = state.of(staged.tournament_id)
     state.close()
     assert kept is not None
-    assert (kept.sequence, kept.done) == (9, False)
+    assert (kept.blocks.sequence, kept.done) == (9, False)
     read = VERIFIED_EVENTS._value.get()
     async with going_round(database, state=plan.state, mark_events=3) as lines:
         await until(rounds(lines, 1))
-        assert VERIFIED_EVENTS._value.get() - read >= LAST - kept.sequence
+        assert VERIFIED_EVENTS._value.get() - read >= LAST - kept.blocks.sequence
     assert of(lines, "tournament_verified")[0]["events"] == LAST
 
 

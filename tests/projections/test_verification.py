@@ -53,11 +53,12 @@ from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
 from projections.tables import tables
 from projections.tables.worker import Worker
-from projections.verification import all_tournaments, source, stored_log, witness
+from projections.verification import all_tournaments, source, stored_log, table_checks, witness
 from projections.verification.all_tournaments import Plan, Report
-from projections.verification.block_checks import hash_of_points
 from projections.verification.erasures import erase_in_log
-from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, Progress, ProgressFile, beginning
+from projections.verification.findings import TOURNAMENT_DIFFERENCES_MAX, Finding
+from projections.verification.fold_checks import hash_of_points
+from projections.verification.progress import Progress, ProgressFile, beginning
 from projections.verification.setting_aside import set_aside
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
@@ -1433,7 +1434,7 @@ async def test_progress_is_kept_at_intervals_of_events(
     keep = ProgressFile.keep
 
     def note_and_keep(file: ProgressFile, progress: Progress) -> None:
-        kept.append(progress.sequence)
+        kept.append(progress.blocks.sequence)
         keep(file, progress)
 
     monkeypatch.setattr(ProgressFile, "keep", note_and_keep)
@@ -1525,8 +1526,8 @@ async def test_a_state_of_other_arguments_or_none_of_ours_is_refused(
 def test_a_progress_that_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     state = ProgressFile(tmp_path / "state", "some")
     progress = beginning(TournamentId(7), "cup")
-    progress.sums = {9: {3: -4}}
-    progress.differences.append(Difference(tournament="cup", sequence=Sequence(5), field="f", message="m"))
+    progress.folded.sums = {UnityId(9): {CompetitorId(3): -4}}
+    progress.account.take("cup", Finding(Sequence(5), "f", "m"))
     state.keep(progress)
     state.close()
     again = ProgressFile(tmp_path / "state", "some")
@@ -1554,21 +1555,17 @@ async def verified_both_ways(database: Database, monkeypatch: pytest.MonkeyPatch
     return together
 
 
-async def prefetched(database: Database) -> set[TournamentId]:
-    """Those of all tournaments that can be read together."""
-    async with database.connection() as connection, stored_log.one_moment(connection):
-        registered = await stored_log.registered_tournaments(connection)
-        return set(await source.prefetched(connection, registered))
-
-
 @pytest.mark.one_postgresql(ONE_BY_ONE)
 async def test_small_tournaments_are_read_together_and_have_no_difference(
     database: Database, crowd: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(await prefetched(database)) == 3
+    """Also one with a snapshot."""
+    async with database.connection() as connection:
+        await keep_snapshot(connection, crowd.tournament_id, Sequence(LAST))
     report = await verified_both_ways(database, monkeypatch)
     assert report.differences == []
     assert [head.tables_at for head in report.heads] == [head.sequence for head in report.heads]
+    assert [head.snapshots for head in report.heads if head.tournament == crowd.tournament_id] == [1]
 
 
 @pytest.mark.one_postgresql(ONE_BY_ONE)
@@ -1596,13 +1593,11 @@ async def test_what_cannot_be_read_in_a_batch_is_read_one_by_one(
 ) -> None:
     """A view that lacks a column; and a row that no board can have."""
     await owner.execute(BROKEN_VIEW)
-    assert await prefetched(database) == set()
     report = await verified_both_ways(database, monkeypatch)
     assert [found.field for found in report.differences] == ["view.standing", *["standing"] * 3]
     await owner.execute("ALTER VIEW standing RENAME COLUMN version_ TO version")
     await owner.execute("ALTER TABLE unity DROP CONSTRAINT unity_sort_check")
     await tamper(owner, "UPDATE unity SET sort = 'SIDEWAYS' WHERE tournament_id = $1", crowd.tournament_id)
-    assert await prefetched(database) == set()
     assert [found.field for found in (await verified_both_ways(database, monkeypatch)).differences] == ["tables"]
 
 
@@ -1610,26 +1605,29 @@ async def test_what_cannot_be_read_in_a_batch_is_read_one_by_one(
 async def test_a_batch_takes_as_many_bytes_and_rows_as_it_may_and_no_more(
     database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tournament that is too large is left out; if there are too many rows, all are."""
-    size = await owner.fetchval("SELECT sum(bytes)::int FROM block WHERE tournament_id = $1", crowd.tournament_id)
+    """The blocks beyond are read of their tournament alone; if there are too many rows, so is all of each."""
+    before_last = "SELECT sum(bytes)::int FROM block WHERE tournament_id = $1 AND last_sequence < $2"
+    bytes_before = await owner.fetchval(before_last, crowd.tournament_id, LAST)
     lines = await owner.fetchval("SELECT count(*)::int FROM standing")
-    for limit, value, left in (
-        ("SMALL_BYTES_MAX", size, 3),
-        ("SMALL_BYTES_MAX", size - 1, 2),
-        ("TOGETHER_ROWS_MAX", lines, 3),
-        ("TOGETHER_ROWS_MAX", lines - 1, 0),
+    alone: list[TournamentId] = []
+
+    def noted(read: Callable[..., Any]) -> Callable[..., Any]:
+        def note_and_read(connection: asyncpg.Connection, tournament_id: TournamentId, *more: Any) -> Any:
+            alone.append(tournament_id)
+            return read(connection, tournament_id, *more)
+
+        return note_and_read
+
+    monkeypatch.setattr(stored_log, "blocks", noted(stored_log.blocks))
+    monkeypatch.setattr(table_checks, "standing_rows", noted(table_checks.standing_rows))
+    for limit, value, times in (
+        ("SMALL_BYTES_MAX", bytes_before + 1, 0),
+        ("SMALL_BYTES_MAX", bytes_before, 1),
+        ("TOGETHER_ROWS_MAX", lines, 0),
+        ("TOGETHER_ROWS_MAX", lines - 1, 6),
     ):
+        alone.clear()
         with monkeypatch.context() as limited:
             limited.setattr(source, limit, value)
-            assert len(await prefetched(database)) == left, limit
             assert (await verified(database)).differences == []
-
-
-@pytest.mark.one_postgresql(ONE_BY_ONE)
-async def test_a_tournament_with_a_snapshot_is_read_alone(
-    database: Database, owner: asyncpg.Connection, crowd: Stage
-) -> None:
-    async with database.connection() as connection:
-        await keep_snapshot(connection, crowd.tournament_id, Sequence(LAST))
-    assert crowd.tournament_id not in await prefetched(database)
-    assert len(await prefetched(database)) == 2
+        assert len(alone) == times, limit

@@ -5,7 +5,7 @@ from typing import Any
 from engine.database.pool import Database
 from projections.verification import all_tournaments
 from projections.verification.all_tournaments import Plan, Report
-from projections.verification.progress import Difference
+from projections.verification.findings import Difference
 
 
 def of_no_account(*_: object) -> None:

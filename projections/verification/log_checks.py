@@ -1,0 +1,309 @@
+"""The checks of events that need the log before them: what they reverse, what expires with them, and totals of results.
+
+They read it again, because memory holds only a board and sums. All are about the block that was folded last.
+"""
+
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import Sequence as Items
+from datetime import datetime
+from operator import attrgetter
+from typing import Final, Literal
+
+from asyncpg import Connection
+from msgspec import UNSET
+
+from engine.domain.counting import signed, total_of_results
+from engine.domain.errors import LogForked
+from engine.domain.events import (
+    CompetitionChanged,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    Delta,
+    PointsAdded,
+    PointsExpired,
+    PointsReversed,
+    RankingReopened,
+    Recorded,
+    Revaluation,
+)
+from engine.domain.expirations import Expiration, LinesByRanking, Redating, lines_at_once
+from engine.domain.lines import declared_date, part_of, rule_of
+from engine.domain.marks import mark_after
+from engine.domain.terms import CompetitorId, Counts, RankingId, Sequence, TournamentId, UnityId
+from engine.log import digest, heads, reading
+from engine.process.time_slices import in_chunks
+from projections.board.expiring import dated_between, expiring_intervals, expiring_points
+from projections.board.results import Results, note_given
+from projections.columns.packed import WALK_CHUNK_ITEMS
+from projections.verification.block_checks import Blocks
+from projections.verification.findings import Finding
+from projections.verification.fold_checks import BlockFacts, DueReversals, ExpiredInBlock, FoldChecks, with_totals
+
+UNREVERSED_MAX: Final = 10
+"""Events that are named in one difference."""
+_BEGINNING: Final = Sequence(0)
+_ANY_TIME: Final = digest.moment(0)
+_ORDER: Final = attrgetter("unity_id", "competitor_id", "amount")
+
+
+class LogChecks:
+    """The checks of a tournament, over a connection within `stored_log.one_moment`. `blocks` are at the end of what
+    `folding` has folded."""
+
+    def __init__(
+        self, connection: Connection, tournament_id: TournamentId, blocks: Blocks, folding: FoldChecks
+    ) -> None:
+        self._connection = connection
+        self._tournament_id = tournament_id
+        self._blocks = blocks
+        self._folding = folding
+
+    async def of_block(self, facts: BlockFacts) -> AsyncIterator[Finding]:
+        """Checks what the last block left open."""
+        for due in facts.unreversed:
+            if wrong := await self._reversal_fault(due):
+                yield Finding(due.sequence, "event.reverses", f"of competition {due.event.competition_id}: {wrong}")
+        undone = {
+            sequence: event
+            for sequence, event in facts.reversing
+            if isinstance(event, PointsReversed) and event.undone is not None
+        }
+        together = {event.reverses for event in undone.values()}
+        for sequence, undoing in undone.items():
+            async for finding in self._undone(sequence, undoing, together):
+                yield finding
+        for sequence, event in facts.reversing:
+            if event.totals:
+                for finding in self._total_faults(sequence, event, await self._results_of(event.ranking_id)):
+                    yield finding
+        if facts.expirations:
+            async for finding in self._expired(facts.expirations):
+                yield finding
+
+    @property
+    def _now(self) -> datetime:
+        """The time of the last block."""
+        assert self._blocks.recorded_us is not None
+        return digest.moment(self._blocks.recorded_us)
+
+    # ── Reversals ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _reversal_fault(self, due: DueReversals) -> str | None:
+        """Which points should have been reversed but were not, and which were reversed without a reason."""
+        upto, wanted = self._blocks.sequence, dict[Sequence, PointsAdded]()
+        taken: list[PointsReversed] = []
+        competition_id = due.event.competition_id
+        async for recorded in reading.points_of(self._connection, self._tournament_id, competition_id, upto):
+            event = recorded.event
+            if isinstance(event, PointsAdded):
+                points = self._to_reverse(due.event, recorded, event)
+                if points.deltas or points.results:
+                    wanted[recorded.sequence] = points
+            elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence and event.undone is None:
+                taken.append(event)
+        names = Counter([event.reverses for event in taken])
+        wrong = [f"event {sequence} is not reversed" for sequence in wanted if sequence not in names]
+        wrong += [f"event {sequence} is reversed {n} times" for sequence, n in names.items() if n > 1]
+        wrong += [f"event {s} is reversed, which gave no points that count" for s in names if s not in wanted]
+        wrong += [
+            f"event {event.reverses} is reversed by other lines"
+            for event in taken
+            if event.reverses in wanted and not _is_reversed(event, wanted[event.reverses], due.sign)
+        ]
+        more = [f"and {len(wrong) - UNREVERSED_MAX} more"] if len(wrong) > UNREVERSED_MAX else []
+        return "; ".join(wrong[:UNREVERSED_MAX] + more) or None
+
+    def _to_reverse(self, event: Revaluation, recorded: Recorded, points: PointsAdded) -> PointsAdded:
+        """Those of the points that start or stop counting by `event`, which is in the last block."""
+        rule = rule_of(self._folding.board, points.ranking_id)
+        if isinstance(event, CompetitionVoided | CompetitionUnvoided):
+            return part_of(points, rule.voiding(event.competition_id, voided=False).of(recorded, self._now))
+        lines = rule.striking(event.competition_id, event.competitors, struck=False).of(recorded, self._now)
+        return part_of(points, [line for line in lines if line.delta.competitor_id in event.competitors])
+
+    async def _undone(
+        self, sequence: Sequence, event: PointsReversed, together: Container[Sequence]
+    ) -> AsyncIterator[Finding]:
+        """Compares an event that undoes or redoes points with the points that it reverses. `together`: the events that
+        the block undoes or redoes."""
+        board, request, recorded_at = self._folding.board, dict[Sequence, PointsAdded](), None
+        try:
+            request = await reading.points_of_request(self._connection, self._tournament_id, event.reverses)
+            if request and board.expiries:
+                named = await reading.event_at(self._connection, self._tournament_id, event.reverses)
+                recorded_at = named.recorded_at
+        except LogForked:
+            request = {}  # it is not there
+        points = request.get(event.reverses)
+        if points is None:
+            yield Finding(sequence, "event.reverses", f"event {event.reverses} adds no points")
+            return
+        rule = rule_of(board, points.ranking_id).undoing([event.reverses], undone=False)
+        now = None if recorded_at is None else self._now
+        counting = part_of(points, rule.lines(event.reverses, recorded_at or _ANY_TIME, points, now))
+        sign: Literal[-1, 1] = -1 if event.undone else 1
+        if event.competition_id != points.competition_id or not _is_reversed(event, counting, sign):
+            yield Finding(sequence, "event.reverses", f"event {event.reverses} is reversed by other lines")
+        for other in request:
+            if other not in together:
+                wrong = f"event {event.reverses} is reversed without event {other} of the same request"
+                yield Finding(sequence, "event.reverses", wrong)
+        if points.competition_id is not None:
+            self._folding.folded.count_caused(points.competition_id, event.reverses, points, sign)
+
+    # ── Totals of results ───────────────────────────────────────────────────────────────────────────────
+
+    async def _results_of(self, ranking_id: RankingId) -> Results:
+        """The results of the ranking, which the fold keeps current from now on."""
+        kept = self._folding.results
+        if ranking_id not in kept:
+            results, unities = Results(), self._folding.board.rankings[ranking_id].unities
+            async for events in self._chunks(self._blocks.sequence):
+                for recorded in events:
+                    note_given(results, unities, ranking_id, recorded)
+            kept[ranking_id] = results
+        return kept[ranking_id]
+
+    def _total_faults(
+        self, sequence: Sequence, event: PointsReversed | PointsExpired, results: Results
+    ) -> Iterator[Finding]:
+        """Compares the totals that an event names with the totals of the results."""
+        rule = rule_of(self._folding.board, event.ranking_id)
+        now = rule.by(self._now)
+        for line in event.totals:
+            unity_id, competitor_id = line.unity_id, line.competitor_id
+            expected = total_of_results(results, rule, unity_id, competitor_id, now)
+            if line.total != expected:
+                named = f"competitor {competitor_id} in unity {unity_id}"
+                wrong = f"of {named} is {line.total}; their results give {expected}"
+                yield Finding(sequence, "event.totals", wrong)
+
+    # ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _expired(self, expirations: Items[ExpiredInBlock]) -> AsyncIterator[Finding]:
+        """Compares the expiries of the block with what expires by the rule."""
+        finest = min([expiry for _, expiry in self._folding.board.expiries.values()], key=lambda one: one.on.length)
+        boundary = finest.boundary(self._now)
+        for found in expirations:
+            try:
+                expected = await self._expiring(found, boundary)
+            except LogForked:
+                return  # reported: an event is missing
+            for finding in _expiry_faults(found, boundary, expected):
+                yield finding
+
+    async def _expiring(self, found: ExpiredInBlock, boundary: datetime) -> LinesByRanking:
+        """The lines that expire with the expiries of the block, because of what is before them there. Raises
+        LogForked."""
+        board, tournament_id, upto = self._folding.board, self._tournament_id, Sequence(found.first - 1)
+        cause = found.causes[-1] if found.causes else None
+        match cause:
+            case PointsAdded():
+                request = found.causes[-1 if cause.part is None else -cause.part[1] :]
+                added = [points for points in request if isinstance(points, PointsAdded)]  # others are reported
+                return lines_at_once(board, cause.competition_id, added, boundary)
+            case CompetitionChanged() if cause.started_at is not UNSET:
+                back = Redating(board, cause.competition_id, found.before, boundary)
+                async for recorded in reading.points_of(self._connection, tournament_id, cause.competition_id, upto):
+                    if isinstance(recorded.event, PointsAdded):
+                        back.take(recorded.sequence, recorded.recorded_at, recorded.event)
+                return {one: (signed(-1, deltas), named) for one, (deltas, named) in back.lines().items()}
+            case RankingReopened():
+                began, rankings = min(boundary, found.before or boundary), [cause.ranking_id]
+            case None:
+                began = await reading.last_judged_at(self._connection, tournament_id, upto)
+                rankings = [one for one, ranking in board.rankings.items() if ranking.closed_at is None]
+            case _:
+                return {}
+        expiration = Expiration(board, began, boundary)
+        async for recorded in self._given_between(began, boundary, rankings, upto):
+            if (points := expiring_points(board, recorded, rankings)) is not None:
+                expiration.take(recorded.sequence, recorded.recorded_at, points)
+        return expiration.lines()
+
+    async def _given_between(
+        self, began: datetime, until: datetime, ranking_ids: Items[RankingId], upto: Sequence
+    ) -> AsyncIterator[Recorded]:
+        """The points up to this event that may expire in these rankings after `began`, and by `until`; each once."""
+        board, tournament_id = self._folding.board, self._tournament_id
+        for after, by in expiring_intervals(board, began, until, ranking_ids):
+            first = await heads.last_at(self._connection, tournament_id, after, upto)
+            last = await heads.last_at(self._connection, tournament_id, by, upto)
+            async for events in self._chunks(last, first):
+                for recorded in events:
+                    points = recorded.event
+                    if isinstance(points, PointsAdded) and declared_date(board, points.competition_id) is None:
+                        yield recorded
+            walk = in_chunks(board.competitions.walk(), WALK_CHUNK_ITEMS)
+            dated = [one async for some in walk for one in dated_between(some, after, by)]
+            pending = deque((one, Sequence(0)) for one in dated)
+            while pending:
+                for recorded in await reading.points_of_competitions(self._connection, tournament_id, pending, upto):
+                    yield recorded
+
+    async def unexpired_totals(self) -> AsyncIterator[Finding]:
+        """Compares the totals of unities whose points expire with the totals of the points that count by the rule."""
+        board, last = self._folding.board, self._blocks.sequence
+        if not board.expiries or not self._folding.folded.foldable:
+            return
+        now = await reading.last_judged_at(self._connection, self._tournament_id, last)
+        rules = {ranking_id: rule_of(board, ranking_id) for ranking_id in board.rankings}
+        sums: dict[UnityId, dict[CompetitorId, int]] = {unity_id: {} for unity_id in board.expiries}
+        async for events in self._chunks(last):
+            for recorded in events:
+                ranking_id = recorded.event.ranking_id if isinstance(recorded.event, PointsAdded) else None
+                if ranking_id not in rules:
+                    continue
+                for line in rules[ranking_id].of(recorded, now):
+                    if line.expires_at is not None:
+                        its = line.delta
+                        unity, of_unity = board.rankings[ranking_id].unities[its.unity_id], sums[its.unity_id]
+                        before = of_unity.get(its.competitor_id, 0)
+                        of_unity[its.competitor_id] = (
+                            before + its.amount
+                            if unity.counts is Counts.SUM
+                            else mark_after(before, its.amount, unity.counts, unity.sort)
+                        )
+        for unity_id, (ranking_id, _) in board.expiries.items():
+            unity = board.rankings[ranking_id].unities[unity_id]
+            for competitor_id, total in unity.totals.items():
+                if total != (expected := sums[unity_id].get(competitor_id, 0)):
+                    made = f"is {unity.notation.shown(total)}; what counts gives {unity.notation.shown(expected)}"
+                    wrong = f"the total of competitor {competitor_id} in unity {unity_id} {made}"
+                    yield Finding(None, "event.deltas", wrong)
+
+    async def _chunks(self, upto: Sequence, after: Sequence = _BEGINNING) -> AsyncIterator[list[Recorded]]:
+        """The events after `after` up to `upto`, chunk by chunk."""
+        while after < upto:
+            events = await reading.chunk_of(self._connection, self._tournament_id, after, upto)
+            yield events
+            after = events[-1].sequence
+
+
+def _is_reversed(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
+    """Whether `event` has exactly the lines of these points, with each amount multiplied by `sign`, and a total for
+    each competitor with a result."""
+    deltas = [Delta(line.competitor_id, line.unity_id, sign * line.amount) for line in points.deltas]
+    return (
+        event.ranking_id == points.ranking_id
+        and list(event.deltas) == deltas
+        and with_totals(event) == with_totals(points)
+    )
+
+
+def _expiry_faults(found: ExpiredInBlock, boundary: datetime, expected: LinesByRanking) -> Iterator[Finding]:
+    """What is wrong with these expiries. `boundary`, `expected`: by the rule."""
+    left = dict(expected)
+    for sequence, event in found.events.items():
+        if event.boundary != boundary:
+            wrong = f"is {event.boundary}; by the time of its block, {boundary}"
+            yield Finding(sequence, "event.boundary", wrong)
+        deltas, named = left.pop(event.ranking_id, ((), []))
+        totals = [(line.unity_id, line.competitor_id) for line in event.totals]
+        if sorted(event.deltas, key=_ORDER) != sorted(deltas, key=_ORDER) or sorted(totals) != sorted(named):
+            wrong = f"are not those of the points that expire with it by {boundary}"
+            yield Finding(sequence, "event.deltas", wrong)
+    for ranking_id in left:
+        wrong = f"points of ranking {ranking_id} expire, or count again, but no event says so"
+        yield Finding(Sequence(found.first - (not found.events)), "event.deltas", wrong)
