@@ -68,8 +68,12 @@ class Timeline:
             if at <= self._limit:
                 self._change(at, recorded, delta, -delta.amount)
             yield
-        told = [one for one in self._steps.values() if one.competitions or one.results or any(one.deltas.values())]
-        return sorted(told, key=lambda one: one.at)
+        told = []
+        for one in (yield from in_order(self._steps.values(), lambda one: one.at)):
+            if one.competitions or one.results or any(one.deltas.values()):
+                told.append(one)
+            yield
+        return told
 
     def _take(self, recorded: Recorded, line: Line) -> None:
         self.deltas += 1
