@@ -1,5 +1,6 @@
 """The places that look at some kinds of events and pass over the others. Nothing fails by itself where a new event is
-forgotten there, so this table asks for a decision: a row for each event, with a mark for each place.
+forgotten there, so this table asks for a decision: a row for each event, with a mark for each place. Other places ask
+what an event declares of itself (`EventBase`).
 
 Where the table is wrong, properties over random histories fail. They see every event, because the histories ask for
 every command.
@@ -20,7 +21,6 @@ PLACES: Final = {
     "orders": "projections/live/orders.py",
     "classif": "projections/live/classifications.py",
     "nested": "projections/live/nested_sets.py",
-    "held": "projections/live/held.py",  # it also looks at every event with a `ranking_id`
     "live": "projections/live/tournament.py",
     "select": "projections/board/selection.py",
     "history": "projections/past/history.py",
@@ -31,40 +31,40 @@ PLACES: Final = {
     "verify": "projections/verification/fold_checks.py",
 }
 DECIDED: Final = """
-                          orders classif nested held live select history passage explain compare leaders verify
-TournamentOpened          -      -       -      -    -    -      -       -       -       -       -       x
-TournamentRenamed         -      -       -      -    -    -      -       -       -       -       -       -
-PresentationChanged       -      -       -      -    -    -      -       -       -       -       -       -
-CompetitorRegistered      -      -       x      -    -    -      -       -       -       -       -       -
-CompetitorChanged         -      -       x      x    x    x      -       x       -       -       -       -
-CompetitorErased          -      -       x      x    x    x      -       x       -       -       -       x
-CompetitionAdded          -      -       -      -    -    -      -       x       -       -       -       -
-CompetitionChanged        -      -       -      -    -    x      -       -       -       -       -       x
-RankingCreated            -      -       -      -    x    -      x       -       -       x       -       -
-RankingModified           x      -       -      -    -    -      x       -       -       x       x       -
-RankingInformationChanged -      -       -      -    -    -      -       -       -       -       -       -
-ParticipantsChanged       x      -       -      -    -    -      x       -       x       x       x       -
-UnityAdded                -      -       -      -    x    -      x       -       -       -       -       -
-UnityChanged              x      -       -      -    -    -      x       -       x       -       x       -
-ClassificationDeclared    -      -       -      -    -    -      x       x       -       -       -       -
-PointsAdded               x      x       -      -    x    -      x       x       x       x       x       x
-PointsReversed            x      x       -      -    x    -      x       x       x       x       x       x
-PointsExpired             x      x       -      -    x    -      x       x       x       x       x       x
-CompetitionVoided         -      x       -      -    -    -      -       -       -       x       -       x
-CompetitionUnvoided       -      x       -      -    -    -      -       -       -       x       -       x
-CompetitorsStruck         -      -       -      -    -    -      -       -       -       x       -       x
-CompetitorsUnstruck       -      -       -      -    -    -      -       -       -       x       -       x
-RankingClosed             -      -       -      -    -    -      -       -       -       -       -       -
-RankingReopened           -      -       -      -    -    -      -       -       -       -       -       x
-RankingHidden             -      -       -      -    -    -      -       -       -       -       -       -
-RankingShown              -      -       -      -    -    -      -       -       -       -       -       -
-RankingsOrdered           -      -       -      x    -    -      -       -       -       -       -       -
-TournamentPublished       -      -       -      -    -    -      -       -       -       -       -       -
-TournamentUnpublished     -      -       -      -    -    -      -       -       -       -       -       -
-PublicationFrozen         -      -       -      -    -    -      -       -       -       -       -       -
-PublicationRevealed       -      -       -      -    -    -      -       -       -       -       -       -
-EventSetAside             -      -       -      -    -    -      -       -       -       -       -       x
-Ignored                   -      -       -      -    -    -      -       -       -       -       -       -
+                          orders classif nested live select history passage explain compare leaders verify
+TournamentOpened          -      -       -      -    -      -       -       -       -       -       x
+TournamentRenamed         -      -       -      -    -      -       -       -       -       -       -
+PresentationChanged       -      -       -      -    -      -       -       -       -       -       -
+CompetitorRegistered      -      -       x      -    -      -       -       -       -       -       -
+CompetitorChanged         -      -       x      -    x      -       x       -       -       -       -
+CompetitorErased          -      -       x      -    x      -       x       -       -       -       x
+CompetitionAdded          -      -       -      -    -      -       x       -       -       -       -
+CompetitionChanged        -      -       -      -    x      -       -       -       -       -       x
+RankingCreated            -      -       -      -    -      x       -       -       x       -       -
+RankingModified           x      -       -      -    -      x       -       -       x       x       -
+RankingInformationChanged -      -       -      -    -      -       -       -       -       -       -
+ParticipantsChanged       x      -       -      -    -      x       -       x       x       x       -
+UnityAdded                -      -       -      -    -      x       -       -       -       -       -
+UnityChanged              x      -       -      -    -      x       -       x       -       x       -
+ClassificationDeclared    -      -       -      -    -      x       x       -       -       -       -
+PointsAdded               x      x       -      x    -      x       x       x       x       x       x
+PointsReversed            x      x       -      x    -      x       x       x       x       x       x
+PointsExpired             x      x       -      x    -      x       x       x       x       x       x
+CompetitionVoided         -      x       -      -    -      -       -       -       x       -       x
+CompetitionUnvoided       -      x       -      -    -      -       -       -       x       -       x
+CompetitorsStruck         -      -       -      -    -      -       -       -       x       -       x
+CompetitorsUnstruck       -      -       -      -    -      -       -       -       x       -       x
+RankingClosed             -      -       -      -    -      -       -       -       -       -       -
+RankingReopened           -      -       -      -    -      -       -       -       -       -       x
+RankingHidden             -      -       -      -    -      -       -       -       -       -       -
+RankingShown              -      -       -      -    -      -       -       -       -       -       -
+RankingsOrdered           -      -       -      -    -      -       -       -       -       -       -
+TournamentPublished       -      -       -      -    -      -       -       -       -       -       -
+TournamentUnpublished     -      -       -      -    -      -       -       -       -       -       -
+PublicationFrozen         -      -       -      -    -      -       -       -       -       -       -
+PublicationRevealed       -      -       -      -    -      -       -       -       -       -       -
+EventSetAside             -      -       -      -    -      -       -       -       -       -       x
+Ignored                   -      -       -      -    -      -       -       -       -       -       -
 """
 """Which place looks at which event (x), and which it passes over (-). `passage` and `explain` also ask `history`."""
 _KINDS: Final = {kind.__name__ for kind in get_args(Event)}
