@@ -44,6 +44,9 @@ PERSONAL: Final = ("name", "tags", "color")
 """The personal fields of events about a competitor."""
 Commitment = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """SHA-256 over a random salt and the personal fields of an event, in hexadecimal (`engine/log/codec.py`)."""
+_Coded = Annotated[str, "not written by people"]
+"""A text that is not searched for the names of competitors. Any other `str` is, unless it is personal
+(`projections/past/mentions.py`)."""
 
 
 Touchable = Literal["competitor", "competition", "ranking", "unity", "publication", "order"]
@@ -107,7 +110,7 @@ class TournamentOpened(EventBase, frozen=True, kw_only=True):
     tag = "TournamentOpened"
     touches = ()
     name: str
-    slug: str
+    slug: _Coded
 
 
 class TournamentRenamed(EventBase, frozen=True, kw_only=True):
@@ -124,10 +127,10 @@ class PresentationChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "PresentationChanged"
     touches = ("publication",)
-    zone: str | None | UnsetType = UNSET
-    language: str | None | UnsetType = UNSET
-    accent: str | None | UnsetType = UNSET
-    logo: str | None | UnsetType = UNSET
+    zone: _Coded | None | UnsetType = UNSET
+    language: _Coded | None | UnsetType = UNSET
+    accent: _Coded | None | UnsetType = UNSET
+    logo: _Coded | None | UnsetType = UNSET
     listed: bool | UnsetType = UNSET
 
 

@@ -8,16 +8,31 @@ one by one, so `ß` is not `ss`. PostgreSQL finds the events by patterns with th
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
+from engine.domain.events import Event
 from engine.domain.terms import Sequence
 from engine.log.reading import Mentioning
 
 KEY_FIELD: Final = "idempotency_key"
-TEXTS: Final = frozenset({"name", "main_unity_name", "description", "reason", "location", "result"})
+
+
+def _holds_text(kind: Any) -> bool:
+    """Whether a value of this type, or a part of it, is a `str` about which nothing more is declared."""
+    return kind is str or (get_origin(kind) is not Annotated and any(map(_holds_text, get_args(kind))))
+
+
+TEXTS: Final = frozenset(
+    [
+        field.name
+        for kind in get_args(Event)
+        for field in msgspec.structs.fields(kind)
+        if field.name not in kind.personal and _holds_text(field.type)
+    ]
+)
 """The fields of events that hold text written by people."""
 NAMES_MAX: Final = 100
 """Names that are searched for. If there are more, only the last ones are."""
