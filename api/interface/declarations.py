@@ -74,13 +74,15 @@ class Public(Struct, frozen=True):
 class Recall(Enveloped, frozen=True, kw_only=True):
     """Answers a question about the past from the log. `question` is made as in `Read`; if the path names a ranking, it
     has the `ranking_id`. `judged`: things that it names are checked, and may be refused with 422. `previews`: it shows
-    what a change would lead to, and is refused if that would be. `public`: the public may ask it, too."""
+    what a change would lead to, and is refused if that would be. `public`: the public may ask it, too. `about`: the
+    resource under which documents list it; empty: the first word of its path."""
 
     question: Callable[..., Any]
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     judged: bool = False
     previews: bool = False
     public: Public | None = None
+    about: str = ""
     scope: Scope = Scope.READ
 
 

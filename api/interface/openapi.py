@@ -141,17 +141,14 @@ def described() -> Document:
 def resource_of(operation: Operation | Stream | Action) -> str:
     """What an operation is about."""
     words = operation.path.removesuffix(".json").split("/")
-    first, about = words[0], _RESOURCE_BY_END.get(words[-1])
-    return about or ("standings" if isinstance(operation, Recall) and first == "rankings" else first)
+    about = operation.about if isinstance(operation, Recall) else _RESOURCE_BY_END.get(words[-1])
+    return about or words[0]
 
 
 _RESOURCE_BY_END: Final = {
     "add": "points",
     "standings": "standings",
     "classification": "standings",
-    "history": "history",
-    "explain": "history",
-    "leaders": "history",
     "events": "stream",
     "tickets": "stream",
     "test": "webhooks",

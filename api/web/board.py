@@ -51,15 +51,16 @@ from api.interface.fields import (
 from api.interface.public.view import PublicViews
 from api.interface.rendering import TaggedBody, encode, tagged_body
 from api.interface.resources.tournaments import SLUG_CHARACTERS_LOGGED
+from api.web import leaders_page
 from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
 from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
-from api.web.leaders_page import CLOCK_FIELD, leaders_page
 from api.web.moments import passage_shape, race_shape, table_shape, timeline_shape
 from api.web.page import EMBED_HEADERS, LOGO, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import Pictures
 from api.web.pictured import PICTURE_LINES
+from api.web.ranking_pages import RankingPage
 from api.web.table import column_name
 from api.web.words import ENGLISH, Words, words_for
 from engine.domain.errors import Fault, Refusal, Unreadable
@@ -69,7 +70,6 @@ from engine.domain.terms import NAME_CHARACTERS_MAX, CompetitorId, Sequence
 from engine.process.time_slices import TimeSlice, in_time_slices
 from projections.answers.board_table import BOARD_LINES, BoardTable, BoardTableQuestion, TableLine
 from projections.answers.explanation import ExplainQuestion
-from projections.answers.leaders import LeadersQuestion
 from projections.answers.lookup import competitor_of, unity_of
 from projections.answers.names import NamesById
 from projections.answers.passages import PassageQuestion, TimelineQuestion
@@ -205,7 +205,7 @@ class BoardHandlers:
         add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
         add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
         for page in _OF_RANKING:
-            add(page.below, page.make, page.fields)
+            add(page.below, partial(_of_ranking, page), (*_TABLE_FIELDS[:2], *page.fields, _LANG))
         add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
         add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
         add("/timeline.json", _timeline_json, (*_TABLE_FIELDS[:1], _LANG), _JSON)
@@ -379,21 +379,9 @@ async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> byt
     return explanation_page(site, NamesById(board), explanation, ranking_id, asked.query, has_lines=True)
 
 
-async def _leaders(context: RecallContext, site: Site, asked: _Asked) -> bytes:
-    board, arguments = context.live.board, {"clock": "world", **asked.arguments}
-    ranking_id = arguments["ranking_id"] = context.ranking_in(board, arguments.get("ranking_id"))
-    found = await ask(context, LeadersQuestion(**arguments, offset=None))
-    return leaders_page(site, context.names, found, ranking_id, asked.query)
+async def _of_ranking(page: RankingPage, context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    ranking_id = context.ranking_in(context.live.board, asked.arguments.get("ranking_id"))
+    return await page.shown(context, site, ranking_id, asked.arguments, asked.query)
 
 
-class _OfRanking(Struct, frozen=True):
-    """A page about a ranking, to which its board leads. `below`: its path below that of the board. `link`: the word
-    that leads to it."""
-
-    below: str
-    link: str
-    make: _Make
-    fields: Fields
-
-
-_OF_RANKING: Final = (_OfRanking("/leaders", "leaders", _leaders, (*_TABLE_FIELDS[:2], CLOCK_FIELD, _LANG)),)
+_OF_RANKING: Final[tuple[RankingPage, ...]] = (*leaders_page.PAGES,)

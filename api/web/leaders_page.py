@@ -8,13 +8,14 @@ from typing import Final
 from api.interface.fields import Field, one_of
 from api.web.html import Html, element, joined
 from api.web.page import Query, Site, dot, framed, name_text
+from api.web.ranking_pages import RankingPage
 from api.web.words import Words
 from engine.domain.terms import CompetitorId, RankingId
-from projections.answers.leaders import Leaders
+from projections.answers.leaders import Leaders, LeadersQuestion
 from projections.answers.names import NamesById
 
 _CLOCKS: Final = {"log": "as_published", "world": "as_it_was"}
-CLOCK_FIELD: Final = Field("clock", one_of(*_CLOCKS), "as published, or by the dates of competitions; absent: world")
+_CLOCK: Final = Field("clock", one_of(*_CLOCKS), "as published, or by the dates of competitions; absent: world")
 
 
 def leaders_page(site: Site, names: NamesById, found: Leaders, ranking_id: RankingId, query: Query) -> bytes:
@@ -127,3 +128,15 @@ def _duration(words: Words, time: timedelta) -> str:
     if time.days:
         return words.counted("days", time.days)
     return f"{time.seconds // 3600} h {time.seconds // 60 % 60} min"
+
+
+PAGES: Final = (
+    RankingPage(
+        below="/leaders",
+        link="leaders",
+        question=LeadersQuestion,
+        page=leaders_page,
+        fields=(_CLOCK,),
+        given={"clock": "world", "offset": None},
+    ),
+)

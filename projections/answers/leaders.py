@@ -11,7 +11,15 @@ from projections.answers.lookup import unity_of
 from projections.answers.view import Question, View
 from projections.answers.windows import refuse_several
 from projections.past import folds
-from projections.past.leaders import ClockDifference, Reign, TimeAtTop, differences, times_at_top
+from projections.past.leaders import (
+    ClockDifference,
+    PublishedLeaders,
+    Reign,
+    TimeAtTop,
+    TrueLeaders,
+    differences,
+    times_at_top,
+)
 from projections.past.moments import AtSequence, AtTime, Moment
 
 REIGNS_DEFAULT: Final = 100
@@ -72,13 +80,14 @@ class LeadersQuestion(Question[Leaders], frozen=True, kw_only=True):
     async def answered(self, view: View) -> Leaders:
         then = await view.at(self.ranking_id, self._moment)
         unity_id = unity_of(then.board, self.ranking_id, self.unity_id)
-        by_log, by_world = await folds.leaders(
-            view.past, view.live.tournament_id, then, self.ranking_id, unity_id, self.until
-        )
-        reigns = by_log if self.clock == "log" else by_world
+        tournament_id, ranking_id = view.live.tournament_id, self.ranking_id
+        published = PublishedLeaders(tournament_id, ranking_id, unity_id, self.until)
+        true = TrueLeaders(then.board, ranking_id, unity_id, self.until, then.recorded_at)
+        await folds.leaders(view.past, tournament_id, then.sequence, published, true)
+        reigns = (published if self.clock == "log" else true).reigns
         end = self.until or reigns.last
         led, times = await in_time_slices(times_at_top(reigns, end or _NEVER, TOLD_MAX, view.zone))
-        differing = await in_time_slices(differences(by_log, by_world))
+        differing = await in_time_slices(differences(published.reigns, true.reigns))
         offset = max(len(reigns) - self.limit, 0) if self.offset is None else self.offset
         return Leaders(
             unity_id=unity_id,

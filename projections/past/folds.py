@@ -15,9 +15,9 @@ from projections.board.competition_sums import CompetitionSums, WhatCounts
 from projections.board.expiring import dated_between
 from projections.columns.packed import WALK_CHUNK_ITEMS
 from projections.past import moments
-from projections.past.leaders import PublishedLeaders, Reigns, TrueLeaders
+from projections.past.leaders import PublishedLeaders, TrueLeaders
 from projections.past.losses import Losses
-from projections.past.moments import DATED_LINES_MAX, PastBoard
+from projections.past.moments import DATED_LINES_MAX
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, cut, passage, passage_begin
 from projections.past.past import Past, refuse_beyond
 from projections.past.series import Series, SeriesPoint
@@ -203,25 +203,16 @@ async def follow_losses(
 
 
 async def leaders(
-    past: Past,
-    tournament_id: TournamentId,
-    then: PastBoard,
-    ranking_id: RankingId,
-    unity_id: UnityId,
-    until: datetime | None,
-) -> tuple[Reigns, Reigns]:
-    """The leaders of a unity up to the time `until`, by the log's clock and by the world's. Takes ownership of the
-    board. Reads the log up to the event that the board shows. Raises TooMuchWork."""
-    if then.sequence > LEADERS_EVENTS_MAX:
+    past: Past, tournament_id: TournamentId, sequence: Sequence, published: PublishedLeaders, true: TrueLeaders
+) -> None:
+    """Has both follow the log up to the event `sequence`. Raises TooMuchWork."""
+    if sequence > LEADERS_EVENTS_MAX:
         raise TooMuchWork("events", LEADERS_EVENTS_MAX)
-    published = PublishedLeaders(tournament_id, ranking_id, unity_id, until)
-    true = TrueLeaders(then.board, ranking_id, unity_id, until, then.recorded_at)
     async with past.admitted():
-        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), then.sequence):
+        async for events in past.chunks_read_ahead(tournament_id, Sequence(0), sequence):
             await past.time_slices.work(published.follow(events))
             await past.time_slices.each(true.follow, events)
             if true.lines > LEADERS_EVENTS_MAX:
                 raise TooMuchWork("lines of points", LEADERS_EVENTS_MAX)
         await past.time_slices.work(published.finish())
         await past.time_slices.work(true.finish())
-    return published.reigns, true.reigns

@@ -75,6 +75,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/classification.json",
         "Show the classification of a ranking or a window of it, now or at a past moment",
         operation_id="showClassification",
+        about="standings",
         public=Public(
             "The classification of a ranking or a window of it, now or at a past moment",
             "showPublicClassification",

@@ -13,6 +13,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/expiring.json",
         "Show what competitors will lose when points expire",
         operation_id="showExpiring",
+        about="standings",
         public=Public(
             "What competitors will lose when points expire",
             "showPublicExpiring",

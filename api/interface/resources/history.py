@@ -32,6 +32,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/history.json",
         "List the deltas of a ranking, with totals and positions, and the declarations of its classification",
         operation_id="listHistory",
+        about="history",
         public=Public(
             "The deltas of a ranking, with time, competition and reason, and the declarations of its classification",
             "listPublicHistory",
@@ -56,6 +57,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/explain.json",
         "Explain why a competitor has this position and total",
         operation_id="explain",
+        about="history",
         public=Public(
             "Why a competitor has this position and total",
             "explainPublic",

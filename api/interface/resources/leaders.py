@@ -12,6 +12,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/leaders.json",
         "Show who led a ranking from when to when, and how long each competitor did",
         operation_id="showLeaders",
+        about="history",
         public=Public(
             "Who led from when to when, and how long each competitor did",
             "showPublicLeaders",

@@ -14,6 +14,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/form.json",
         "Show what competitors scored in their last competitions, now or at a past moment",
         operation_id="showForm",
+        about="standings",
         public=Public("What competitors scored in their last competitions, now or at a past moment", "showPublicForm"),
         question=FormQuestion,
         answer=answer_of("form", CompetitorForms),

@@ -483,6 +483,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "rankings/{ranking_id}/standings.json",
         "Show the standings of a ranking or a window of them, now or at a past moment",
         operation_id="showStandings",
+        about="standings",
         question=StandingsQuestion,
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from api.access.auth import Scope
 from api.interface.competition_names import competition_text
 from api.interface.direction import isolated
+from api.web import leaders_page
 from api.web.console.changes import ADD_POINTS
 from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, tabs, way, ways
 from api.web.console.inputs import Filling, Option, complaint, form, inputs
@@ -41,7 +42,10 @@ _WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
 
 def ranking_page(viewer: Viewer, venue: Venue, ranking: ListedRanking, table: BoardTable, query: Query) -> bytes:
     below = f"/rankings/{ranking.id}"
-    links = [way("History", venue.address(f"{below}/history")), way("Leaders", venue.address(f"{below}/leaders"))]
+    links = [
+        way("History", venue.address(f"{below}/history")),
+        *[way(ENGLISH(one.link), venue.address(below + one.below)) for one in leaders_page.PAGES],
+    ]
     is_open = ranking.closed_at is None
     if viewer.may(Scope.WRITE) and is_open:
         links.insert(0, way("Add points", venue.address(f"{below}/add", _kept(query)), chief=True))

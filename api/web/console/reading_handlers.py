@@ -15,8 +15,8 @@ from api.web.console.overview_page import RANKINGS_SHOWN, Overview, overview_pag
 from api.web.console.ranking_page import ranking_page
 from api.web.console.webhooks_page import webhooks_page
 from api.web.explanation_page import explanation_page
-from api.web.leaders_page import leaders_page
 from api.web.page import Query, Site
+from api.web.ranking_pages import RankingPage
 from api.webhooks.webhooks import listed_webhooks
 from engine.domain.terms import CompetitorId, RankingId, Sequence
 from engine.log import import_runs
@@ -26,7 +26,6 @@ from projections.answers.competitions import CompetitionListQuestion
 from projections.answers.competitors import CompetitorListQuestion
 from projections.answers.explanation import ExplainQuestion
 from projections.answers.history import HistoryQuestion
-from projections.answers.leaders import LeadersQuestion
 from projections.answers.tournament import TournamentQuestion
 from projections.answers.view import ask
 from projections.tables import tables
@@ -72,12 +71,12 @@ async def explanation(context: RecallContext, viewer: Viewer, venue: Venue, aske
     return explanation_page(site, context.names, explanation, ranking_id, asked.query)
 
 
-async def leaders(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
+async def of_ranking(
+    page: RankingPage, context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked
+) -> bytes:
     ranking_id = RankingId(asked.ids["ranking_id"])
-    question = LeadersQuestion(**{"clock": "world", **asked.arguments}, ranking_id=ranking_id, offset=None)
-    found = await ask(context, question)
     site = _RankingSite(venue.name, venue.slug, viewer.static, venue.words, ranking_id=ranking_id)
-    return leaders_page(site, context.names, found, ranking_id, asked.query)
+    return await page.shown(context, site, ranking_id, asked.arguments, asked.query)
 
 
 async def publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: PageAsked) -> bytes:
