@@ -26,6 +26,7 @@ from engine.domain import commands
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
 from engine.domain.events import Delta
+from engine.domain.ids import parse_id
 from engine.domain.terms import (
     DELTA_MAX,
     ID_MAX,
@@ -404,14 +405,14 @@ NO_IDS = ["0", "-1", "+1", "01", "1_0", "1.0", "1e3", "٣", "²", "x", "NaN", "1
 
 
 def test_an_id_has_one_spelling() -> None:
-    assert [forms.parse_id(text) for text in ["1", "10", str(ID_MAX)]] == [1, 10, ID_MAX]
+    assert [parse_id(text) for text in ["1", "10", str(ID_MAX)]] == [1, 10, ID_MAX]
     for text in ["", " 1", "1 ", "1\n", *NO_IDS]:
-        assert forms.parse_id(text) is None, text
+        assert parse_id(text) is None, text
 
 
 @given(st.text())
 def test_whatever_is_read_as_an_id_is_written_like_that(text: str) -> None:
-    number = forms.parse_id(text)
+    number = parse_id(text)
     assert number is None or (str(number) == text and 1 <= number <= ID_MAX)
 
 
