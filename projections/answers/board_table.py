@@ -228,11 +228,6 @@ class _Table:
         others: list[Mapping[CompetitorId, int]] = [ranking.unities[one].totals for one in self._others(ranking)]
         others += [] if defended is None else [defended]
         lines = self._shown(columns, found.lines, others, positions, form, self._gained(last, competitor_ids))
-        tags = list[str]()
-        if asked.tags and is_searched(ranking):
-            counts: Counter[str] = Counter()
-            await all_of(counts.update(one.tags) for _, one in searched(self._board, ranking))
-            tags = tags_offered(counts)
         last_competition = None if last is None else self._board.competitions.get(last.competition_id)
         return BoardTable(
             ranking_id=self._ranking_id,
@@ -253,7 +248,7 @@ class _Table:
             folds=is_folded(ranking) and asked.tag is None and asked.find is None,
             has_timeline=has_timeline(self._view.live.head.sequence),
             is_searched=is_searched(ranking),
-            tags=tags,
+            tags=await self._tags(ranking),
             on=asked.on,
             last=None if last_competition is None or last_competition.date is None else last_competition,
             competitions=competitions,
@@ -261,6 +256,14 @@ class _Table:
             lines=await all_of(lines),
             names=NamesById(self._board),
         )
+
+    async def _tags(self, ranking: Ranking) -> list[str]:
+        """Those by which lines can be chosen; none unless the question asks for them."""
+        if not self._asked.tags or not is_searched(ranking):
+            return []
+        counts: Counter[str] = Counter()
+        await all_of(counts.update(one.tags) for _, one in searched(self._board, ranking))
+        return tags_offered(counts)
 
     # ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
 

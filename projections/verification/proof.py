@@ -55,18 +55,12 @@ async def prove(
     later: list[str] = []
     while (to is None or at < upto) and (blocks := await stored_log.blocks(connection, tournament_id, at)):
         for block in blocks:
-            if block.text is None or not is_whole(block, at):
-                raise LogDisproved(f"{slug} at sequence {block.first_sequence}: the log has a gap; nothing is proved.")
-            known = digest.chain(known, block.text)
-            if known != block.digest:
-                raise LogDisproved(
-                    f"{slug} at sequence {block.first_sequence}: the events of the block that ends at "
-                    f"{block.last_sequence} give the digest {known.hex()}, not {block.digest.hex()}; nothing is proved."
-                )
+            said = _verified(block, at, known, slug)
+            known = block.digest
             if text:
-                later.append(sha256(block.text).hexdigest())
+                later.append(sha256(said).hexdigest())
             else:
-                text = block.text
+                text = said
             at = block.last_sequence
             if to is not None and at >= upto:
                 break
@@ -89,6 +83,18 @@ async def prove(
         digest=known.hex(),
         digest_sequence=at,
     )
+
+
+def _verified(block: stored_log.StoredBlock, after: Sequence, known: bytes, slug: str) -> bytes:
+    """The text of the block, which follows the event `after` with the digest `known`. Raises LogDisproved."""
+    if block.text is None or not is_whole(block, after):
+        raise LogDisproved(f"{slug} at sequence {block.first_sequence}: the log has a gap; nothing is proved.")
+    if (found := digest.chain(known, block.text)) != block.digest:
+        raise LogDisproved(
+            f"{slug} at sequence {block.first_sequence}: the events of the block that ends at {block.last_sequence} "
+            f"give the digest {found.hex()}, not {block.digest.hex()}; nothing is proved."
+        )
+    return block.text
 
 
 def is_whole(block: stored_log.StoredBlock, after: Sequence) -> bool:
