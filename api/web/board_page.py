@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.stream.public_frames import PUBLIC_KINDS
-from api.web.competitions import competitions_shape
-from api.web.competitions_part import competitions_part, latest_part
+from api.web.competitions import competitions_part, competitions_shape, latest_part
 from api.web.html import Html, Value, element, joined
 from api.web.page import (
     Query,

@@ -1,13 +1,21 @@
-"""The competitions around the moment that a board shows, as the script of the page takes them."""
+"""The competitions around the moment that a board shows: the last result above the table, results and fixtures below.
+The script of the page takes them in their shape; `static/competitions.js` writes the same HTML, and keeps it current.
+"""
 
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
-from api.web.page import number_text, signed_text
+from api.web.html import Child, Html, element, joined
+from api.web.page import name_text, number_text, signed_text
+from api.web.words import Words
 from engine.domain.notation import Notation
 from projections.answers.around import ShownCompetition, Side
 from projections.answers.board_table import BoardTable
+
+SIDES_LONG: Final = 60
+"""Characters of the names in the latest result above which a large screen leaves out what it gave."""
 
 
 class SideShape(Struct, frozen=True, gc=False):
@@ -45,25 +53,25 @@ class ShownCompetitionsShape(Struct, frozen=True, kw_only=True):
 def competitions_shape(table: BoardTable) -> ShownCompetitionsShape:
     shown, notation = table.competitions, table.form_notation
     return ShownCompetitionsShape(
-        latest=None if shown.latest is None else _competition(shown.latest, notation),
-        results=[_competition(one, notation) for one in shown.results],
-        fixtures=[_competition(one, notation) for one in shown.fixtures],
+        latest=None if shown.latest is None else _competition_shape(shown.latest, notation),
+        results=[_competition_shape(one, notation) for one in shown.results],
+        fixtures=[_competition_shape(one, notation) for one in shown.fixtures],
     )
 
 
-def _competition(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
+def _competition_shape(shown: ShownCompetition, notation: Notation) -> ShownCompetitionShape:
     competition = shown.competition
     return ShownCompetitionShape(
         id=str(shown.competition_id),
         started_at=competition.started_at,
         location=competition.location,
         result=competition.result if isinstance(competition.result, str) else None,
-        sides=[_side(one, notation) for one in shown.sides],
+        sides=[_side_shape(one, notation) for one in shown.sides],
         others=shown.others,
     )
 
 
-def _side(side: Side, notation: Notation) -> SideShape:
+def _side_shape(side: Side, notation: Notation) -> SideShape:
     gained = None if side.gained is None else _gained_text(side.gained, notation)
     return SideShape(str(side.competitor_id), side.name, side.won, gained, side.performance)
 
@@ -71,3 +79,58 @@ def _side(side: Side, notation: Notation) -> SideShape:
 def _gained_text(gained: int, notation: Notation) -> str:
     """What a competition gave: points, or a result."""
     return signed_text(gained, notation) if notation.results is None else number_text(gained, notation)
+
+
+def latest_part(words: Words, shown: ShownCompetitionsShape) -> Html:
+    """The competition that gave points last."""
+    if shown.latest is None:
+        return element("p", id="latest", class_="latest", hidden=True)
+    size = "latest long" if sum([len(side.name) for side in shown.latest.sides]) > SIDES_LONG else "latest"
+    return element("p", element("strong", words("latest")), " ", _text(words, shown.latest), id="latest", class_=size)
+
+
+def competitions_part(words: Words, shown: ShownCompetitionsShape) -> Html:
+    """Results and fixtures; hidden if there are none."""
+    return element(
+        "section",
+        _list(words, "results", shown.results),
+        _list(words, "fixtures", shown.fixtures),
+        id="competitions",
+        class_="competitions",
+        aria_label=words("competitions"),
+        hidden=not (shown.results or shown.fixtures),
+    )
+
+
+def _list(words: Words, title: str, competitions: list[ShownCompetitionShape]) -> Html:
+    items = [element("li", _text(words, one), _where(words, one)) for one in competitions]
+    return element("div", element("h2", words(title)), element("ol", *items), hidden=not items)
+
+
+def _text(words: Words, one: ShownCompetitionShape) -> Html:
+    """The participants, the result, and what it gave."""
+    names = [_side(side) for side in one.sides]
+    if len(names) == 2 and not one.others:
+        middle = element("b", one.result) if one.result else "\N{EN DASH}"
+        who = joined((names[0], " ", middle, " ", names[1]))
+    else:
+        rest = words("and_more", number=one.others) if one.others else None
+        who = joined((*[part for name in names for part in (", ", name)][1:], rest))
+    given = [
+        joined((name_text(side.name), f" {words.read(side.gained)}"))
+        for side in one.sides
+        if side.gained not in (None, side.performance)
+    ]
+    gave = [part for text in given for part in (", ", text)][1:]
+    return joined((element("span", who, class_="who-met"), element("span", *gave, class_="gave") if gave else None))
+
+
+def _side(side: SideShape) -> Html:
+    performance = None if side.performance is None else f" {side.performance}"
+    text: list[Child] = [name_text(side.name), performance]
+    return element("strong", *text) if side.won else joined(text)
+
+
+def _where(words: Words, one: ShownCompetitionShape) -> Html:
+    place = joined((", ", name_text(one.location))) if one.location else None
+    return element("span", words.time_element(one.started_at), place, class_="where")

@@ -1,4 +1,4 @@
-// The last result above the table, results and fixtures below it, as competitions_part.py writes them.
+// The last result above the table, results and fixtures below it, as competitions.py writes them.
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { localText, readNumber, timeText, word } from "./words.js";

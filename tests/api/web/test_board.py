@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from api.cli.demo import MATCHES, TEAMS
-from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape
-from api.web.competitions_part import latest_part
+from api.web.competitions import ShownCompetitionShape, ShownCompetitionsShape, SideShape, latest_part
 from api.web.files import static_files
 from api.web.words import ENGLISH
 from engine.domain.commands import (
